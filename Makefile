@@ -4,7 +4,7 @@
 #             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
 # make golden write the golden outputs of tests/golden again and list what changed; review it as a git diff
 # make check  lint, format, types, import directions
-# make bench  karat beside its peers, as ratios (their own environment, several minutes)
+# make bench  rankjury beside its peers, as ratios (their own environment, several minutes)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,9 +13,9 @@ BENCH := .venv-bench/bin
 .PHONY: demo test fuzz golden check bench format tables clean
 
 demo: .venv/.core
-	$(BIN)/karat demo movies
+	$(BIN)/rankjury demo movies
 
-# Bytecode is kept, also where the environment says otherwise: tests start karat again and again.
+# Bytecode is kept, also where the environment says otherwise: tests start rankjury again and again.
 test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
 	@$(BIN)/python scripts/install_java.py

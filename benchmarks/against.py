@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the speed of two source trees of karat: what startup, runs, report and view measure, in processor time.
+"""Compares the speed of two source trees of rankjury: what startup, runs, report and view measure, in processor time.
 
 The trees take turns, so that a slow spell of the machine hits both alike, and the best round counts. Processor time is
 user and system time of all threads: it hardly depends on what else the machine does. Each tree writes its own archives.
@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness import REPOSITORY, Command, ToolFailedError, measure_process, prepare_dataset, render_table, save_results
-from options import add_shared_options, find_karat_python
-from part_files import karat_command
+from options import add_shared_options, find_rankjury_python
+from part_files import rankjury_command
 from report import SAMPLE
 from startup import startup_commands
 from view import FEW_RESAMPLES
@@ -36,10 +36,10 @@ Figures = dict[str, float]
 
 
 class Tree:
-    """A source tree, with the data that its own karat has written."""
+    """A source tree, with the data that its own rankjury has written."""
 
     def __init__(self, source: Path, arguments: argparse.Namespace) -> None:
-        self.source, self.karat, self.python = source, arguments.karat, find_karat_python(arguments)
+        self.source, self.rankjury, self.python = source, arguments.rankjury, find_rankjury_python(arguments)
         self.sizes = QUICK if arguments.quick else SIZES
         self.shared: Path = arguments.data
         self.data: Path = arguments.data / "against" / str(source.resolve()).strip("/").replace("/", "-")
@@ -48,7 +48,7 @@ class Tree:
         return {
             "PYTHONPATH": str(self.source / "src"),
             "PYTHONPYCACHEPREFIX": str(self.data / "bytecode"),
-            "KARAT_ARCHIVE": str(archive),
+            "RANKJURY_ARCHIVE": str(archive),
         }
 
     def run(self, *command: str | Path, archive: Path | None = None) -> tuple[float, str]:
@@ -65,9 +65,9 @@ class Tree:
         return [self.python, "-P", REPOSITORY / "benchmarks" / "against_worker.py", self.source, name, *arguments]
 
     def start_server(self) -> float:
-        """Processor seconds of `karat view` until it prints its address."""
+        """Processor seconds of `rankjury view` until it prints its address."""
         os.environ |= self.environment(self.data / "view")
-        command = [str(self.karat), "view", "--no-browser"]
+        command = [str(self.rankjury), "view", "--no-browser"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout is not None
         with process.stdout as stream:
@@ -87,28 +87,34 @@ class Tree:
             text = plan.read_text(encoding="utf-8").replace("targets =", "# targets =") + FEW_RESAMPLES
             for dense in ("dense", "hybrid"):
                 plan.write_text(text.replace('"dense.parquet"', f'"{dense}.parquet"'), encoding="utf-8")
-                self.run(self.karat, "run", plan, "--quiet", archive=self.data / "view")
+                self.run(self.rankjury, "run", plan, "--quiet", archive=self.data / "view")
         if not (self.data / "archive" / "runs").exists():
-            self.run(self.karat, "run", SAMPLE, "-o", self.data / "movies")
+            self.run(self.rankjury, "run", SAMPLE, "-o", self.data / "movies")
             self.run(*self.script("report_archive.py", self.data / "archive", str(self.sizes["archive"])))
 
     def measure(self) -> Iterator[tuple[str, float]]:
         """Every figure once, in seconds."""
-        for name, command in startup_commands(self.karat, self.python).items():
+        for name, command in startup_commands(self.rankjury, self.python).items():
             yield f"startup: {name}", self.run(*command)[0]
         for size in (10, self.sizes["runs"]):
             data = prepare_dataset(self.shared, size, self.python)
             for gold, run in ((data.trec_gold, data.trec_run), (data.parquet_gold, data.parquet_run)):
-                yield f"runs: {size:,} queries, {run.suffix[1:]}", self.run(*karat_command(self.karat, gold, run))[0]
-        found = json.loads(self.run(*self.timed("in_memory.py", "karat", data.trec_gold, data.trec_run))[1])
+                yield (
+                    f"runs: {size:,} queries, {run.suffix[1:]}",
+                    self.run(*rankjury_command(self.rankjury, gold, run))[0],
+                )
+        found = json.loads(self.run(*self.timed("in_memory.py", "rankjury", data.trec_gold, data.trec_run))[1])
         yield "runs: in memory", min(found["seconds"])
-        page = self.timed("report_page.py", self.data / "report" / "karat.toml", self.data / "report.html")
+        page = self.timed("report_page.py", self.data / "report" / "rankjury.toml", self.data / "report.html")
         found = json.loads(self.run(*page)[1])
         yield "report: plan", found["plan_seconds"]
         yield "report: page", min(found["seconds"])
-        yield f"report: karat history, {self.sizes['archive']:,} runs", self.run(self.karat, "history")[0]
+        yield f"report: rankjury history, {self.sizes['archive']:,} runs", self.run(self.rankjury, "history")[0]
         for command in (("show", "latest"), ("diff", "latest")):
-            yield f"report: karat {' '.join(command)}", self.run(self.karat, *command, archive=self.data / "view")[0]
+            yield (
+                f"report: rankjury {' '.join(command)}",
+                self.run(self.rankjury, *command, archive=self.data / "view")[0],
+            )
         yield "view: start of the server", self.start_server()
         for part in ("run", "compare", "runs"):
             folder = self.data / ("archive" if part == "runs" else "view")
@@ -122,7 +128,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="a work tree of the commit to compare with")
     parser.add_argument("--quick", action="store_true", help="smaller data")
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "karat-bench", metavar="FOLDER")
+    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "rankjury-bench", metavar="FOLDER")
     add_shared_options(parser, rounds=5)
     arguments = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users have byte code

@@ -1,4 +1,4 @@
-"""Runs a benchmark script of another source tree with the processor's clock; `karat view` is served in this process.
+"""Runs a benchmark script of another source tree with the processor's clock; `rankjury view` is served in this process.
 
 against_worker.py TREE SCRIPT [ARGUMENT]...
 """
@@ -18,8 +18,8 @@ from typing import Any
 @contextmanager
 def viewing_here(archive: Path) -> Iterator[Any]:
     """A server in a thread, so that its processor time is this process's."""
-    from karat.archive import Archive
-    from karat.view import Pages, Server, Shelf
+    from rankjury.archive import Archive
+    from rankjury.view import Pages, Server, Shelf
 
     with Server(Pages(Shelf(Archive(archive), [])), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -66,9 +66,9 @@ def draw_models(rows: int, dimensions: Sequence[int]) -> tuple[Vectors, dict[str
     }
 
 
-def karat_agree(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int], **options: Any) -> Measured:
-    from karat import agree
-    from karat.gold.reference import MEASURES, measures_for
+def rankjury_agree(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int], **options: Any) -> Measured:
+    from rankjury import agree
+    from rankjury.gold.reference import MEASURES, measures_for
 
     estimates = agree(reference, candidates, cuts, **options).estimates
     return {
@@ -81,7 +81,7 @@ def karat_agree(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequen
 
 def bare_searches(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int]) -> Measured:
     """The neighbours of all models, and nothing made of them."""
-    search, _ = SEARCHES["karat"]()
+    search, _ = SEARCHES["rankjury"]()
     for vectors in (reference, *candidates.values()):
         search(vectors, max(cuts))
     return {}
@@ -197,9 +197,9 @@ def mean_and_std(values: Floats) -> tuple[float, float]:
 
 
 WAYS: dict[str, tuple[Agree, str]] = {
-    "karat": (partial(karat_agree, pairs=0, how=None), "karat"),
-    "karat-intervals": (karat_agree, "karat"),
-    "searches": (bare_searches, "karat"),
+    "rankjury": (partial(rankjury_agree, pairs=0, how=None), "rankjury"),
+    "rankjury-intervals": (rankjury_agree, "rankjury"),
+    "searches": (bare_searches, "rankjury"),
     "plain": (plain, "numpy"),
     "plain-sorted-once": (plain_sorted_once, "numpy"),
     "plain-vectorised": (plain_vectorised, "numpy"),
@@ -220,14 +220,14 @@ def time_agree(way: str, rows: int, dimensions: Sequence[int], cuts: Sequence[in
 def agree_on_samples(
     way: str, rows: int, dimensions: Sequence[int], cuts: Sequence[int], samples: int
 ) -> dict[str, Any]:
-    """Ask a few of many, as `karat.agree` comes. `baseline` imports and makes the vectors, and asks nothing."""
-    import karat.against  # noqa: F401 - so that the baseline holds it too
+    """Ask a few of many, as `rankjury.agree` comes. `baseline` imports and makes the vectors, and asks nothing."""
+    import rankjury.against  # noqa: F401 - so that the baseline holds it too
 
     reference, candidates = draw_models(rows, dimensions)
     if way == "baseline":
         return {"seconds": 0.0}
     start = time.perf_counter()
-    measured = karat_agree(reference, candidates, cuts, n_samples=samples)
+    measured = rankjury_agree(reference, candidates, cuts, n_samples=samples)
     return {"seconds": time.perf_counter() - start, "measured": measured}
 
 
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("rows", type=int)
     parser.add_argument("dimensions", type=int, nargs="+", help="of the reference, then of one or two candidates")
     parser.add_argument("--k-values", type=int, nargs="+", required=True)
-    parser.add_argument("--samples", type=int, help="ask only so many of the items (karat, baseline)")
+    parser.add_argument("--samples", type=int, help="ask only so many of the items (rankjury, baseline)")
     arguments = parser.parse_args()
     request = (arguments.task, arguments.rows, arguments.dimensions, arguments.k_values)
     report = agree_on_samples(*request, arguments.samples) if arguments.samples else time_agree(*request)

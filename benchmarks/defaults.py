@@ -1,12 +1,12 @@
 """Defaults of the recommenders, checked on any log with several splits: nDCG@10 on the test or validation window.
 
-Every model is fitted with its defaults, with those of karat 0.1.0, and beside popularity; nothing is tuned. The log is
+Every model is fitted with its defaults, with those of rankjury 0.1.0, and beside popularity; nothing is tuned. The log is
 a file or a MovieLens folder; nothing is downloaded::
 
     python benchmarks/defaults.py ml-1m
     python benchmarks/defaults.py ml-latest-small --models ease,als --splits temporal,user-fraction
 
-It prints a table in Markdown: one row per model and setting, one column per split. Needs karat[recsys].
+It prints a table in Markdown: one row per model and setting, one column per split. Needs rankjury[recsys].
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import karat
-from karat.interactions.attributes import Attributes, read_items
+import rankjury
+from rankjury.interactions.attributes import Attributes, read_items
 
 SPLITS: Mapping[str, Mapping[str, Any]] = {
     "temporal": {"kind": "temporal", "fractions": (0.8, 0.1, 0.1)},
@@ -35,14 +35,14 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "ease": {"regularization": 250.0},
     "fm": {"negatives": 2},
 }
-"""The defaults of karat 0.1.0, where they were others."""
+"""The defaults of rankjury 0.1.0, where they were others."""
 MODELS = ("item-knn", "user-knn", "svd", "als", "bpr", "ease", "fm", "hybrid")
 MEASURE = "ndcg@10"
 
 
-def mean_of(task: karat.Task, model: str, params: Mapping[str, Any]) -> float:
-    ranking = karat.recommend(task, model, 10, params=dict(params))
-    return float(karat.evaluate(task.gold, ranking, [MEASURE]).mean()[MEASURE])
+def mean_of(task: rankjury.Task, model: str, params: Mapping[str, Any]) -> float:
+    ranking = rankjury.recommend(task, model, 10, params=dict(params))
+    return float(rankjury.evaluate(task.gold, ranking, [MEASURE]).mean()[MEASURE])
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
     items: Attributes | None = read_items(arguments.items) if arguments.items else None
     names = arguments.splits.split(",")
     tasks = {
-        name: karat.held_out(arguments.log, items=items, window=arguments.window, **SPLITS[name]) for name in names
+        name: rankjury.held_out(arguments.log, items=items, window=arguments.window, **SPLITS[name]) for name in names
     }
     print("| model | " + " | ".join(names) + " | seconds |\n|:--|" + "--:|" * (len(names) + 1), flush=True)
     rows = ("rows of training", lambda task: len(task.train)), ("users", lambda task: task.users.size)

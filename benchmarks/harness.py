@@ -224,7 +224,7 @@ Part = Callable[[argparse.Namespace], tuple[Any, list[str], bool]]
 
 def run_parts(name: str, parts: Mapping[str, Part], arguments: argparse.Namespace) -> int:
     """Run the parts that are asked for, print their verdicts, and keep the results; returns the exit status."""
-    results: Results = {"schema": "karat.benchmark/1", "machine": describe_machine(), name: {}, "verdicts": []}
+    results: Results = {"schema": "rankjury.benchmark/1", "machine": describe_machine(), name: {}, "verdicts": []}
     agreed = True
     for part in parts if arguments.part == "all" else (arguments.part,):
         try:

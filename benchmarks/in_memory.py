@@ -1,7 +1,7 @@
-"""Times evaluating in memory, with the data already read, in ranx or in karat.
+"""Times evaluating in memory, with the data already read, in ranx or in rankjury.
 
 Prints the seconds of each call as JSON. ranx gets one call that is not timed, so its functions are compiled;
-karat gets none, so its first time shows whether later calls profit from earlier ones.
+rankjury gets none, so its first time shows whether later calls profit from earlier ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 CALLS = 5
-KARAT_MEASURES = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
+RANKJURY_MEASURES = ["ndcg@10", "ap", "rr", "recall@100", "precision@10"]
 RANX_MEASURES = ["ndcg@10", "map", "mrr", "recall@100", "precision@10"]
 
 
@@ -34,21 +34,21 @@ def time_ranx(gold_file: str, run_file: str) -> list[float]:
     return time_calls(lambda: ranx.evaluate(gold, run, RANX_MEASURES))
 
 
-def time_karat(gold_file: str, run_file: str) -> list[float]:
-    import karat
+def time_rankjury(gold_file: str, run_file: str) -> list[float]:
+    import rankjury
 
-    gold = karat.read_gold(gold_file)
-    run = karat.read_run(run_file)
-    return time_calls(lambda: karat.evaluate(gold, run, KARAT_MEASURES).mean())
+    gold = rankjury.read_gold(gold_file)
+    run = rankjury.read_run(run_file)
+    return time_calls(lambda: rankjury.evaluate(gold, run, RANKJURY_MEASURES).mean())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tool", choices=("ranx", "karat"))
+    parser.add_argument("tool", choices=("ranx", "rankjury"))
     parser.add_argument("gold", help="TREC judgements")
     parser.add_argument("run", help="TREC run")
     arguments = parser.parse_args()
-    timed = time_ranx if arguments.tool == "ranx" else time_karat
+    timed = time_ranx if arguments.tool == "ranx" else time_rankjury
     print(json.dumps({"seconds": timed(arguments.gold, arguments.run)}), flush=True)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How often a 95 % interval of karat holds the true mean, by simulation, as a Markdown table.
+"""How often a 95 % interval of rankjury holds the true mean, by simulation, as a Markdown table.
 
 Draws many sets of per-query scores from shapes whose mean is known, makes an interval of each, and counts. Run it with
-the interpreter that has karat: .venv/bin/python -P benchmarks/interval_coverage.py. Seeds are fixed.
+the interpreter that has rankjury: .venv/bin/python -P benchmarks/interval_coverage.py. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from karat.statistics.estimates import estimate_all
-from karat.statistics.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.statistics.estimates import estimate_all
+from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, tuple[int, ...]], Floats]

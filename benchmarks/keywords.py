@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures karat keywords: how good each method of mapping texts onto keywords is, and how fast.
+"""Measures rankjury keywords: how good each method of mapping texts onto keywords is, and how fast.
 
   quality   precision, recall and F1 of each method on a labelled set, with the names of keywords alone and with
             synonyms; by default the texts of the driving sample over its vocabulary
@@ -37,7 +37,7 @@ from harness import (
 )
 from options import add_shared_options
 
-SAMPLE = REPOSITORY / "src" / "karat" / "samples" / "driving"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "driving"
 LABELLED = SAMPLE / "queries.jsonl"
 LOOKED_AT = (
     "The default settings of embedding and keybert (threshold, how many keywords MMR chooses) were chosen on these "
@@ -71,10 +71,10 @@ def run_quality(arguments: argparse.Namespace) -> tuple[Results, list[str], bool
 
 
 def check(arguments: argparse.Namespace, methods: Iterable[str], *more: str, labelled: Path | None = None) -> Results:
-    """Return the quality of each method as ``karat keywords --check`` measures it."""
+    """Return the quality of each method as ``rankjury keywords --check`` measures it."""
     options = ["--check", str(labelled or arguments.labelled), "--vocabulary", str(arguments.vocabulary)]
     options += [*more, *model_options(arguments, methods), "--json", "--quiet"]
-    found: Results = json.loads(measure_process([arguments.karat, "keywords", *options]).output)["quality"]
+    found: Results = json.loads(measure_process([arguments.rankjury, "keywords", *options]).output)["quality"]
     return found
 
 
@@ -209,7 +209,7 @@ def run_speed(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
         vocabulary = write_data(Path(folder), sorted(set(sizes.values())))
         commands: dict[str, Command] = {
             name: [
-                *(arguments.karat, "keywords", "--file", Path(folder) / f"{size}.txt", "--vocabulary", vocabulary),
+                *(arguments.rankjury, "keywords", "--file", Path(folder) / f"{size}.txt", "--vocabulary", vocabulary),
                 *(*model_options(arguments, [name]), "--json", "--quiet"),
             ]
             for name, size in sizes.items()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures what karat's lab adds to the engines that it measures.
+"""Measures what rankjury's lab adds to the engines that it measures.
 
-  overhead  100,000 x 128 in a FAISS HNSW index: all queries at once by karat and by FAISS alone, on the same graph; and
-            one by one in karat's timed loop and in a bare loop; checks that both find the same
+  overhead  100,000 x 128 in a FAISS HNSW index: all queries at once by rankjury and by FAISS alone, on the same graph; and
+            one by one in rankjury's timed loop and in a bare loop; checks that both find the same
   pgvector  loading 100,000 x 384 into pgvector, beside a bare COPY BINARY
 
 Exit status: 0 if all went well, whatever the speed; 1 if results differ or a tool failed; 2 for wrong options.
@@ -25,7 +25,7 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 ROWS, DIMENSIONS, BATCH, SINGLES = 100_000, 128, 10_000, 2_000
 LOADED_ROWS, LOADED_DIMENSIONS = 100_000, 384
@@ -42,7 +42,7 @@ def shrink(number: int, arguments: argparse.Namespace) -> int:
 def run_worker(script: str, arguments: argparse.Namespace, *numbers: int) -> Results:
     report_progress(f"{script} {' '.join(map(str, numbers))}")
     options = (*map(str, numbers), "--rounds", str(arguments.rounds))
-    output = measure_process(worker_command(find_karat_python(arguments), script, *options)).output
+    output = measure_process(worker_command(find_rankjury_python(arguments), script, *options)).output
     report_progress("")
     found: Results = json.loads(output)
     return found
@@ -51,17 +51,17 @@ def run_worker(script: str, arguments: argparse.Namespace, *numbers: int) -> Res
 def render_overhead(found: Results) -> str:
     rows = []
     for name, title in (("batch", "all queries at once"), ("single", "one by one, median")):
-        bare, karat = (min(found[name][tool]) * 1e6 for tool in ("bare", "karat"))
-        rows.append((title, f"{bare:.2f}", f"{karat:.2f}", f"{karat - bare:+.2f}", f"{karat / bare - 1:+.1%}"))
+        bare, rankjury = (min(found[name][tool]) * 1e6 for tool in ("bare", "rankjury"))
+        rows.append((title, f"{bare:.2f}", f"{rankjury:.2f}", f"{rankjury - bare:+.2f}", f"{rankjury / bare - 1:+.1%}"))
     rows.append(("the loop, asking nothing", "-", f"{max(found['loop']) * 1e6:.2f}", "-", "-"))
-    return render_table(("microseconds a query", "FAISS alone", "karat", "apart", "share"), rows)
+    return render_table(("microseconds a query", "FAISS alone", "rankjury", "apart", "share"), rows)
 
 
 def judge_overhead(size: str, found: Results) -> list[str]:
     batch, single = found["batch"], found["single"]
-    share = min(batch["karat"]) / min(batch["bare"]) - 1
+    share = min(batch["rankjury"]) / min(batch["bare"]) - 1
     loop = max(found["loop"]) * 1e6
-    extra = (min(single["karat"]) - min(single["bare"])) * 1e6 + loop
+    extra = (min(single["rankjury"]) - min(single["bare"])) * 1e6 + loop
     return [
         verdict(
             share < MOST_OF_BATCH,
@@ -85,7 +85,7 @@ def run_overhead(arguments: argparse.Namespace) -> tuple[Results, list[str], boo
     size = f"{rows:,} x {DIMENSIONS}"
     print(f"\n{size} in FAISS HNSW, best of {arguments.rounds}:\n\n{render_overhead(found)}", flush=True)
     same = found["same"]
-    agreement = verdict(same, "karat finds what FAISS alone finds, at once and one by one")
+    agreement = verdict(same, "rankjury finds what FAISS alone finds, at once and one by one")
     return found, [*judge_overhead(size, found), agreement], same
 
 
@@ -94,12 +94,12 @@ def run_pgvector(arguments: argparse.Namespace) -> tuple[Results, list[str], boo
         raise ToolFailedError(f"no {LOADER} beside this script")
     rows = shrink(LOADED_ROWS, arguments)
     found = run_worker(LOADER, arguments, rows, LOADED_DIMENSIONS)
-    bare, karat = min(found["bare"]), min(found["karat"])
+    bare, rankjury = min(found["bare"]), min(found["rankjury"])
     text = (
         f"loading {rows:,} x {LOADED_DIMENSIONS} into pgvector takes at most {MOST_OF_COPY} x a bare COPY BINARY: "
-        f"{karat / bare:.2f} x ({karat:.2f} s, {bare:.2f} s)"
+        f"{rankjury / bare:.2f} x ({rankjury:.2f} s, {bare:.2f} s)"
     )
-    return found, [verdict(karat <= MOST_OF_COPY * bare, text)], True
+    return found, [verdict(rankjury <= MOST_OF_COPY * bare, text)], True
 
 
 PARTS = {"overhead": run_overhead, "pgvector": run_pgvector}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures karat's exact nearest neighbours against faiss, scikit-learn and bare matrix multiplication.
+"""Measures rankjury's exact nearest neighbours against faiss, scikit-learn and bare matrix multiplication.
 
-  speed   the neighbours of every vector among the others, by cosine, in three sizes: karat, faiss.knn,
+  speed   the neighbours of every vector among the others, by cosine, in three sizes: rankjury, faiss.knn,
           scikit-learn, the products alone, and a sort of the full matrix; checks that neighbours agree
-  memory  1,000 queries among 1,000,000 vectors: what karat needs above the vectors
+  memory  1,000 queries among 1,000,000 vectors: what rankjury needs above the vectors
 
 Vectors are in memory when the clock starts. Exit status: 0 if all went well, whatever the speed; 1 if neighbours
 disagree or a tool failed; 2 for wrong options.
@@ -30,11 +30,11 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_peers_option, add_shared_options, find_karat_python
+from options import add_peers_option, add_shared_options, find_rankjury_python
 
 NAMES = {
-    "karat": "karat",
-    "karat-order": "karat, order without scores",
+    "rankjury": "rankjury",
+    "rankjury-order": "rankjury, order without scores",
     "faiss": "faiss.knn, as it comes",
     "faiss-tuned": "faiss.knn, BLAS told the processor",
     "sklearn": "scikit-learn, brute",
@@ -83,7 +83,7 @@ def choose_tools(size: Size, skipped: list[str]) -> list[str]:
 
 
 def tool_command(tool: str, size: Size, folder: Path, arguments: argparse.Namespace) -> Command:
-    python = find_karat_python(arguments) if tool.startswith("karat") else arguments.python
+    python = find_rankjury_python(arguments) if tool.startswith("rankjury") else arguments.python
     return worker_command(python, "searchers.py", tool, *size.arguments, "--found", folder / f"{tool}.npy")
 
 
@@ -98,10 +98,10 @@ def measure_size(size: Size, folder: Path, arguments: argparse.Namespace) -> dic
 
 
 def compare_found(size: Size, folder: Path, arguments: argparse.Namespace) -> dict[str, Results]:
-    """Hold every tool's neighbours against karat's."""
-    files = sorted(file for file in folder.glob("*.npy") if file.stem != "karat")
-    command = (find_karat_python(arguments), "searchers.py", "compare", *size.arguments)
-    found = ("--found", folder / "karat.npy", "--found")
+    """Hold every tool's neighbours against rankjury's."""
+    files = sorted(file for file in folder.glob("*.npy") if file.stem != "rankjury")
+    command = (find_rankjury_python(arguments), "searchers.py", "compare", *size.arguments)
+    found = ("--found", folder / "rankjury.npy", "--found")
     return {file.stem: json.loads(measure_process(worker_command(*command, *found, file)).output) for file in files}
 
 
@@ -111,20 +111,20 @@ def render_size(measured: Mapping[str, Results], agreement: Mapping[str, Results
             NAMES[tool],
             f"{found['seconds']:.3f}",
             f"{max(found['all_seconds']):.3f}",
-            f"{found['seconds'] / measured['karat']['seconds']:.2f}",
+            f"{found['seconds'] / measured['rankjury']['seconds']:.2f}",
             f"{found['peak_megabytes']:,.0f}",
             f"{agreement[tool]['same']:.2%}" if tool in agreement else "-",
         )
         for tool, found in measured.items()
     ]
-    return render_table(("tool", "best, seconds", "worst", "/ karat", "peak MB", "same sets as karat"), rows)
+    return render_table(("tool", "best, seconds", "worst", "/ rankjury", "peak MB", "same sets as rankjury"), rows)
 
 
 def judge_speed(size: Size, measured: Mapping[str, Results]) -> list[str]:
     seconds = {tool: found["seconds"] for tool, found in measured.items()}
     return [
         one
-        for tool in ("karat", "karat-order")
+        for tool in ("rankjury", "rankjury-order")
         if tool in seconds
         for one in judge_tool(size, seconds, tool, NAMES[tool])
     ]
@@ -177,16 +177,16 @@ def run_speed(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
 
 def run_memory(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     size = shrink(LARGE) if arguments.quick else LARGE
-    python = find_karat_python(arguments)
+    python = find_rankjury_python(arguments)
     commands = {
         task: worker_command(python, "searchers.py", task, *size.arguments, "--queries", str(LARGE_QUERIES))
-        for task in ("baseline", "karat")
+        for task in ("baseline", "rankjury")
     }
     measured = {name: describe_tool(summary) for name, summary in measure_rounds(commands, arguments.rounds).items()}
-    above = measured["karat"]["peak_megabytes"] - measured["baseline"]["peak_megabytes"]
+    above = measured["rankjury"]["peak_megabytes"] - measured["baseline"]["peak_megabytes"]
     text = (
         f"{LARGE_QUERIES:,} queries among {size}: less than {MOST_MEGABYTES:,} MB above the vectors: {above:,.0f} MB, "
-        f"{measured['karat']['seconds']:.2f} s"
+        f"{measured['rankjury']['seconds']:.2f} s"
     )
     return {**measured, "above_megabytes": above}, [verdict(above < MOST_MEGABYTES, text)], True
 
@@ -198,7 +198,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="a fifth of the vectors")
-    peers = [tool for tool in NAMES if tool != "karat"]
+    peers = [tool for tool in NAMES if tool != "rankjury"]
     parser.add_argument("--skip", choices=peers, action="append", default=[], help="leave out a tool; repeatable")
     add_peers_option(parser)
     add_shared_options(parser, rounds=3)

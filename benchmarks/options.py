@@ -10,7 +10,7 @@ from pathlib import Path
 from dataset import FULL_QUERIES, QUICK_QUERIES
 from harness import REPOSITORY
 
-TOOLS = ("karat", "pytrec_eval", "ir_measures", "ranx", "ranx-first", "parse")
+TOOLS = ("rankjury", "pytrec_eval", "ir_measures", "ranx", "ranx-first", "parse")
 PARTS = ("files", "memory", "scaling")
 
 
@@ -21,8 +21,8 @@ class Options:
     parts: tuple[str, ...]
     data: Path
     python: Path
-    karat: Path
-    karat_python: Path
+    rankjury: Path
+    rankjury_python: Path
     rounds: int
     quick: bool
     skipped: frozenset[str]
@@ -37,9 +37,11 @@ def add_shared_options(parser: argparse.ArgumentParser, rounds: int) -> None:
     """Add what every benchmark takes."""
     environment = REPOSITORY / ".venv" / "bin"
     parser.add_argument(
-        "--karat", type=Path, default=environment / "karat", help="karat command (default: .venv/bin/karat)"
+        "--rankjury", type=Path, default=environment / "rankjury", help="rankjury command (default: .venv/bin/rankjury)"
     )
-    parser.add_argument("--karat-python", type=Path, help="interpreter that has karat (default: beside --karat)")
+    parser.add_argument(
+        "--rankjury-python", type=Path, help="interpreter that has rankjury (default: beside --rankjury)"
+    )
     parser.add_argument("--rounds", type=positive, default=rounds, help="best of this many (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="save the results as JSON")
 
@@ -62,11 +64,11 @@ def positive(text: str) -> int:
     return number
 
 
-def find_karat_python(arguments: argparse.Namespace) -> Path:
-    """Take the interpreter that was named, or else the one beside the karat command."""
-    named: Path | None = arguments.karat_python
-    karat: Path = arguments.karat
-    return named or karat.parent / "python"
+def find_rankjury_python(arguments: argparse.Namespace) -> Path:
+    """Take the interpreter that was named, or else the one beside the rankjury command."""
+    named: Path | None = arguments.rankjury_python
+    rankjury: Path = arguments.rankjury
+    return named or rankjury.parent / "python"
 
 
 def build_parser(description: str | None) -> argparse.ArgumentParser:
@@ -82,8 +84,8 @@ def build_parser(description: str | None) -> argparse.ArgumentParser:
         "--data",
         type=Path,
         metavar="FOLDER",
-        default=Path(tempfile.gettempdir()) / "karat-bench",
-        help="where the generated data is kept (default: karat-bench in the folder for temporary files)",
+        default=Path(tempfile.gettempdir()) / "rankjury-bench",
+        help="where the generated data is kept (default: rankjury-bench in the folder for temporary files)",
     )
     add_shared_options(parser, rounds=3)
     return parser
@@ -96,8 +98,8 @@ def read_options(description: str | None) -> Options:
         parts=PARTS if arguments.part == "all" else (arguments.part,),
         data=arguments.data,
         python=arguments.python,
-        karat=arguments.karat,
-        karat_python=find_karat_python(arguments),
+        rankjury=arguments.rankjury,
+        rankjury_python=find_rankjury_python(arguments),
         rounds=arguments.rounds,
         quick=arguments.quick,
         skipped=frozenset(arguments.skip),

@@ -23,7 +23,7 @@ from harness import (
 from options import TOOLS, Options
 
 REFERENCE = "pytrec_eval"
-TOLERANCES = {"karat": 1e-9, "ir_measures": 1e-6, "ranx": 1e-6, "ranx-first": 1e-6}
+TOLERANCES = {"rankjury": 1e-9, "ir_measures": 1e-6, "ranx": 1e-6, "ranx-first": 1e-6}
 LABELS = {
     "pytrec_eval": "pytrec_eval-terrier",
     "ranx-first": "ranx, first use (JIT)",
@@ -33,7 +33,7 @@ MISSING = "-"
 HEADINGS = (
     "tool",
     "seconds",
-    "time / karat",
+    "time / rankjury",
     "time / pytrec_eval",
     "peak MB",
     "memory / pytrec_eval",
@@ -43,7 +43,7 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Requirement:
-    """What karat has to reach against another tool."""
+    """What rankjury has to reach against another tool."""
 
     tool: str
     limit: float
@@ -79,23 +79,23 @@ REQUIREMENTS = (
 )
 
 
-def karat_command(karat: Path, gold: Path, run: Path, *, dialect: str | None = None) -> Command:
+def rankjury_command(rankjury: Path, gold: Path, run: Path, *, dialect: str | None = None) -> Command:
     """Build the call that evaluates one run for all measures; like the other tools, without intervals."""
     measures = [part for measure in MEASURES for part in ("-m", measure)]
     dialects = ["--dialect", dialect] if dialect else []
-    return [karat, "evaluate", gold, run, *measures, *dialects, "--no-ci", "--json"]
+    return [rankjury, "evaluate", gold, run, *measures, *dialects, "--no-ci", "--json"]
 
 
 def tool_command(tool: str, options: Options, dataset: Dataset) -> Command:
-    if tool == "karat":
-        return karat_command(options.karat, dataset.trec_gold, dataset.trec_run, dialect="trec_eval")
+    if tool == "rankjury":
+        return rankjury_command(options.rankjury, dataset.trec_gold, dataset.trec_run, dialect="trec_eval")
     return worker_command(options.python, "peers.py", tool, dataset.trec_gold, dataset.trec_run)
 
 
 def read_means(tool: str, output: str) -> dict[str, float]:
     """Take the means per measure out of what a tool printed."""
     printed = json.loads(output)
-    if tool != "karat":
+    if tool != "rankjury":
         return {measure: float(printed[measure]) for measure in MEASURES}
     (system,) = printed["systems"].values()
     return {measure: float(system["measures"][measure]["mean"]) for measure in MEASURES}
@@ -143,7 +143,7 @@ def render_summaries(summaries: Mapping[str, Summary], disagreements: Mapping[st
         (
             LABELS.get(tool, tool),
             f"{summary.seconds:.2f}",
-            show_ratio(ratio(summaries, tool, "karat")),
+            show_ratio(ratio(summaries, tool, "rankjury")),
             show_ratio(ratio(summaries, tool, REFERENCE)),
             f"{summary.peak_megabytes:,.0f}",
             show_ratio(ratio(summaries, tool, REFERENCE, memory=True)),
@@ -156,7 +156,7 @@ def render_summaries(summaries: Mapping[str, Summary], disagreements: Mapping[st
 
 def judge(requirement: Requirement, summaries: Mapping[str, Summary]) -> tuple[bool | None, str]:
     """Decide one requirement; undecided if one of the two tools was skipped."""
-    above, below = (requirement.tool, "karat") if requirement.at_least else ("karat", requirement.tool)
+    above, below = (requirement.tool, "rankjury") if requirement.at_least else ("rankjury", requirement.tool)
     value = ratio(summaries, above, below, memory=requirement.memory)
     if value is None:
         return None, f"NOT MEASURED: {requirement.text}"

@@ -7,14 +7,14 @@ import json
 from harness import Results, measure_rounds, prepare_dataset, render_table, verdict, worker_command
 from options import Options
 
-TOOLS = ("karat", "ranx")
+TOOLS = ("rankjury", "ranx")
 REQUIRED_RATIO = 5
 
 
 def measure_calls(options: Options, tools: list[str]) -> dict[str, list[list[float]]]:
     """Alternate between the tools; collect the seconds of each call in each process."""
     dataset = prepare_dataset(options.data, options.queries, options.python)
-    interpreters = {"karat": options.karat_python, "ranx": options.python}
+    interpreters = {"rankjury": options.rankjury_python, "ranx": options.python}
     commands = {
         tool: worker_command(interpreters[tool], "in_memory.py", tool, dataset.trec_gold, dataset.trec_run)
         for tool in tools
@@ -34,7 +34,7 @@ def run_part(options: Options) -> tuple[Results, bool]:
     print(render_table(("tool", "best call, seconds", "first timed call, seconds"), rows))
     results: Results = {"queries": options.queries, "seconds": measured}
     if len(best) == len(TOOLS):
-        results["ratio"] = best["ranx"] / best["karat"]
+        results["ratio"] = best["ranx"] / best["rankjury"]
         passed = results["ratio"] >= REQUIRED_RATIO
         text = f"at least {REQUIRED_RATIO} x faster than warm ranx: {results['ratio']:.2f} x"
         print("\n" + verdict(passed, text))

@@ -1,4 +1,4 @@
-"""Shows how karat's time and memory grow with the number of lines, from TREC text and from Parquet."""
+"""Shows how rankjury's time and memory grow with the number of lines, from TREC text and from Parquet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from dataset import FULL_QUERIES, QUICK_QUERIES, Dataset
 from harness import Command, Results, Summary, measure_rounds, prepare_dataset, render_table
 from options import Options
-from part_files import karat_command
+from part_files import rankjury_command
 
 SIZES = (QUICK_QUERIES, FULL_QUERIES, 3 * FULL_QUERIES)
 FORMATS = ("TREC", "Parquet")
@@ -18,10 +18,10 @@ def case_name(file_format: str, dataset: Dataset) -> str:
     return f"{file_format} {dataset.rows / 1e6:.1f} M"
 
 
-def case_command(karat: Path, file_format: str, dataset: Dataset) -> Command:
+def case_command(rankjury: Path, file_format: str, dataset: Dataset) -> Command:
     if file_format == "TREC":
-        return karat_command(karat, dataset.trec_gold, dataset.trec_run)
-    return karat_command(karat, dataset.parquet_gold, dataset.parquet_run)
+        return rankjury_command(rankjury, dataset.trec_gold, dataset.trec_run)
+    return rankjury_command(rankjury, dataset.parquet_gold, dataset.parquet_run)
 
 
 def describe_case(summary: Summary, rows: int, base: Summary, base_rows: int) -> Results:
@@ -50,11 +50,11 @@ def describe_cases(summaries: Mapping[str, Summary], datasets: list[Dataset]) ->
 
 
 def run_part(options: Options) -> tuple[Results, bool]:
-    """Measure and print; only karat takes part."""
+    """Measure and print; only rankjury takes part."""
     sizes = SIZES[:2] if options.quick else SIZES
     datasets = [prepare_dataset(options.data, queries, options.python) for queries in sizes]
     commands = {
-        case_name(file_format, dataset): case_command(options.karat, file_format, dataset)
+        case_name(file_format, dataset): case_command(options.rankjury, file_format, dataset)
         for dataset in datasets
         for file_format in FORMATS
     }

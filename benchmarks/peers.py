@@ -1,6 +1,6 @@
 """Evaluates one run with one of the other tools, the way the documentation of that tool does it.
 
-Prints the means as JSON under karat's spelling of the measures. `parse` only reads the run, with Polars, and
+Prints the means as JSON under rankjury's spelling of the measures. `parse` only reads the run, with Polars, and
 prints how many lines it has. `describe` prints the versions of the tools. Nothing is imported before it is
 needed, so each process pays for its own tool only.
 """

@@ -1,8 +1,8 @@
-"""Times how vectors get into pgvector: as karat's engine loads them, and a bare COPY BINARY of bytes that were ready.
+"""Times how vectors get into pgvector: as rankjury's engine loads them, and a bare COPY BINARY of bytes that were ready.
 
 One process starts an embedded PostgreSQL, makes the vectors and the ready bytes, and then the ways take turns; each is
 one transaction that makes the table, fills it and commits. It prints seconds as JSON, of every round, and whether the
-tables held the same. `attributes` is karat's way with two texts a row, `build` the engine's whole build with no index,
+tables held the same. `attributes` is rankjury's way with two texts a row, `build` the engine's whole build with no index,
 statistics for the planner included.
 """
 
@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.engines import settled
-from karat.engines.pgvector import Session, create, dropping
-from karat.engines.pgvector.links import Link, Target
-from karat.engines.pgvector.loading import blocks_of, load
-from karat.engines.pgvector.parameters import BUILDS
-from karat.engines.pgvector.server import running
-from karat.engines.pgvector.statements import Table, copying, creation, name_columns, quoted
+from rankjury.engines import settled
+from rankjury.engines.pgvector import Session, create, dropping
+from rankjury.engines.pgvector.links import Link, Target
+from rankjury.engines.pgvector.loading import blocks_of, load
+from rankjury.engines.pgvector.parameters import BUILDS
+from rankjury.engines.pgvector.server import running
+from rankjury.engines.pgvector.statements import Table, copying, creation, name_columns, quoted
 
 SEED, SCHEMA, KIND = 7, "loading", "vector"
 START, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
-CHECKSUM = "SELECT count(*), sum(hashtext(karat_row || karat_vector::text)) FROM {} WHERE karat_row % 50 = 0"
+CHECKSUM = "SELECT count(*), sum(hashtext(rankjury_row || rankjury_vector::text)) FROM {} WHERE rankjury_row % 50 = 0"
 NOTHING = pl.DataFrame()
 
 Fill = Callable[[Any], None]
@@ -71,7 +71,7 @@ def make_ways(vectors: Any) -> dict[str, Callable[[Any], object]]:
 
     return {
         "bare": lambda connection: fill_alone(connection, plain, send_ready),
-        "karat": lambda connection: fill_alone(connection, plain, load_plain),
+        "rankjury": lambda connection: fill_alone(connection, plain, load_plain),
         "attributes": lambda connection: fill_alone(connection, wide, load_wide),
         "build": lambda connection: create(connection, SCHEMA, "cosine", built, vectors, None, None),
     }

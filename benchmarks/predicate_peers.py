@@ -44,19 +44,19 @@ def counted(asked: Asked, counts: Sequence[int] | Ints, met: Sequence[int] | Int
     return found
 
 
-def karat_items(table: Lists, keywords: int) -> Any:
+def rankjury_items(table: Lists, keywords: int) -> Any:
     import polars as pl
 
-    from karat.vocabulary import Annotations, Keyword, Vocabulary
+    from rankjury.vocabulary import Annotations, Keyword, Vocabulary
 
     ids = pl.Series(np.arange(len(table))).cast(pl.String)
     vocabulary = Vocabulary(tuple(Keyword("all", f"{number:05}") for number in range(keywords)))
     return Annotations(ids, vocabulary, table.starts, table.codes)
 
 
-def karat_asks(annotations: Any, asked: Asked) -> Any:
-    from karat.gold.keywords import ask_items, ask_keywords
-    from karat.vocabulary import Match
+def rankjury_asks(annotations: Any, asked: Asked) -> Any:
+    from rankjury.gold.keywords import ask_items, ask_keywords
+    from rankjury.vocabulary import Match
 
     match = Match.parse("graded" if asked.graded else "all")
     if asked.own is not None:
@@ -64,11 +64,11 @@ def karat_asks(annotations: Any, asked: Asked) -> Any:
     return ask_keywords(annotations, [f"t{row}" for row in range(len(asked))], asked.keywords.lists(), match)
 
 
-def by_karat(table: Lists, keywords: int) -> Ask:
-    annotations = karat_items(table, keywords)
+def by_rankjury(table: Lists, keywords: int) -> Ask:
+    annotations = rankjury_items(table, keywords)
 
     def ask(asked: Asked) -> Found:
-        predicates = karat_asks(annotations, asked).predicates
+        predicates = rankjury_asks(annotations, asked).predicates
         found, levels = {"counts": predicates.relevant_counts.tolist()}, predicates.levels
         if asked.graded:
             lengths = np.repeat(asked.keywords.lengths, np.diff(levels.starts))
@@ -79,26 +79,26 @@ def by_karat(table: Lists, keywords: int) -> Ask:
     return ask
 
 
-def by_karat_listed(table: Lists, keywords: int) -> Ask:
+def by_rankjury_listed(table: Lists, keywords: int) -> Ask:
     """The gold as users get it: every relevant item by name, unless there are too many."""
-    annotations = karat_items(table, keywords)
+    annotations = rankjury_items(table, keywords)
 
     def ask(asked: Asked) -> Found:
-        gold = karat_asks(annotations, asked).gold()
+        gold = rankjury_asks(annotations, asked).gold()
         return {"listed": None if gold.lookup else len(gold.items)}
 
     return ask
 
 
-def by_karat_measured(table: Lists, keywords: int, *, by_number: bool = False) -> Ask:
+def by_rankjury_measured(table: Lists, keywords: int, *, by_number: bool = False) -> Ask:
     """Until the means of measures."""
-    from karat import evaluate
-    from karat.types import Ranking
+    from rankjury import evaluate
+    from rankjury.types import Ranking
 
-    annotations = karat_items(table, keywords)
+    annotations = rankjury_items(table, keywords)
 
     def ask(asked: Asked) -> Found:
-        asks = karat_asks(annotations, asked)
+        asks = rankjury_asks(annotations, asked)
         gold = asks.predicates.gold_by_number() if by_number else asks.gold()
         assert asked.ranked is not None
         ranking = Ranking(gold.queries, asked.ranked.starts, annotations.ids.gather(asked.ranked.codes), None)
@@ -193,17 +193,17 @@ def by_nobody(table: Lists, keywords: int) -> Ask:
 
 WAYS: dict[str, tuple[Callable[[Lists, int], Ask], str]] = {
     "nothing": (by_nobody, "numpy"),
-    "karat": (by_karat, "karat"),
-    "karat-listed": (by_karat_listed, "karat"),
-    "karat-measured": (by_karat_measured, "karat"),
-    "karat-by-number": (partial(by_karat_measured, by_number=True), "karat"),
+    "rankjury": (by_rankjury, "rankjury"),
+    "rankjury-listed": (by_rankjury_listed, "rankjury"),
+    "rankjury-measured": (by_rankjury_measured, "rankjury"),
+    "rankjury-by-number": (partial(by_rankjury_measured, by_number=True), "rankjury"),
     "scipy": (by_scipy, "scipy"),
     "polars": (by_polars, "polars"),
     "index": (by_index, ""),
     "sets": (by_sets, ""),
 }
 """How it is prepared, and which package does it."""
-MEASURED = ("karat-measured", "karat-by-number")
+MEASURED = ("rankjury-measured", "rankjury-by-number")
 MOST_ASKED = {"sets": 100}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how fast karat finds what is relevant by its keywords, beside scipy.sparse, Polars and plain Python.
+"""Measures how fast rankjury finds what is relevant by its keywords, beside scipy.sparse, Polars and plain Python.
 
   texts   queries of two or three keywords; relevant is what has all of them
   items   items as queries; relevant is what has all of their keywords
@@ -18,13 +18,13 @@ from collections.abc import Mapping
 from functools import partial
 
 from harness import Command, Results, describe_tool, measure_rounds, render_table, run_parts, verdict, worker_command
-from options import add_peers_option, add_shared_options, find_karat_python, positive
+from options import add_peers_option, add_shared_options, find_rankjury_python, positive
 
 NAMES = {
-    "karat": "karat, counts",
-    "karat-listed": "karat, gold",
-    "karat-measured": "karat, gold and measures",
-    "karat-by-number": "karat, gold by number and measures",
+    "rankjury": "rankjury, counts",
+    "rankjury-listed": "rankjury, gold",
+    "rankjury-measured": "rankjury, gold and measures",
+    "rankjury-by-number": "rankjury, gold by number and measures",
     "scipy": "scipy.sparse product",
     "polars": "Polars join and group",
     "index": "Python sets, inverted index",
@@ -34,11 +34,11 @@ NAMES = {
 FEWEST_KEYWORDS = 5
 PARTS = ("texts", "items", "graded")
 COUNTED = ("counts", "met")
-MEASURED = ("karat-measured", "karat-by-number")
+MEASURED = ("rankjury-measured", "rankjury-by-number")
 
 
 def way_command(way: str, part: str, arguments: argparse.Namespace) -> Command:
-    python = find_karat_python(arguments) if way.startswith("karat") else arguments.python
+    python = find_rankjury_python(arguments) if way.startswith("rankjury") else arguments.python
     size = (arguments.items, arguments.keywords, arguments.queries)
     return worker_command(python, "predicate_peers.py", way, part, *map(str, size))
 
@@ -49,34 +49,34 @@ def describe_gold(found: Results) -> str:
     return "by number" if found["listed"] is None else f"{found['listed']:,} listed"
 
 
-def render_seconds(found: Results, karat: Results) -> tuple[str, str, str]:
+def render_seconds(found: Results, rankjury: Results) -> tuple[str, str, str]:
     seconds = found["seconds"]
-    return f"{seconds:.3f}", f"{max(found['all_seconds']):.3f}", f"{seconds / karat['seconds']:.2f}"
+    return f"{seconds:.3f}", f"{max(found['all_seconds']):.3f}", f"{seconds / rankjury['seconds']:.2f}"
 
 
 def render_tools(measured: Mapping[str, Results], queries: int) -> str:
     rows = [
         (
             NAMES[tool],
-            *(render_seconds(found, measured["karat"]) if tool != "nothing" else ("-", "-", "-")),
+            *(render_seconds(found, measured["rankjury"]) if tool != "nothing" else ("-", "-", "-")),
             f"{found['peak_megabytes']:,.0f}",
             "all" if found["asked"] == queries else f"{found['asked']:,}, scaled up",
             describe_gold(found),
         )
         for tool, found in measured.items()
     ]
-    return render_table(("tool", "best, seconds", "worst", "/ karat", "peak MB", "queries asked", "gold"), rows)
+    return render_table(("tool", "best, seconds", "worst", "/ rankjury", "peak MB", "queries asked", "gold"), rows)
 
 
 def judge_counts(measured: Mapping[str, Results]) -> list[tuple[bool, str]]:
-    """Whether each tool counts what karat counts, query by query."""
-    karat, judged = measured["karat"], []
-    kinds = [kind for kind in COUNTED if kind in karat]
+    """Whether each tool counts what rankjury counts, query by query."""
+    rankjury, judged = measured["rankjury"], []
+    kinds = [kind for kind in COUNTED if kind in rankjury]
     for tool, found in measured.items():
-        if tool == "karat" or "counts" not in found:
+        if tool == "rankjury" or "counts" not in found:
             continue
         asked = found["asked"]
-        ours = zip(*(karat[kind][:asked] for kind in kinds), strict=True)
+        ours = zip(*(rankjury[kind][:asked] for kind in kinds), strict=True)
         theirs = zip(*(found[kind] for kind in kinds), strict=True)
         apart = sum(one != other for one, other in zip(ours, theirs, strict=True))
         judged.append((apart == 0, f"{NAMES[tool]}: the same numbers for each of {asked:,} queries: {apart:,} differ"))
@@ -85,12 +85,12 @@ def judge_counts(measured: Mapping[str, Results]) -> list[tuple[bool, str]]:
 
 def judge_gold(measured: Mapping[str, Results]) -> list[tuple[bool, str]]:
     """Whether as many items are listed as were counted, and means do not hang on whether they are."""
-    total = sum(measured["karat"]["counts"])
-    listed = measured["karat-listed"]["listed"] if "karat-listed" in measured else None
+    total = sum(measured["rankjury"]["counts"])
+    listed = measured["rankjury-listed"]["listed"] if "rankjury-listed" in measured else None
     judged = []
     if listed is not None:
-        judged.append((listed == total, f"karat lists as many as it counts: {listed:,} and {total:,}"))
-    if all(tool in measured for tool in MEASURED) and measured["karat-measured"]["listed"] is not None:
+        judged.append((listed == total, f"rankjury lists as many as it counts: {listed:,} and {total:,}"))
+    if all(tool in measured for tool in MEASURED) and measured["rankjury-measured"]["listed"] is not None:
         ours, theirs = (measured[tool]["means"] for tool in MEASURED)
         judged.append((ours == theirs, f"means are the same, listed and by number: {shown(ours)}"))
     return judged
@@ -104,7 +104,7 @@ def run_part(part: str, arguments: argparse.Namespace) -> tuple[Results, list[st
     commands = {way: way_command(way, part, arguments) for way in NAMES if way not in arguments.skip}
     measured = {tool: describe_tool(summary) for tool, summary in measure_rounds(commands, arguments.rounds).items()}
     judged = judge_counts(measured) + judge_gold(measured)
-    total = sum(measured["karat"]["counts"])
+    total = sum(measured["rankjury"]["counts"])
     size = f"{arguments.items:,} items x {arguments.queries:,} queries x {arguments.keywords:,} keywords"
     table = render_tools(measured, arguments.queries)
     print(f"\n{part}: {size}, {total:,} relevant, best of {arguments.rounds} processes:\n\n{table}", flush=True)
@@ -120,7 +120,7 @@ def main() -> int:
     parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
     for name, default in (("items", 100_000), ("queries", 10_000), ("keywords", 500)):
         parser.add_argument(f"--{name}", type=positive, default=default, help="how many (default: %(default)s)")
-    others = [tool for tool in NAMES if tool != "karat"]
+    others = [tool for tool in NAMES if tool != "rankjury"]
     parser.add_argument("--skip", choices=others, action="append", default=[], help="leave out a tool; repeatable")
     add_peers_option(parser)
     add_shared_options(parser, rounds=3)

@@ -33,19 +33,19 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 NAMES = {
-    "karat": "karat: recommend and assess",
-    "karat-search": "karat: recommend alone",
-    "karat-assessing": "karat: assess alone",
-    "karat-task": "karat: make the task, once for all models",
-    "nearest": "karat: nearest, nothing masked",
+    "rankjury": "rankjury: recommend and assess",
+    "rankjury-search": "rankjury: recommend alone",
+    "rankjury-assessing": "rankjury: assess alone",
+    "rankjury-task": "rankjury: make the task, once for all models",
+    "nearest": "rankjury: nearest, nothing masked",
     "bare": "bare products and selection (NumPy)",
     "loop": "a loop over users (NumPy)",
-    "karat-arrays": "karat: evaluate_arrays",
-    "karat-names": "karat: evaluate, by names",
-    "as-rectools": "karat: evaluate_arrays, the same measures",
+    "rankjury-arrays": "rankjury: evaluate_arrays",
+    "rankjury-names": "rankjury: evaluate, by names",
+    "as-rectools": "rankjury: evaluate_arrays, the same measures",
     "rectools": "RecTools: calc_metrics, accuracy alone",
     "rectools-slices": "RecTools: calc_metrics, with tiers",
     "lenskit": "LensKit: RunAnalysis, accuracy alone",
@@ -53,26 +53,35 @@ NAMES = {
 PEERS = {"catalogue": ("rectools", "rectools-slices", "lenskit"), "arrays": ("rectools",)}
 TOOLS = ("rectools", "lenskit")
 PARTS = {
-    "catalogue": ("karat", "karat-search", "karat-assessing", "karat-task", "nearest", "bare", "loop", "as-rectools"),
-    "arrays": ("karat-arrays", "karat-names"),
+    "catalogue": (
+        "rankjury",
+        "rankjury-search",
+        "rankjury-assessing",
+        "rankjury-task",
+        "nearest",
+        "bare",
+        "loop",
+        "as-rectools",
+    ),
+    "arrays": ("rankjury-arrays", "rankjury-names"),
 }
 SIZES = {"catalogue": (6040, 604), "arrays": (200_000, 20_000)}
 REQUIRED = {
     "catalogue": (
-        ("karat", "bare", 1.5),
-        ("karat", "loop", 10),
-        ("karat", "rectools-slices", 5),
+        ("rankjury", "bare", 1.5),
+        ("rankjury", "loop", 10),
+        ("rankjury", "rectools-slices", 5),
         ("as-rectools", "rectools", 5),
-        ("karat", "lenskit", 5),
+        ("rankjury", "lenskit", 5),
     ),
-    "arrays": (("karat-arrays", "rectools", 5),),
+    "arrays": (("rankjury-arrays", "rectools", 5),),
 }
-"""Which of karat beside what: at least so many times faster; beside the bare products, at most so many times slower."""
+"""Which of rankjury beside what: at least so many times faster; beside the bare products, at most so many times slower."""
 APART = 1e-9
 
 
 def way_command(way: str, folder: Path, arguments: argparse.Namespace, *options: str) -> Command:
-    return worker_command(find_karat_python(arguments), "recommend_ways.py", way, folder, *options)
+    return worker_command(find_rankjury_python(arguments), "recommend_ways.py", way, folder, *options)
 
 
 def peers_of(part: str, arguments: argparse.Namespace) -> dict[str, Path]:
@@ -94,7 +103,7 @@ def prepare(part: str, folder: Path, arguments: argparse.Namespace) -> int:
     """Draw the data, and for the peers the recommendations; returns how many users there are."""
     users = SIZES[part][arguments.quick]
     report_progress(f"making data for {users:,} users")
-    python = find_karat_python(arguments)
+    python = find_rankjury_python(arguments)
     measure_process(worker_command(python, "recommend_data.py", part, folder, str(users)))
     if part == "catalogue":
         measure_process(way_command("hand-over", folder, arguments))
@@ -123,18 +132,20 @@ def run_part(part: str, arguments: argparse.Namespace) -> tuple[Results, list[st
 def expected_means(
     part: str, folder: Path, peers: list[str], measured: Mapping[str, Results], arguments: argparse.Namespace
 ) -> dict[str, Mapping[str, float]]:
-    """For each tool what karat's means are under its conventions."""
+    """For each tool what rankjury's means are under its conventions."""
     if part == "arrays":
-        return {tool: measured["karat-arrays"]["means"] for tool in measured if tool in ("karat-names", "rectools")}
+        return {
+            tool: measured["rankjury-arrays"]["means"] for tool in measured if tool in ("rankjury-names", "rectools")
+        }
     commands = {peer: way_command(f"as-{peer.split('-')[0]}", folder, arguments, "--calls", "1") for peer in peers}
     expected = {peer: describe_tool(one)["means"] for peer, one in measure_rounds(commands, 1).items()}
-    return {**expected, **({"loop": measured["karat"]["means"]} if "loop" in measured else {})}
+    return {**expected, **({"loop": measured["rankjury"]["means"]} if "loop" in measured else {})}
 
 
 def compare(name: str, theirs: Mapping[str, float], ours: Mapping[str, float]) -> tuple[bool, str]:
     shared = [label for label in theirs if label in ours]
     apart = max(abs(theirs[label] - ours[label]) for label in shared)
-    return apart <= APART, f"{name} has karat's means of {len(shared)} measures: {apart:.1e} apart at most"
+    return apart <= APART, f"{name} has rankjury's means of {len(shared)} measures: {apart:.1e} apart at most"
 
 
 def speeds(part: str, measured: Mapping[str, Results], *, quick: bool) -> list[str]:
@@ -150,20 +161,20 @@ def speeds(part: str, measured: Mapping[str, Results], *, quick: bool) -> list[s
 
 
 def render(part: str, measured: Mapping[str, Results]) -> str:
-    karat = measured[PARTS[part][0]]["seconds"]
+    rankjury = measured[PARTS[part][0]]["seconds"]
     rows = [
         (NAMES[tool], f"{found['seconds'] * 1000:,.1f}", f"{max(found['all_seconds']) * 1000:,.1f}",
-         f"{found['seconds'] / karat:.2f}", f"{found['peak_megabytes']:,.0f}", found["version"])
+         f"{found['seconds'] / rankjury:.2f}", f"{found['peak_megabytes']:,.0f}", found["version"])
         for tool, found in measured.items()
     ]  # fmt: skip
-    return render_table(("tool", "best, ms", "worst process", "/ karat", "peak MB", "version"), rows)
+    return render_table(("tool", "best, ms", "worst process", "/ rankjury", "peak MB", "version"), rows)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the users")
-    others = [tool for tool in NAMES if tool not in ("karat", "karat-arrays")]
+    others = [tool for tool in NAMES if tool not in ("rankjury", "rankjury-arrays")]
     parser.add_argument("--skip", choices=others, action="append", default=[], help="leave out a tool; repeatable")
     for peer in TOOLS:
         place = REPOSITORY / f".venv-{peer}" / "bin" / "python"

@@ -61,7 +61,7 @@ def by_rectools(folder: Path, part: str) -> Work:
 
 
 def by_rectools_with_slices(folder: Path, part: str) -> Work:
-    """What it has of karat's measures beyond accuracy as well, and those of accuracy by tiers of users and items."""
+    """What it has of rankjury's measures beyond accuracy as well, and those of accuracy by tiers of users and items."""
     from rectools.metrics import (
         AvgRecPopularity,
         CatalogCoverage,

@@ -1,4 +1,4 @@
-"""Times one of karat's ways, or a plain one in NumPy, of recommending and of evaluating recommendations.
+"""Times one of rankjury's ways, or a plain one in NumPy, of recommending and of evaluating recommendations.
 
 A process reads its data, calls once what it measures, then times several calls, of which the best counts. It prints
 the seconds as JSON, with the means of the measures where there are any. What does not depend on the model is made
@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-# As the command `karat` does: threads of OpenBLAS that wait for more work would hold the core that selection needs.
+# As the command `rankjury` does: threads of OpenBLAS that wait for more work would hold the core that selection needs.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
 
 import numpy as np
@@ -47,9 +47,9 @@ def make_task(data: Arrays) -> Any:
     """Everything that is the same for all models."""
     import polars as pl
 
-    from karat.interactions.log import Log
-    from karat.interactions.split import Split
-    from karat.interactions.task import Facts, Task
+    from rankjury.interactions.log import Log
+    from rankjury.interactions.split import Split
+    from rankjury.interactions.task import Facts, Task
 
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
     log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")
@@ -60,7 +60,7 @@ def make_task(data: Arrays) -> Any:
 
 
 def model_of(data: Arrays) -> Any:
-    from karat.recommenders import Recommender
+    from rankjury.recommenders import Recommender
 
     class Factors(Recommender):
         about = "factors as they are"
@@ -78,9 +78,9 @@ def model_of(data: Arrays) -> Any:
 
 def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
     """A ranking under all measures, for all users and by tiers of users and items."""
-    from karat.assessment import assess
-    from karat.evaluation import resolve_all
-    from karat.interactions.tiers import Tiers, item_cuts, user_cuts
+    from rankjury.assessment import assess
+    from rankjury.evaluation import resolve_all
+    from rankjury.interactions.tiers import Tiers, item_cuts, user_cuts
 
     asked = resolve_all([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
     of_users, of_items = user_cuts(task, Tiers()), item_cuts(task, Tiers())
@@ -95,23 +95,23 @@ def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
     return work
 
 
-def by_karat(data: Arrays) -> Work:
-    from karat.recommenders.ranking import recommend
+def by_rankjury(data: Arrays) -> Work:
+    from rankjury.recommenders.ranking import recommend
 
     task, model = make_task(data), model_of(data)
     assess = assessing(data, task)
     return lambda: assess(recommend(model, task, K, scored=False).ranking(task))
 
 
-def by_karat_search(data: Arrays) -> Work:
-    from karat.recommenders.ranking import recommend
+def by_rankjury_search(data: Arrays) -> Work:
+    from rankjury.recommenders.ranking import recommend
 
     task, model = make_task(data), model_of(data)
     return lambda: recommend(model, task, K, scored=False).items
 
 
-def by_karat_assessing(data: Arrays) -> Work:
-    from karat.recommenders.ranking import recommend
+def by_rankjury_assessing(data: Arrays) -> Work:
+    from rankjury.recommenders.ranking import recommend
 
     task = make_task(data)
     assess = assessing(data, task)
@@ -119,12 +119,12 @@ def by_karat_assessing(data: Arrays) -> Work:
     return lambda: assess(ranking)
 
 
-def by_karat_task(data: Arrays) -> Work:
+def by_rankjury_task(data: Arrays) -> Work:
     return lambda: make_task(data) and None
 
 
 def by_nearest(data: Arrays) -> Work:
-    from karat.neighbours import nearest
+    from rankjury.neighbours import nearest
 
     return lambda: nearest(data["factors_of_users"], data["factors_of_items"], K, metric="ip").items
 
@@ -151,27 +151,27 @@ def by_loop(data: Arrays) -> Work:
 
 
 def by_arrays(data: Arrays) -> Work:
-    from karat.coded import evaluate_arrays
+    from rankjury.coded import evaluate_arrays
 
     return lambda: evaluate_arrays(data["shown"], data["held_out"], measures=SIX, dialect="rectools").mean()
 
 
 def by_names(data: Arrays) -> Work:
     """The same by names, as from a file."""
-    import karat
+    import rankjury
 
     users = [str(n) for n in range(len(data["shown"]))]
     gold = {user: dict.fromkeys(map(str, row), 1.0) for user, row in zip(users, data["held_out"].tolist(), strict=True)}
     ranking = {user: list(map(str, row)) for user, row in zip(users, data["shown"].tolist(), strict=True)}
-    judged, ranked = karat.as_gold(gold), karat.as_ranking(ranking)
-    return lambda: karat.evaluate(judged, ranked, SIX, dialect="rectools").mean()
+    judged, ranked = rankjury.as_gold(gold), rankjury.as_ranking(ranking)
+    return lambda: rankjury.evaluate(judged, ranked, SIX, dialect="rectools").mean()
 
 
 def same_as(dialect: str) -> Callable[[Arrays], Work]:
     """What a peer's conventions give, of the recommendations that it got; to hold against its own means."""
 
     def prepare(data: Arrays) -> Work:
-        from karat.coded import evaluate_arrays
+        from rankjury.coded import evaluate_arrays
 
         relevant = data["held"] & (data["rating"] >= REL)
         starts = np.searchsorted(data["user"][relevant], np.arange(len(data["factors_of_users"]) + 1))
@@ -183,24 +183,24 @@ def same_as(dialect: str) -> Callable[[Arrays], Work]:
 
 
 WAYS: dict[str, tuple[Callable[[Arrays], Work], str]] = {
-    "karat": (by_karat, "karat"),
-    "karat-search": (by_karat_search, "karat"),
-    "karat-assessing": (by_karat_assessing, "karat"),
-    "karat-task": (by_karat_task, "karat"),
-    "nearest": (by_nearest, "karat"),
+    "rankjury": (by_rankjury, "rankjury"),
+    "rankjury-search": (by_rankjury_search, "rankjury"),
+    "rankjury-assessing": (by_rankjury_assessing, "rankjury"),
+    "rankjury-task": (by_rankjury_task, "rankjury"),
+    "nearest": (by_nearest, "rankjury"),
     "bare": (by_bare, "numpy"),
     "loop": (by_loop, "numpy"),
-    "karat-arrays": (by_arrays, "karat"),
-    "karat-names": (by_names, "karat"),
-    "as-rectools": (same_as("rectools"), "karat"),
-    "as-lenskit": (same_as("lenskit"), "karat"),
+    "rankjury-arrays": (by_arrays, "rankjury"),
+    "rankjury-names": (by_names, "rankjury"),
+    "as-rectools": (same_as("rectools"), "rankjury"),
+    "as-lenskit": (same_as("lenskit"), "rankjury"),
 }
 
 
 def hand_over(folder: Path) -> None:
     """Write for the peers what is recommended, and the tier of each user and item."""
-    from karat.interactions.tiers import Tiers, item_tiers, user_tiers
-    from karat.recommenders.ranking import recommend
+    from rankjury.interactions.tiers import Tiers, item_tiers, user_tiers
+    from rankjury.recommenders.ranking import recommend
 
     data = read(folder)
     task = make_task(data)

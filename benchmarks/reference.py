@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures karat's agreement with a reference model against the papers protocol done plainly and the bare searches.
+"""Measures rankjury's agreement with a reference model against the papers protocol done plainly and the bare searches.
 
   speed   5,000 x 1,536 against two of 5,000 x 384, recall, nDCG, MRR and MAP (mean and standard deviation) at six k up
-          to 50, all queries: karat, the searches alone, the protocol done plainly, and without its loops; checks that
+          to 50, all queries: rankjury, the searches alone, the protocol done plainly, and without its loops; checks that
           means agree
-  memory  100,000 x 768 against 100,000 x 384, 1,000 queries sampled: what karat needs above the vectors
+  memory  100,000 x 768 against 100,000 x 384, 1,000 queries sampled: what rankjury needs above the vectors
 
 Vectors are in memory when the clock starts. Exit status: 0 if all went well, whatever the speed; 1 if means disagree or
 a tool failed; 2 for wrong options.
@@ -30,15 +30,15 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 NAMES = {
-    "karat": "karat, mean and std",
-    "searches": "karat's searches alone",
+    "rankjury": "rankjury, mean and std",
+    "searches": "rankjury's searches alone",
     "plain": "protocol done plainly (NumPy)",
     "plain-sorted-once": "each row sorted once (NumPy)",
     "plain-vectorised": "protocol without loops (NumPy)",
-    "karat-intervals": "karat, intervals and pairs too",
+    "rankjury-intervals": "rankjury, intervals and pairs too",
 }
 CUTS = (1, 3, 5, 10, 20, 50)
 FASTER_THAN_PLAIN = 5
@@ -77,7 +77,7 @@ def shrink(size: Size) -> Size:
 
 
 def task_command(task: str, size: Size, arguments: argparse.Namespace, *options: str) -> Command:
-    return worker_command(find_karat_python(arguments), "agreers.py", task, *size.arguments, *options)
+    return worker_command(find_rankjury_python(arguments), "agreers.py", task, *size.arguments, *options)
 
 
 def compare_means(measured: Mapping[str, Results], expected: Mapping[str, list[float]]) -> dict[str, float]:
@@ -102,24 +102,24 @@ def render_tools(measured: Mapping[str, Results], apart: Mapping[str, float]) ->
             NAMES[tool],
             f"{found['seconds']:.3f}",
             f"{max(found['all_seconds']):.3f}",
-            f"{found['seconds'] / measured['karat']['seconds']:.2f}",
+            f"{found['seconds'] / measured['rankjury']['seconds']:.2f}",
             f"{found['peak_megabytes']:,.0f}",
             f"{apart[tool]:.1e}" if tool in apart else "-",
         )
         for tool, found in measured.items()
     ]
-    return render_table(("tool", "best, seconds", "worst", "/ karat", "peak MB", "off 64 bits by"), rows)
+    return render_table(("tool", "best, seconds", "worst", "/ rankjury", "peak MB", "off 64 bits by"), rows)
 
 
 def judge_speed(size: Size, measured: Mapping[str, Results]) -> list[str]:
     seconds = {tool: found["seconds"] for tool, found in measured.items()}
     verdicts = []
     if "plain" in seconds:
-        ratio = seconds["plain"] / seconds["karat"]
+        ratio = seconds["plain"] / seconds["rankjury"]
         text = f"{size}: at least {FASTER_THAN_PLAIN} x faster than the protocol done plainly: {ratio:.1f} x"
         verdicts.append(verdict(ratio >= FASTER_THAN_PLAIN, text))
     if "searches" in seconds:
-        ratio = seconds["karat"] / seconds["searches"]
+        ratio = seconds["rankjury"] / seconds["searches"]
         text = f"{size}: at most {MOST_OF_SEARCHES} x the searches alone: {ratio:.2f} x"
         verdicts.append(verdict(ratio <= MOST_OF_SEARCHES, text))
     return verdicts
@@ -150,10 +150,11 @@ def run_speed(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
 def run_memory(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     size = shrink(LARGE) if arguments.quick else LARGE
     commands = {
-        task: task_command(task, size, arguments, "--samples", str(SAMPLES)) for task in ("baseline", "karat-intervals")
+        task: task_command(task, size, arguments, "--samples", str(SAMPLES))
+        for task in ("baseline", "rankjury-intervals")
     }
     measured = {name: describe_tool(summary) for name, summary in measure_rounds(commands, arguments.rounds).items()}
-    found = measured["karat-intervals"]
+    found = measured["rankjury-intervals"]
     above = found["peak_megabytes"] - measured["baseline"]["peak_megabytes"]
     text = (
         f"{SAMPLES:,} queries of {size}, intervals and pairs too: less than {MOST_MEGABYTES:,} MB above the vectors: "
@@ -169,7 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=(*PARTS, "all"), default="all", help="what to measure (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="a fifth of the vectors")
-    others = [tool for tool in NAMES if tool != "karat"]
+    others = [tool for tool in NAMES if tool != "rankjury"]
     parser.add_argument("--skip", choices=others, action="append", default=[], help="leave out a tool; repeatable")
     add_shared_options(parser, rounds=3)
     arguments = parser.parse_args()

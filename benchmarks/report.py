@@ -5,7 +5,7 @@
            with the data and without
   browser  that page in Chromium: its first paint and the way from one query to the next by the keyboard, as the browser
            itself measures them; checks that the page asks for nothing and complains of nothing
-  history  the whole command `karat history` over 1,000 archived runs
+  history  the whole command `rankjury history` over 1,000 archived runs
 
 Exit status: 0 if all went well, whatever the speed; 1 if the page is at fault or a tool failed; 2 for wrong options.
 """
@@ -31,13 +31,13 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 QUERIES, QUICK_QUERIES, SWITCHES, RUNS, QUICK_RUNS = 10_000, 500, 50, 1_000, 50
 MOST_SECONDS, MOST_BYTES, MOST_BYTES_EMPTY = 3.0, 1_500_000, 150_000
 MOST_FIRST_PAINT, MOST_SWITCH, MOST_HISTORY = 1_000.0, 50.0, 1.0
 MADE: dict[Path, Results] = {}
-SAMPLE = REPOSITORY / "src" / "karat" / "samples" / "movies" / "karat.toml"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "movies" / "rankjury.toml"
 
 
 def median(values: list[float]) -> float:
@@ -47,7 +47,7 @@ def median(values: list[float]) -> float:
 
 def run_worker(script: str, arguments: argparse.Namespace, *options: str | Path) -> str:
     report_progress(f"{script} {' '.join(map(str, options))}")
-    output = measure_process(worker_command(find_karat_python(arguments), script, *options)).output
+    output = measure_process(worker_command(find_rankjury_python(arguments), script, *options)).output
     report_progress("")
     return output
 
@@ -114,13 +114,13 @@ def run_history(arguments: argparse.Namespace) -> tuple[Results, list[str], bool
     wanted = QUICK_RUNS if arguments.quick else RUNS
     archive: Path = arguments.data / f"archive-{wanted}"
     shutil.rmtree(archive, ignore_errors=True)
-    os.environ["KARAT_ARCHIVE"] = str(archive)
-    measure_process([arguments.karat, "run", SAMPLE, "-o", arguments.data / "movies"])
+    os.environ["RANKJURY_ARCHIVE"] = str(archive)
+    measure_process([arguments.rankjury, "run", SAMPLE, "-o", arguments.data / "movies"])
     runs = int(run_worker("report_archive.py", arguments, archive, str(wanted)))
-    command = [arguments.karat, "history"]
+    command = [arguments.rankjury, "history"]
     measure_process(command)  # not counted: fills the system's file cache
     summary = measure_rounds({"history": command}, arguments.rounds)["history"]
-    text = f"karat history over {runs:,} runs takes less than {MOST_HISTORY:g} s: {summary.ended_seconds:.2f} s"
+    text = f"rankjury history over {runs:,} runs takes less than {MOST_HISTORY:g} s: {summary.ended_seconds:.2f} s"
     print(f"\n{text}, best of {arguments.rounds}", flush=True)
     found = summary.as_result() | {"runs": runs}
     return found, [verdict(summary.ended_seconds < MOST_HISTORY, text)], runs == wanted
@@ -137,8 +137,8 @@ def main() -> int:
         "--data",
         type=Path,
         metavar="FOLDER",
-        default=Path(tempfile.gettempdir()) / "karat-bench",
-        help="where the generated data is kept (default: karat-bench in the folder for temporary files)",
+        default=Path(tempfile.gettempdir()) / "rankjury-bench",
+        help="where the generated data is kept (default: rankjury-bench in the folder for temporary files)",
     )
     add_shared_options(parser, rounds=5)
     arguments = parser.parse_args()

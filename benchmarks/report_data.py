@@ -110,7 +110,7 @@ def draw(folder: Path, queries: int) -> Path:
     names = pl.DataFrame({"item_id": named("item", np.arange(ITEMS)), "name": titles})
     # What a query is called is its text.
     pl.concat([names, pl.DataFrame({"item_id": of_query, "name": texts})]).write_parquet(folder / "names.parquet")
-    plan = folder / "karat.toml"
+    plan = folder / "rankjury.toml"
     plan.write_text(PLAN + "".join(f'{name} = "{name}.parquet"\n' for name in SYSTEMS), encoding="utf-8")
     return plan
 

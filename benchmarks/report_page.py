@@ -17,15 +17,15 @@ Results = dict[str, Any]
 
 
 def smallest() -> Any:
-    from karat import compare
+    from rankjury import compare
 
     return compare({"q": {"a": 1}}, {"one": {"q": {"a": 1.0}}, "other": {"q": {"a": 1.0}}}, ["ndcg@10"])
 
 
 def measure(plan: Path, page: Path, rounds: int) -> Results:
-    from karat.plan.reading import read_plan
-    from karat.plan.run import execute_plan
-    from karat.reports.html import to_html
+    from rankjury.plan.reading import read_plan
+    from rankjury.plan.run import execute_plan
+    from rankjury.reports.html import to_html
 
     start = time.perf_counter()
     outcome = execute_plan(read_plan(plan))

@@ -3,7 +3,7 @@
 Prints the seconds of each call as JSON, with what came out, so that tools can be held against each other. Scores
 are drawn from a fixed seed, so every process has the same ones. ranx gets one call that is not timed, to compile.
 scipy gets its best batch and layout, tried out before the clock starts; `scipy-plain` is what a user gets who
-passes scores and nothing else. karat starts from scores and the names of queries, with nothing prepared.
+passes scores and nothing else. rankjury starts from scores and the names of queries, with nothing prepared.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def report(seconds: list[float], units: int, package: str, **found: object) -> R
     return {"seconds": seconds, "unit_seconds": min(seconds) / units, "version": metadata.version(package), **found}
 
 
-def karat_intervals(queries: int, resamples: int) -> Report:
+def rankjury_intervals(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from karat.statistics.estimates import Estimate, estimate_all
-    from karat.statistics.resampling import Resampling, keys_of
+    from rankjury.statistics.estimates import Estimate, estimate_all
+    from rankjury.statistics.resampling import Resampling, keys_of
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     how = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
@@ -83,15 +83,15 @@ def karat_intervals(queries: int, resamples: int) -> Report:
         return estimate_all(scores, ["mean"] * MEASURES, keys_of(names, how.seed), how)
 
     seconds, estimates = time_calls(call)
-    return report(seconds, resamples * MEASURES, "karat", bounds=[estimate.ci for estimate in estimates])
+    return report(seconds, resamples * MEASURES, "rankjury", bounds=[estimate.ci for estimate in estimates])
 
 
-def karat_tests(queries: int, resamples: int) -> Report:
+def rankjury_tests(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from karat.statistics.resampling import keys_of
-    from karat.statistics.sums import to_fixed
-    from karat.statistics.tests import Randomised, sign_flip_tests
+    from rankjury.statistics.resampling import keys_of
+    from rankjury.statistics.sums import to_fixed
+    from rankjury.statistics.tests import Randomised, sign_flip_tests
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     rival = draw_rival(scores)
@@ -101,7 +101,7 @@ def karat_tests(queries: int, resamples: int) -> Report:
         return sign_flip_tests([one.whole - other.whole for one, other in pairs], keys_of(names, 0), resamples)
 
     seconds, tests = time_calls(call)
-    return report(seconds, resamples * MEASURES, "karat", p_values=[test.p for test in tests if test])
+    return report(seconds, resamples * MEASURES, "rankjury", p_values=[test.p for test in tests if test])
 
 
 def scipy_intervals(queries: int, resamples: int) -> Report:
@@ -156,8 +156,8 @@ def ranx_tests(queries: int, resamples: int) -> Report:
 
 
 TASKS = {
-    "karat-intervals": karat_intervals,
-    "karat-tests": karat_tests,
+    "rankjury-intervals": rankjury_intervals,
+    "rankjury-tests": rankjury_tests,
     "scipy": scipy_intervals,
     "scipy-plain": scipy_plain_intervals,
     "ranx": ranx_tests,
@@ -170,8 +170,8 @@ def main() -> None:
     parser.add_argument("queries", type=int)
     parser.add_argument("resamples", type=int)
     arguments = parser.parse_args()
-    if arguments.task.startswith("karat"):
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as karat's command line does
+    if arguments.task.startswith("rankjury"):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as rankjury's command line does
     print(json.dumps(TASKS[arguments.task](arguments.queries, arguments.resamples)), flush=True)
 
 

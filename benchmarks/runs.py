@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures karat against other tools on a run of 6,980 queries with 1,000 documents each.
+"""Measures rankjury against other tools on a run of 6,980 queries with 1,000 documents each.
 
-  files    fresh processes, from start to printed means: karat, pytrec_eval-terrier, ir_measures, ranx, and
+  files    fresh processes, from start to printed means: rankjury, pytrec_eval-terrier, ir_measures, ranx, and
            merely parsing the run with Polars; checks that the means agree
-  memory   evaluation alone, with everything read already: karat and warm ranx
-  scaling  karat alone, with 0.7, 7 and 21 million rows, from TREC text and from Parquet
+  memory   evaluation alone, with everything read already: rankjury and warm ranx
+  scaling  rankjury alone, with 0.7, 7 and 21 million rows, from TREC text and from Parquet
 
 Exit status: 0 if all went well, whatever the speed; 1 if means disagree or a tool failed; 2 for wrong
 options.
@@ -27,10 +27,10 @@ def find_missing_program(options: Options) -> str | None:
     """Say which program is missing, before anything is measured."""
     if not options.python.exists():
         return f"no interpreter at {options.python}: see benchmarks/README.md, or pass --python"
-    if "karat" not in options.skipped and not options.karat.exists():
-        return f"no karat at {options.karat}: install it, pass --karat, or --skip karat"
-    if "karat" in options.skipped and "scaling" in options.parts:
-        return "scaling measures karat alone, so it cannot skip karat"
+    if "rankjury" not in options.skipped and not options.rankjury.exists():
+        return f"no rankjury at {options.rankjury}: install it, pass --rankjury, or --skip rankjury"
+    if "rankjury" in options.skipped and "scaling" in options.parts:
+        return "scaling measures rankjury alone, so it cannot skip rankjury"
     return None
 
 
@@ -39,7 +39,7 @@ def main() -> int:
     if missing := find_missing_program(options):
         print(missing, file=sys.stderr)
         return 2
-    results: Results = {"schema": "karat.benchmark/1", "machine": describe_machine(), "parts": {}}
+    results: Results = {"schema": "rankjury.benchmark/1", "machine": describe_machine(), "parts": {}}
     agreed = True
     for part in options.parts:
         try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures karat on more than fits in memory: up to 100 million ranked rows and 10 million of gold, from Parquet.
+"""Measures rankjury on more than fits in memory: up to 100 million ranked rows and 10 million of gold, from Parquet.
 
   blocks     one process under 3 GB at 1, 10 and 100 million rows, sorted and shuffled: seconds, memory, and whether
              time grows as rows do
@@ -34,9 +34,9 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python, positive
+from options import add_shared_options, find_rankjury_python, positive
 from scale_events import logged, steps_of
-from scale_ways import case_name, describe, figures, karat_command, prepare, print_table, run_against, spark_options
+from scale_ways import case_name, describe, figures, prepare, print_table, rankjury_command, run_against, spark_options
 
 TINY, MOST, QUICK = 10_000, 100_000_000, 10_000_000
 """Ranked rows: what starting is measured with, and the largest of three sizes, each ten times the one before."""
@@ -44,15 +44,15 @@ ORDERS = ("sorted", "shuffled")
 MOST_MEGABYTES, MOST_GROWTH, MOST_SPARK = 3000, 1.2, 2.5
 APART = 1e-12
 NAMES = {
-    "karat": "karat, one process",
-    "karat-spark": "karat on Spark",
+    "rankjury": "rankjury, one process",
+    "rankjury-spark": "rankjury on Spark",
     "spark-sql": "Spark SQL, plain",
     "replay": "RePlay on Spark",
     "replay-polars": "RePlay on Polars",
     "polars": "Polars, plain",
 }
 PEERS = {name: "ndcg(gain=binary)@10" if "replay" in name else "ndcg@10" for name in list(NAMES)[2:]}
-"""What each computes, in karat's spelling."""
+"""What each computes, in rankjury's spelling."""
 
 
 def sizes(arguments: argparse.Namespace) -> tuple[int, ...]:
@@ -61,8 +61,8 @@ def sizes(arguments: argparse.Namespace) -> tuple[int, ...]:
 
 def run_blocks(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     cases = {(order, rows): prepare(rows, order, arguments) for order in arguments.orders for rows in sizes(arguments)}
-    commands = {"start": karat_command(prepare(TINY, "sorted", arguments), arguments, measures=MEASURES)}
-    commands |= {case_name(*case): karat_command(data, arguments, measures=MEASURES) for case, data in cases.items()}
+    commands = {"start": rankjury_command(prepare(TINY, "sorted", arguments), arguments, measures=MEASURES)}
+    commands |= {case_name(*case): rankjury_command(data, arguments, measures=MEASURES) for case, data in cases.items()}
     measured = measure_rounds(commands, arguments.rounds)
     start = measured.pop("start")
     found = {name: describe(one, rows, start) for (_, rows), (name, one) in zip(cases, measured.items(), strict=True)}
@@ -97,9 +97,12 @@ def run_spark(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     tiny = prepare(TINY, "sorted", arguments)
     for order in arguments.orders:
         data = prepare(arguments.rows, order, arguments)
-        options = {"karat": (), "karat-spark": spark_options(arguments)}
+        options = {"rankjury": (), "rankjury-spark": spark_options(arguments)}
         ways, starts = (
-            {NAMES[way]: karat_command(folder, arguments, *given, measures=MEASURES) for way, given in options.items()}
+            {
+                NAMES[way]: rankjury_command(folder, arguments, *given, measures=MEASURES)
+                for way, given in options.items()
+            }
             for folder in (data, tiny)
         )
         found = run_against(ways, starts, arguments)
@@ -136,14 +139,14 @@ def run_peers(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
 
 
 def peer_commands(data: Path, arguments: argparse.Namespace) -> dict[str, Command]:
-    """karat's own, and every peer whose interpreter is there."""
-    ours = {"karat": (), "karat-spark": spark_options(arguments)}
+    """rankjury's own, and every peer whose interpreter is there."""
+    ours = {"rankjury": (), "rankjury-spark": spark_options(arguments)}
     commands: dict[str, Command] = {
-        NAMES[way]: karat_command(data, arguments, "--no-ci", *options, measures=("ndcg@10",))
+        NAMES[way]: rankjury_command(data, arguments, "--no-ci", *options, measures=("ndcg@10",))
         for way, options in ours.items()
     }
     for peer in PEERS:
-        python = arguments.replay if "replay" in peer else find_karat_python(arguments)
+        python = arguments.replay if "replay" in peer else find_rankjury_python(arguments)
         if peer in arguments.skip:
             continue
         if python.exists():
@@ -154,7 +157,7 @@ def peer_commands(data: Path, arguments: argparse.Namespace) -> dict[str, Comman
 
 
 def mean_of(printed: str) -> float:
-    """Of karat's report, or of a peer's line."""
+    """Of rankjury's report, or of a peer's line."""
     found = json.loads(printed)
     if "systems" not in found:
         return float(found["ndcg@10"])
@@ -164,16 +167,16 @@ def mean_of(printed: str) -> float:
 
 
 def compare_peers(found: Mapping[str, Results], data: Path, arguments: argparse.Namespace) -> list[tuple[bool, str]]:
-    """Whether each has karat's mean under its own definition."""
-    binary = karat_command(data, arguments, "--no-ci", "--ties", "id-desc", measures=("ndcg(gain=binary)@10",))
-    expected = {"ndcg@10": found[NAMES["karat"]]["mean"]}
+    """Whether each has rankjury's mean under its own definition."""
+    binary = rankjury_command(data, arguments, "--no-ci", "--ties", "id-desc", measures=("ndcg(gain=binary)@10",))
+    expected = {"ndcg@10": found[NAMES["rankjury"]]["mean"]}
     if any("replay" in peer and NAMES[peer] in found for peer in PEERS):
         expected["ndcg(gain=binary)@10"] = mean_of(measure_process(binary).output)
     compared = []
-    for peer, measure in {"karat-spark": "ndcg@10", **PEERS}.items():
+    for peer, measure in {"rankjury-spark": "ndcg@10", **PEERS}.items():
         if NAMES[peer] in found:
             apart = abs(found[NAMES[peer]]["mean"] - expected[measure])
-            compared.append((apart <= APART, f"{NAMES[peer]} has karat's {measure}: {apart:.1e} apart"))
+            compared.append((apart <= APART, f"{NAMES[peer]} has rankjury's {measure}: {apart:.1e} apart"))
     return compared
 
 
@@ -182,7 +185,7 @@ def speeds(found: Mapping[str, Results]) -> list[str]:
     return [
         f"{NAMES[ours]}: {found[NAMES[ours]]['rows_per_second'] / found[NAMES[peer]]['rows_per_second']:.2f} times the "
         f"rows a second and core of {NAMES[peer]}"
-        for ours in ("karat", "karat-spark")
+        for ours in ("rankjury", "rankjury-spark")
         for peer in PEERS
         if NAMES[peer] in found and found[NAMES[ours]]["working_seconds"] > 0 < found[NAMES[peer]]["working_seconds"]
     ]
@@ -190,7 +193,7 @@ def speeds(found: Mapping[str, Results]) -> list[str]:
 
 def run_constants(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     data = prepare(arguments.rows // 10, "shuffled", arguments)
-    task = worker_command(find_karat_python(arguments), "scale_costs.py", data, "--rounds", str(arguments.rounds))
+    task = worker_command(find_rankjury_python(arguments), "scale_costs.py", data, "--rounds", str(arguments.rounds))
     found: Results = json.loads(measure_process(task).output)
     found["steps"] |= spark_constants(data, found["rows"], arguments)
     rows = [
@@ -210,7 +213,7 @@ def run_constants(arguments: argparse.Namespace) -> tuple[Results, list[str], bo
 def spark_constants(data: Path, rows: int, arguments: argparse.Namespace) -> Results:
     """Seconds of tasks, and what they shuffled."""
     with logged() as events:
-        measure_process(karat_command(data, arguments, *spark_options(arguments), measures=MEASURES))
+        measure_process(rankjury_command(data, arguments, *spark_options(arguments), measures=MEASURES))
         found = steps_of(events)
     return {
         step: {
@@ -233,7 +236,7 @@ def main() -> int:
     parser.add_argument("--rows", type=positive, default=MOST, help="ranked rows, at most (default: %(default)s)")
     for order in ORDERS:
         parser.add_argument(f"--{order}", dest="orders", action="append_const", const=order, help=f"{order} rows alone")
-    parser.add_argument("--memory", default="3GB", help="what karat is told to keep to (default: %(default)s)")
+    parser.add_argument("--memory", default="3GB", help="what rankjury is told to keep to (default: %(default)s)")
     parser.add_argument("--master", default="local[2]", help="which Spark (default: %(default)s)")
     parser.add_argument("--skip", choices=PEERS, action="append", default=[], help="leave out a peer; repeatable")
     parser.add_argument(
@@ -241,8 +244,8 @@ def main() -> int:
         help="interpreter that has RePlay (default: .venv-replay/bin/python)",
     )  # fmt: skip
     parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", default=Path(tempfile.gettempdir()) / "karat-scale",
-        help="where the generated data is kept (default: karat-scale in the folder for temporary files)",
+        "--data", type=Path, metavar="FOLDER", default=Path(tempfile.gettempdir()) / "rankjury-scale",
+        help="where the generated data is kept (default: rankjury-scale in the folder for temporary files)",
     )  # fmt: skip
     add_shared_options(parser, rounds=1)
     arguments = parser.parse_args()

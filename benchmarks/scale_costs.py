@@ -53,11 +53,11 @@ class Clock:
 
 def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     """All steps; returns how many rows and queries there were, and bytes of a row."""
-    from karat.scale.api import request_for
-    from karat.scale.blocks import Partition
-    from karat.scale.memory import Budget
-    from karat.scale.tables import open_table
-    from karat.statistics.resampling import Resampling
+    from rankjury.scale.api import request_for
+    from rankjury.scale.blocks import Partition
+    from rankjury.scale.memory import Budget
+    from rankjury.scale.tables import open_table
+    from rankjury.statistics.resampling import Resampling
 
     tables = [open_table(data / "gold", "gold"), open_table(data / "ranking", "run")]
     rows = sum(table.rows for table in tables)
@@ -82,9 +82,9 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
 
 def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
     """Arrays, judging and measures, each by itself; then all at once, as the next step takes it."""
-    from karat.evaluation import Evaluation
-    from karat.intake import gold_from_frame, ranking_from_frame
-    from karat.scale.scoring import score_block
+    from rankjury.evaluation import Evaluation
+    from rankjury.intake import gold_from_frame, ranking_from_frame
+    from rankjury.scale.scoring import score_block
 
     measures = [one.measure for one in request.asked]
     gold, ranking = clock.timed("make arrays", lambda: (gold_from_frame(block[0]), ranking_from_frame(block[1])))
@@ -95,8 +95,8 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
 
 
 def resample(request: Any, scores: list[Any]) -> None:
-    from karat.scale.panels import panels_of
-    from karat.scale.rounds import survey, tally
+    from rankjury.scale.panels import panels_of
+    from rankjury.scale.rounds import survey, tally
 
     panels = panels_of(request, reduce(add, (found for _, found in scores)))
     surveyed = reduce(add, (survey(request, panels, scored) for scored, _ in scores))

@@ -25,7 +25,7 @@ spark.eventLog.rolling.enabled  false
 def logged() -> Iterator[Path]:
     """A folder in which every Spark that is started meanwhile leaves its events."""
     before = os.environ.get("SPARK_CONF_DIR")
-    with tempfile.TemporaryDirectory(prefix="karat-events-") as name:
+    with tempfile.TemporaryDirectory(prefix="rankjury-events-") as name:
         folder = Path(name) / "events"
         folder.mkdir()
         (Path(name) / "spark-defaults.conf").write_text(SETTINGS.format(folder=folder.as_uri()))

@@ -1,4 +1,4 @@
-"""nDCG@10 of folders of Parquet files, as a team without karat would compute it: plain Spark SQL, RePlay or Polars.
+"""nDCG@10 of folders of Parquet files, as a team without rankjury would compute it: plain Spark SQL, RePlay or Polars.
 
 All are given the same: local[2], or two threads. RePlay knows no grades and no queries without anything relevant, so it
 gets the gold from grade 1 on. Prints the mean and the version as JSON. The whole process is measured, from outside;

@@ -1,4 +1,4 @@
-"""How scale.py calls karat and its peers, on which data, and what it makes of their times.
+"""How scale.py calls rankjury and its peers, on which data, and what it makes of their times.
 
 Uses the standard library only, as the measuring process has to stay small (see `harness`).
 """
@@ -22,7 +22,7 @@ from harness import (
     report_progress,
     worker_command,
 )
-from options import find_karat_python
+from options import find_rankjury_python
 
 DEPTH = 100
 # Raise this when the generated content changes, so that data cached by an older version is not reused.
@@ -35,17 +35,17 @@ def prepare(rows: int, order: str, arguments: argparse.Namespace) -> Path:
     if not (folder / order).exists():
         report_progress(f"making {rows:,} rows, {order}")
         task = (folder, str(rows // DEPTH), order)
-        measure_process(worker_command(find_karat_python(arguments), "scale_data.py", *task))
+        measure_process(worker_command(find_rankjury_python(arguments), "scale_data.py", *task))
         report_progress("")
     for file in (folder / order).rglob("*.parquet"):
         read_through(file)
     return folder / order
 
 
-def karat_command(data: Path, arguments: argparse.Namespace, *options: str, measures: Iterable[str]) -> Command:
+def rankjury_command(data: Path, arguments: argparse.Namespace, *options: str, measures: Iterable[str]) -> Command:
     wanted = [part for measure in measures for part in ("-m", measure)]
     return [
-        *(arguments.karat, "evaluate", data / "gold", data / "ranking", *wanted, *options),
+        *(arguments.rankjury, "evaluate", data / "gold", data / "ranking", *wanted, *options),
         *("--memory", arguments.memory, "--temp", arguments.data, "--json", "--quiet"),
     ]
 

@@ -46,18 +46,18 @@ def draw_vectors(rows: int, dimensions: int, seed: int = SEED) -> Vectors:
     return vectors
 
 
-def karat_search(*, scored: bool = True) -> tuple[Search, str]:
+def rankjury_search(*, scored: bool = True) -> tuple[Search, str]:
     import numpy as np
 
-    from karat.neighbours import nearest
+    from rankjury.neighbours import nearest
 
-    return lambda vectors, k: nearest(vectors, vectors, k, own=np.arange(len(vectors)), scored=scored).items, "karat"
+    return lambda vectors, k: nearest(vectors, vectors, k, own=np.arange(len(vectors)), scored=scored).items, "rankjury"
 
 
-def karat_order_search() -> tuple[Search, str]:
-    """As `karat agree` searches: no scores, and a BLAS whose threads do not wait for more work."""
+def rankjury_order_search() -> tuple[Search, str]:
+    """As `rankjury agree` searches: no scores, and a BLAS whose threads do not wait for more work."""
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
-    return karat_search(scored=False)
+    return rankjury_search(scored=False)
 
 
 def without_own(found: Items) -> Items:
@@ -124,8 +124,8 @@ def argsort_search() -> tuple[Search, str]:
 
 
 SEARCHES: dict[str, Callable[[], tuple[Search, str]]] = {
-    "karat": karat_search,
-    "karat-order": karat_order_search,
+    "rankjury": rankjury_search,
+    "rankjury-order": rankjury_order_search,
     "faiss": faiss_search,
     "faiss-tuned": faiss_tuned_search,
     "sklearn": sklearn_search,
@@ -152,7 +152,7 @@ def search_many(tool: str, rows: int, dimensions: int, k: int, queries: int) -> 
     """Other queries than items. `baseline` imports and makes the vectors, and searches nothing."""
     import numpy as np
 
-    from karat.neighbours import nearest
+    from rankjury.neighbours import nearest
 
     items, asked = draw_vectors(rows, dimensions), draw_vectors(queries, dimensions, SEED + 1)
     if tool == "baseline":

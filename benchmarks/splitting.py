@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures how fast karat splits a log of 20 million rows by time, and how much memory it takes, from file to files.
+"""Measures how fast rankjury splits a log of 20 million rows by time, and how much memory it takes, from file to files.
 
-  parquet  the whole of `karat split`: reading, coding ids, cut-offs, counts of cold users and items, writing Parquet
+  parquet  the whole of `rankjury split`: reading, coding ids, cut-offs, counts of cold users and items, writing Parquet
   csv      the same from CSV
   kinds    the other ways of splitting, from Parquet
 
@@ -34,7 +34,7 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_peers_option, add_shared_options, find_karat_python, positive
+from options import add_peers_option, add_shared_options, find_rankjury_python, positive
 
 ROWS, QUICK_ROWS = 20_000_000, 500_000
 MOST_MEGABYTES, MOST_SECONDS = 3000, 60
@@ -44,38 +44,38 @@ PEERS = {"polars": "Polars, sort and slice", "pandas": "pandas, sort and slice"}
 
 def peer_command(way: str, log: Path, output: Path, arguments: argparse.Namespace) -> Command:
     output.mkdir(exist_ok=True)
-    python = arguments.python if way == "pandas" else find_karat_python(arguments)
+    python = arguments.python if way == "pandas" else find_rankjury_python(arguments)
     return worker_command(python, "split_peers.py", way, log, output)
 
 
-def karat_command(kind: str, log: Path, output: Path, arguments: argparse.Namespace) -> Command:
-    return [arguments.karat, "split", log, "-o", output, "--kind", kind, "--json", "--quiet"]
+def rankjury_command(kind: str, log: Path, output: Path, arguments: argparse.Namespace) -> Command:
+    return [arguments.rankjury, "split", log, "-o", output, "--kind", kind, "--json", "--quiet"]
 
 
 def run_file(part: str, arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     log, output = arguments.folder / f"log.{part}", arguments.folder / "output"
     read_through(log)
-    commands: dict[str, Command] = {"karat": karat_command("temporal", log, output / "karat", arguments)}
+    commands: dict[str, Command] = {"rankjury": rankjury_command("temporal", log, output / "rankjury", arguments)}
     output.mkdir(exist_ok=True)
     for way in PEERS:
         if way not in arguments.skip:
             commands[way] = peer_command(way, log, output / way, arguments)
     measured = measure_rounds(commands, arguments.rounds)
-    names = {"karat": "karat split"} | PEERS
+    names = {"rankjury": "rankjury split"} | PEERS
     print_table(f"{part}, {arguments.rows:,} rows", {names[tool]: one for tool, one in measured.items()}, arguments)
-    windows = json.loads(measured["karat"].output)["windows"]
+    windows = json.loads(measured["rankjury"].output)["windows"]
     agreed = sum(one["rows"] for one in windows.values()) == arguments.rows
     sizes = ", ".join(f"{name} {one['share']:.6f}" for name, one in windows.items())
     verdicts = [
         verdict(agreed, f"{part}: every row is in a window: {sizes}"),
-        *limits(part, measured["karat"]),
+        *limits(part, measured["rankjury"]),
     ]
     return {tool: one.as_result() for tool, one in measured.items()} | {"windows": windows}, verdicts, agreed
 
 
 def run_kinds(arguments: argparse.Namespace) -> tuple[Results, list[str], bool]:
     log, output = arguments.folder / "log.parquet", arguments.folder / "output"
-    commands = {kind: karat_command(kind, log, output / kind, arguments) for kind in KINDS}
+    commands = {kind: rankjury_command(kind, log, output / kind, arguments) for kind in KINDS}
     measured = measure_rounds(commands, arguments.rounds)
     print_table(f"kinds, {arguments.rows:,} rows from Parquet", measured, arguments)
     verdicts = [line for kind, one in measured.items() for line in limits(kind, one)]
@@ -120,11 +120,11 @@ def main() -> int:
     add_shared_options(parser, rounds=1)
     arguments = parser.parse_args()
     arguments.rows = QUICK_ROWS if arguments.quick else arguments.rows
-    arguments.folder = Path(tempfile.mkdtemp(prefix="karat-splitting-"))
+    arguments.folder = Path(tempfile.mkdtemp(prefix="rankjury-splitting-"))
     try:
         report_progress("making the log")
         task = ("make", str(arguments.rows), arguments.folder)
-        measure_process(worker_command(find_karat_python(arguments), "split_peers.py", *task))
+        measure_process(worker_command(find_rankjury_python(arguments), "split_peers.py", *task))
         report_progress("")
         return run_parts("splitting", PARTS, arguments)
     finally:

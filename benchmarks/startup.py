@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the processor time that it takes to start karat, beside that of importing NumPy.
+"""Measures the processor time that it takes to start rankjury, beside that of importing NumPy.
 
 Processor time is user and system time of the process, so it hardly depends on what else the machine does.
 Exit status: 0 if all went well, whatever the time; 1 if a command failed; 2 for wrong options.
@@ -24,18 +24,18 @@ from harness import (
     save_results,
     verdict,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 BASE = "import numpy"
-BUDGETS = {"karat --help": 0.25, "import karat": 0.15}
+BUDGETS = {"rankjury --help": 0.25, "import rankjury": 0.15}
 
 
-def startup_commands(karat: Path, python: Path) -> dict[str, Command]:
+def startup_commands(rankjury: Path, python: Path) -> dict[str, Command]:
     return {
         "python, doing nothing": [python, "-c", "pass"],
         BASE: [python, "-c", "import numpy"],
-        "import karat": [python, "-c", "import karat"],
-        "karat --help": [karat, "--help"],
+        "import rankjury": [python, "-c", "import rankjury"],
+        "rankjury --help": [rankjury, "--help"],
     }
 
 
@@ -71,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_shared_options(parser, rounds=7)
     arguments = parser.parse_args()
-    commands = startup_commands(arguments.karat, find_karat_python(arguments))
+    commands = startup_commands(arguments.rankjury, find_rankjury_python(arguments))
     try:
         for command in commands.values():
             measure_process(command)  # not counted: writes the byte code and fills the system's file cache
@@ -85,7 +85,7 @@ def main() -> int:
     if arguments.json:
         timed = {name: summary.as_result() for name, summary in summaries.items()}
         results: Results = {"machine": describe_machine(), "startup": timed, "verdicts": verdicts}
-        save_results(arguments.json, {"schema": "karat.benchmark/1", **results})
+        save_results(arguments.json, {"schema": "rankjury.benchmark/1", **results})
     return 0
 
 

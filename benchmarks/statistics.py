@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures karat's intervals and randomisation tests against scipy's bootstrap and ranx's Fisher test.
+"""Measures rankjury's intervals and randomisation tests against scipy's bootstrap and ranx's Fisher test.
 
-  intervals  percentile intervals of 10 measures over 7,000 queries: karat, and scipy.stats.bootstrap
-  tests      two systems under 10 measures over 7,000 queries: karat's sign flips, and warm ranx
-  large      karat's intervals of 10 measures over 1,000,000 queries, for the memory they need
+  intervals  percentile intervals of 10 measures over 7,000 queries: rankjury, and scipy.stats.bootstrap
+  tests      two systems under 10 measures over 7,000 queries: rankjury's sign flips, and warm ranx
+  large      rankjury's intervals of 10 measures over 1,000,000 queries, for the memory they need
 
 Scores are in memory when the clock starts. Exit status: 0 if all went well, whatever the speed; 1 if intervals or
 p-values disagree or a tool failed; 2 for wrong options.
@@ -30,12 +30,12 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_peers_option, add_shared_options, find_karat_python
+from options import add_peers_option, add_shared_options, find_rankjury_python
 
-KARAT_INTERVALS, KARAT_TESTS, LARGE = "intervals: karat", "tests: karat", "large: karat"
+RANKJURY_INTERVALS, RANKJURY_TESTS, LARGE = "intervals: rankjury", "tests: rankjury", "large: rankjury"
 SCIPY, SCIPY_PLAIN = "intervals: scipy, best batch", "intervals: scipy, as it comes"
 RANX = "tests: ranx, warm"
-BASES = {SCIPY: KARAT_INTERVALS, SCIPY_PLAIN: KARAT_INTERVALS, RANX: KARAT_TESTS}
+BASES = {SCIPY: RANKJURY_INTERVALS, SCIPY_PLAIN: RANKJURY_INTERVALS, RANX: RANKJURY_TESTS}
 REQUIRED_RATIOS = {SCIPY: (20, "scipy.stats.bootstrap with its best batch"), RANX: (50, "ranx's warm Fisher test")}
 REQUIRED_SECONDS = 1.0
 REQUIRED_MEGABYTES = 2_000
@@ -57,17 +57,17 @@ def choose_cases(quick: bool) -> dict[str, Case]:
     queries, resamples, fewer = (700, 1_000, 1_000) if quick else (7_000, 10_000, 2_000)
     large = (100_000, 200) if quick else (1_000_000, 1_000)
     return {
-        KARAT_INTERVALS: Case("karat-intervals", queries, resamples),
+        RANKJURY_INTERVALS: Case("rankjury-intervals", queries, resamples),
         SCIPY: Case("scipy", queries, fewer),
         SCIPY_PLAIN: Case("scipy-plain", queries, resamples),
-        KARAT_TESTS: Case("karat-tests", queries, resamples),
+        RANKJURY_TESTS: Case("rankjury-tests", queries, resamples),
         RANX: Case("ranx", queries, fewer),
-        LARGE: Case("karat-intervals", *large),
+        LARGE: Case("rankjury-intervals", *large),
     }
 
 
 def case_command(case: Case, arguments: argparse.Namespace) -> Command:
-    python = find_karat_python(arguments) if case.task.startswith("karat") else arguments.python
+    python = find_rankjury_python(arguments) if case.task.startswith("rankjury") else arguments.python
     return worker_command(python, "resamplers.py", case.task, str(case.queries), str(case.resamples))
 
 
@@ -93,7 +93,7 @@ def measure_cases(cases: Mapping[str, Case], arguments: argparse.Namespace) -> d
 
 
 def ratio(measured: Mapping[str, Results], name: str) -> float:
-    """How many times longer than karat a tool takes per resample and measure."""
+    """How many times longer than rankjury a tool takes per resample and measure."""
     return float(measured[name]["unit_seconds"] / measured[BASES[name]]["unit_seconds"])
 
 
@@ -110,12 +110,12 @@ def render_measured(measured: Mapping[str, Results]) -> str:
         )
         for name, found in measured.items()
     ]
-    headings = ("what", "queries", "resamples", "seconds", "µs per resample and measure", "/ karat", "peak MB")
+    headings = ("what", "queries", "resamples", "seconds", "µs per resample and measure", "/ rankjury", "peak MB")
     return render_table(headings, rows)
 
 
 def judge_speed(measured: Mapping[str, Results]) -> list[str]:
-    intervals, large = measured[KARAT_INTERVALS], measured[LARGE]
+    intervals, large = measured[RANKJURY_INTERVALS], measured[LARGE]
     verdicts = [
         verdict(
             intervals["seconds"] <= REQUIRED_SECONDS,
@@ -163,8 +163,8 @@ def p_values_differ(one: Results, other: Results) -> float:
 
 def judge_agreement(measured: Mapping[str, Results]) -> tuple[list[str], bool]:
     differences = {
-        "intervals of karat and scipy": bounds_differ(measured[KARAT_INTERVALS], measured[SCIPY]),
-        "p-values of karat and ranx": p_values_differ(measured[KARAT_TESTS], measured[RANX]),
+        "intervals of rankjury and scipy": bounds_differ(measured[RANKJURY_INTERVALS], measured[SCIPY]),
+        "p-values of rankjury and ranx": p_values_differ(measured[RANKJURY_TESTS], measured[RANX]),
     }
     verdicts = [
         verdict(found <= TOLERATED_ERRORS, f"{what} agree to {TOLERATED_ERRORS} standard errors: {found:.1f}")
@@ -192,7 +192,7 @@ def main() -> int:
         print("The requirements are meant for the full run; with --quick, what a call costs once weighs more.")
     if arguments.json:
         results: Results = {"machine": describe_machine(), "statistics": measured, "verdicts": verdicts}
-        save_results(arguments.json, {"schema": "karat.benchmark/1", **results})
+        save_results(arguments.json, {"schema": "rankjury.benchmark/1", **results})
     return 0 if agreed else 1
 
 

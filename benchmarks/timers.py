@@ -1,6 +1,6 @@
-"""Times karat's searches in a FAISS HNSW index beside FAISS alone, on the same graph.
+"""Times rankjury's searches in a FAISS HNSW index beside FAISS alone, on the same graph.
 
-A process builds one index through karat, makes one call of each kind that is not timed, and then takes turns: karat and
+A process builds one index through rankjury, makes one call of each kind that is not timed, and then takes turns: rankjury and
 FAISS, all queries at once and one by one. It prints seconds a query as JSON, of every round, and whether both found the
 same. Of one by one it is the median, which hardly hangs on what else the machine does.
 """
@@ -38,7 +38,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def named(values: NDArray[Any], kind: str) -> Any:
-    from karat.types import Vectors
+    from rankjury.types import Vectors
 
     return Vectors(pl.Series([f"{kind}{row}" for row in range(len(values))]), values, kind)
 
@@ -73,7 +73,7 @@ class Bare:
 
 
 def measure(rows: int, dimensions: int, batch: int, singles: int, rounds: int) -> dict[str, Any]:
-    from karat.lab.bench import Bench, Built
+    from rankjury.lab.bench import Bench, Built
 
     drawn = draw_model(rows + batch, dimensions, REFERENCE_NOISE, seed=1)
     corpus, queries = drawn[:rows], np.ascontiguousarray(drawn[rows:])
@@ -84,21 +84,21 @@ def measure(rows: int, dimensions: int, batch: int, singles: int, rounds: int) -
         same = bool((built.search(SEARCH).items == bare.batch()).all())
         same = same and bool((asked.search(SEARCH).items == bare.one_by_one(singles)).all())
         found = take_turns(built, asked, bare, rounds)
-    version = f"karat {metadata.version('karat')}, faiss {metadata.version('faiss-cpu')}"
+    version = f"rankjury {metadata.version('rankjury')}, faiss {metadata.version('faiss-cpu')}"
     return {**found, "build_seconds": built.seconds, "same": same, "version": version}
 
 
 def take_turns(built: Any, asked: Any, bare: Bare, rounds: int) -> dict[str, Any]:
     """Seconds a query: all at once, one by one, and what the loop takes for an empty one."""
-    batch: dict[str, list[float]] = {"bare": [], "karat": []}
-    single: dict[str, list[float]] = {"bare": [], "karat": []}
+    batch: dict[str, list[float]] = {"bare": [], "rankjury": []}
+    single: dict[str, list[float]] = {"bare": [], "rankjury": []}
     loop = []
     for _ in range(rounds):
         batch["bare"].append(seconds_of(bare.batch) / len(bare.queries))
-        batch["karat"].append(seconds_of(lambda: built.search(SEARCH)) / len(bare.queries))
+        batch["rankjury"].append(seconds_of(lambda: built.search(SEARCH)) / len(bare.queries))
         single["bare"].append(bare.median(len(asked.bench.queries)))
         timed = asked.timed(SEARCH, rounds=1)
-        single["karat"].append(float(np.median(timed.seconds)))
+        single["rankjury"].append(float(np.median(timed.seconds)))
         loop.append(timed.overhead_seconds)
     return {"batch": batch, "single": single, "loop": loop}
 

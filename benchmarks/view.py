@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures karat view: the server over archived runs of 100,000 queries x 4 systems, asked over the wire.
+"""Measures rankjury view: the server over archived runs of 100,000 queries x 4 systems, asked over the wire.
 
   run      the page of a run, the table of queries sorted and filtered, single queries; first and later times
   compare  two such runs: the comparison itself, its table, single queries with both rankings
@@ -29,17 +29,17 @@ from harness import (
     verdict,
     worker_command,
 )
-from options import add_shared_options, find_karat_python
+from options import add_shared_options, find_rankjury_python
 
 QUERIES, QUICK_QUERIES, RUNS, QUICK_RUNS, LOAD_RUNS = 100_000, 2_000, 1_000, 50, 5_000
 MOST_FIRST_ROWS, MOST_ROWS, MOST_QUERY, MOST_LIST, MOST_LOAD = 200.0, 50.0, 50.0, 100.0, 1_000.0
-SAMPLE = REPOSITORY / "src" / "karat" / "samples" / "movies" / "karat.toml"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "movies" / "rankjury.toml"
 FEW_RESAMPLES = "\n[statistics]\nresamples = 100\n"
 
 
 def run_worker(script: str, arguments: argparse.Namespace, *options: str | Path) -> str:
     report_progress(f"{script} {' '.join(map(str, options))}")
-    output = measure_process(worker_command(find_karat_python(arguments), script, *options)).output
+    output = measure_process(worker_command(find_rankjury_python(arguments), script, *options)).output
     report_progress("")
     return output
 
@@ -51,14 +51,14 @@ def make_archive(arguments: argparse.Namespace) -> Path:
     if len(list((archive / "runs").glob("[!.]*"))) == 2:
         return archive
     shutil.rmtree(archive, ignore_errors=True)
-    os.environ["KARAT_ARCHIVE"] = str(archive)
+    os.environ["RANKJURY_ARCHIVE"] = str(archive)
     plan = Path(run_worker("report_data.py", arguments, arguments.data / f"view-data-{queries}", str(queries)).strip())
     lines = plan.read_text(encoding="utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("targets")) + FEW_RESAMPLES
     for number, dense in enumerate(("dense", "hybrid")):
-        report_progress(f"karat run, {number + 1} of 2")
+        report_progress(f"rankjury run, {number + 1} of 2")
         plan.write_text(text.replace('dense = "dense.parquet"', f'dense = "{dense}.parquet"'), encoding="utf-8")
-        measure_process([arguments.karat, "run", plan, "--quiet"])
+        measure_process([arguments.rankjury, "run", plan, "--quiet"])
     report_progress("")
     return archive
 
@@ -100,8 +100,8 @@ def fill_archive(arguments: argparse.Namespace, wanted: int) -> Path:
     """One real run of a sample plan, and copies of it."""
     archive: Path = arguments.data / f"view-archive-{wanted}"
     shutil.rmtree(archive, ignore_errors=True)
-    os.environ["KARAT_ARCHIVE"] = str(archive)
-    measure_process([arguments.karat, "run", SAMPLE, "-o", arguments.data / "movies"])
+    os.environ["RANKJURY_ARCHIVE"] = str(archive)
+    measure_process([arguments.rankjury, "run", SAMPLE, "-o", arguments.data / "movies"])
     run_worker("report_archive.py", arguments, archive, str(wanted))
     return archive
 
@@ -137,8 +137,8 @@ def main() -> int:
         "--data",
         type=Path,
         metavar="FOLDER",
-        default=Path(tempfile.gettempdir()) / "karat-bench",
-        help="where the generated data is kept (default: karat-bench in the folder for temporary files)",
+        default=Path(tempfile.gettempdir()) / "rankjury-bench",
+        help="where the generated data is kept (default: rankjury-bench in the folder for temporary files)",
     )
     add_shared_options(parser, rounds=20)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Starts karat view over an archive, asks it over the wire, and prints milliseconds as JSON.
+"""Starts rankjury view over an archive, asks it over the wire, and prints milliseconds as JSON.
 
 `first` is the first time that something is asked of a server that was just started; the later times ask for something
 else each time: another order, another word, another query.
@@ -56,7 +56,7 @@ class Asker:
 @contextmanager
 def viewing(archive: Path) -> Iterator[Asker]:
     """A server of its own."""
-    command = [sys.executable, "-m", "karat", "view", "--no-browser", "--archive", str(archive)]
+    command = [sys.executable, "-m", "rankjury", "view", "--no-browser", "--archive", str(archive)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
@@ -165,7 +165,7 @@ def measure_load(archive: Path, names: Sequence[str], label: str, rounds: int) -
 
 
 def measure(archive: Path, part: str, rounds: int) -> Results:
-    from karat.archive import Archive
+    from rankjury.archive import Archive
 
     runs = Archive(archive).runs()
     names = [run.name for run in runs]

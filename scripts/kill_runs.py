@@ -1,4 +1,4 @@
-"""Kill the real karat run at random moments, and look whether the archive is whole: python scripts/kill_runs.py [KILLS]
+"""Kill the real rankjury run at random moments, and look whether the archive is whole: python scripts/kill_runs.py [KILLS]
 
 ``tests/cli/crash_points.py`` ends forks of a process that has everything loaded at each of their writes in turn. Here
 every run is a command of its own, from its first import on. Half of the kills come at any moment of it, half in the few
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from karat.archive import Archive, Run
+from rankjury.archive import Archive, Run
 
 PLAN = """
 name = "killed"
@@ -43,7 +43,7 @@ def put_plan(folder: Path) -> None:
 
 
 def start(folder: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "karat", "run", "plan.toml", "--archive", ".karat"]
+    command = [sys.executable, "-m", "rankjury", "run", "plan.toml", "--archive", ".rankjury"]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -68,7 +68,7 @@ def main(kills: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         put_plan(folder)
-        archive = Archive(folder / ".karat")
+        archive = Archive(folder / ".rankjury")
         started = time.monotonic()
         assert start(folder).wait() == 0
         whole = time.monotonic() - started

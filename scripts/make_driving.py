@@ -3,7 +3,7 @@
 No video is read: there is none. Each clip's annotations are drawn from the scenarios in ``driving_scenarios.py`` by a
 seed, so that the same tables always make the same file. Its vector is WordLlama's of a text about its annotations,
 with noise added on purpose: keywords mistaken for look-alikes, how the clip might look, and chance. Queries and
-synonyms are written by hand and only read. Run it from the root of the repository; karat itself needs neither step::
+synonyms are written by hand and only read. Run it from the root of the repository; rankjury itself needs neither step::
 
     python scripts/make_driving.py
     pip install wordllama
@@ -31,7 +31,7 @@ import numpy as np
 from driving_scenarios import SCENARIOS, STAGED, Scenario
 from driving_vocabulary import GROUPS, LOOK_ALIKES
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "driving"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "driving"
 SEED = 2687
 """Picked among 4,000, so that the protocol's examples come out as it says (see the README of the sample)."""
 LOOK = 0.35
@@ -163,7 +163,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def embed(texts: list[str]) -> np.ndarray:
     """Embed the texts as rows of unit length."""
-    from karat.text.wordllama import WordLlamaModel
+    from rankjury.text.wordllama import WordLlamaModel
 
     return unit(WordLlamaModel().embed(texts).astype(np.float64))
 

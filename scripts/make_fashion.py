@@ -3,7 +3,7 @@
 The catalogue is composed from the tables in ``scripts/fashion``: each row gives an item's title, fields, features and
 one sentence of its own; bullets and further sentences are taken in turn from the phrases of its material, features
 and category. Nothing is drawn by chance, so that the same tables always make the same file. Queries and human grades
-are written by hand and only read. Run it from the root of the repository; karat itself needs neither step::
+are written by hand and only read. Run it from the root of the repository; rankjury itself needs neither step::
 
     python scripts/make_fashion.py
     pip install torch==2.13.0
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 TABLES = Path(__file__).resolve().parent / "fashion"
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "fashion"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "fashion"
 FILES = ("dresses", "tops", "shoes", "outerwear", "others")
 
 

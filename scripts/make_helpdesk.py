@@ -2,7 +2,7 @@
 
 Reads ``documents.jsonl`` and ``queries.jsonl`` of the sample and writes the top 20 documents per
 query, found once by BM25 and once by the cosine of WordLlama vectors. Run it from the root of the
-repository, in an environment that has wordllama and numpy (karat itself needs no wordllama)::
+repository, in an environment that has wordllama and numpy (rankjury itself needs no wordllama)::
 
     pip install wordllama numpy
     python scripts/make_helpdesk.py
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import wordllama
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "helpdesk"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "helpdesk"
 DEPTH = 20
 Scores = dict[str, dict[str, float]]
 

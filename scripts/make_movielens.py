@@ -1,7 +1,7 @@
 """Make the movielens sample: ``ratings.csv``, ``movies.csv`` and ``users.csv``.
 
 Nobody gave these ratings. Movies, people and their visits are drawn by a seed, as the modules in ``scripts/movielens``
-say; the same seed makes the same files, byte for byte. Run it from the root of the repository; karat itself does not
+say; the same seed makes the same files, byte for byte. Run it from the root of the repository; rankjury itself does not
 need it::
 
     python scripts/make_movielens.py
@@ -24,7 +24,7 @@ from movielens.movies import Movies, make_movies
 from movielens.people import People, make_people
 from movielens.visits import Rating, Strengths, rate_all
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "movielens"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "movielens"
 SEED = 1
 USERS, MOVIES, OLD = 440, 480, 320
 """How many users and movies there are, and how many of the movies when the log begins."""

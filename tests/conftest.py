@@ -1,7 +1,7 @@
 """Before anything loads NumPy and Polars: with a worker of pytest a core, threads are time taken from another's tests.
 
-Those of BLAS that have nothing to do give way soon, as in karat's own commands; by default they wait for more work on a
-core each. How many there are, and so every digit, stays as it is. Polars and karat's own have one in each worker. Tests
+Those of BLAS that have nothing to do give way soon, as in rankjury's own commands; by default they wait for more work on a
+core each. How many there are, and so every digit, stays as it is. Polars and rankjury's own have one in each worker. Tests
 of what threads change ask for theirs.
 """
 
@@ -12,11 +12,11 @@ from hypothesis import settings
 
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
 if "PYTEST_XDIST_WORKER" in os.environ:
-    for name in ("POLARS_MAX_THREADS", "KARAT_THREADS"):
+    for name in ("POLARS_MAX_THREADS", "RANKJURY_THREADS"):
         os.environ.setdefault(name, "1")
 
-settings.register_profile("karat", deadline=None)  # other work on the machine must not fail a test
-settings.load_profile("karat")
+settings.register_profile("rankjury", deadline=None)  # other work on the machine must not fail a test
+settings.load_profile("rankjury")
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""``karat.agree``: candidates against a reference, in memory; the figures are those of the command."""
+"""``rankjury.agree``: candidates against a reference, in memory; the figures are those of the command."""
 
 import json
 from pathlib import Path
@@ -8,22 +8,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.agreement import Agreement
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.hygiene import GoldSpaces, Hygiene
-from karat.plan.reading import check_plan
-from karat.plan.run import execute_plan
+import rankjury
+from rankjury.agreement import Agreement
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.hygiene import GoldSpaces, Hygiene
+from rankjury.plan.reading import check_plan
+from rankjury.plan.run import execute_plan
 
 RANDOM = np.random.default_rng(5)
 TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)
 NEAR = TRUE + RANDOM.normal(size=TRUE.shape).astype(np.float32)
 FAR = TRUE + 3 * RANDOM.normal(size=TRUE.shape).astype(np.float32)
-QUICK = karat.Resampling(resamples=100)
+QUICK = rankjury.Resampling(resamples=100)
 
 
-def agreed(**options: Any) -> karat.Report:
-    return karat.agree(TRUE, {"near": NEAR, "far": FAR}, **{"pairs": 500, "how": QUICK} | options)
+def agreed(**options: Any) -> rankjury.Report:
+    return rankjury.agree(TRUE, {"near": NEAR, "far": FAR}, **{"pairs": 500, "how": QUICK} | options)
 
 
 class TestFigures:
@@ -66,7 +66,7 @@ class TestFigures:
         json.dumps(report.to_json(), allow_nan=False)
 
     def test_the_same_model_agrees_wholly(self) -> None:
-        report = karat.agree(TRUE, {"same": TRUE * 2}, how=None)
+        report = rankjury.agree(TRUE, {"same": TRUE * 2}, how=None)
         assert {round(one.mean, 12) for one in report.estimates["same"].values()} == {1.0}
         assert report.sections_of(Agreement)["same"].figures["spearman"].value == pytest.approx(1.0)
         assert report.sections_of(Agreement)["same"].figures["mae"].value == pytest.approx(0.0, abs=1e-12)
@@ -78,23 +78,23 @@ class TestFigures:
             _vectors([names[row] for row in rows], matrix[rows])
             for matrix, rows in ((TRUE, np.arange(60)), (NEAR, order))
         ]
-        shuffled = karat.agree(vectors[0], {"near": vectors[1]}, how=None, pairs=0)
-        straight = karat.agree(TRUE, {"near": NEAR}, ids=names, how=None, pairs=0)
+        shuffled = rankjury.agree(vectors[0], {"near": vectors[1]}, how=None, pairs=0)
+        straight = rankjury.agree(TRUE, {"near": NEAR}, ids=names, how=None, pairs=0)
         assert shuffled.estimates == straight.estimates
 
     def test_paths_do_too(self, tmp_path: Path) -> None:
         np.save(tmp_path / "true.npy", TRUE)
-        report = karat.agree(tmp_path / "true.npy", {"near": NEAR}, how=None, pairs=0)
-        assert report.estimates == karat.agree(TRUE, {"near": NEAR}, how=None, pairs=0).estimates
+        report = rankjury.agree(tmp_path / "true.npy", {"near": NEAR}, how=None, pairs=0)
+        assert report.estimates == rankjury.agree(TRUE, {"near": NEAR}, how=None, pairs=0).estimates
 
     def test_the_callers_matrix_stays_the_callers(self) -> None:
         mine = NEAR.copy()
-        karat.agree(TRUE, {"mine": mine}, how=None)
+        rankjury.agree(TRUE, {"mine": mine}, how=None)
         mine[0] = 0.0
 
 
-def _vectors(names: list[str], matrix: Any) -> karat.Vectors:
-    return karat.Vectors(pl.Series("id", names), matrix.copy())
+def _vectors(names: list[str], matrix: Any) -> rankjury.Vectors:
+    return rankjury.Vectors(pl.Series("id", names), matrix.copy())
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def _vectors(names: list[str], matrix: Any) -> karat.Vectors:
         ({"ids": ["a"]}, DataError, "60 vectors and 1 ids"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[KaratError], told: str) -> None:
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[RankjuryError], told: str) -> None:
     with pytest.raises(error, match=told):
         agreed(**options)
 
@@ -133,8 +133,8 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[Kar
     ],
 )
 def test_candidates_that_do_not_fit_are_refused(candidates: Any, told: str) -> None:
-    with pytest.raises(KaratError, match=told):
-        karat.agree(TRUE, candidates, how=None)
+    with pytest.raises(RankjuryError, match=told):
+        rankjury.agree(TRUE, candidates, how=None)
 
 
 class TestListedQueries:
@@ -143,10 +143,10 @@ class TestListedQueries:
 
     def test_numbers_are_ids_where_rows_have_ids(self) -> None:
         """Row 5 has the id 4: which of both is meant is said."""
-        report = karat.agree(self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, how=None)
+        report = rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, how=None)
         assert [str(query) for query in report.scores["x"].queries] == ["3", "5"]
         assert any("2 numbers are taken as ids" in warning for warning in report.warning_lines)
-        plain = karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, how=None)
+        plain = rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, how=None)
         assert not any("taken as ids" in warning for warning in plain.warnings)
 
     @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ class TestListedQueries:
         ],
     )
     def test_refused(self, queries: Any, found: str) -> None:
-        with pytest.raises(karat.DataError, match=found):
-            karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=queries)
+        with pytest.raises(rankjury.DataError, match=found):
+            rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], queries=queries)
 
     def test_row_numbers_of_rows_with_ids(self) -> None:
-        with pytest.raises(karat.DataError, match="row numbers cannot be used"):
-            karat.agree(self.VALUES, {"x": self.VALUES}, [1], ids=list("abcdef"), queries=[0, 1])
+        with pytest.raises(rankjury.DataError, match="row numbers cannot be used"):
+            rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], ids=list("abcdef"), queries=[0, 1])
 
     def test_a_sample_as_well(self) -> None:
-        with pytest.raises(karat.UsageError, match="both queries and n_samples"):
-            karat.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[0], n_samples=2)
+        with pytest.raises(rankjury.UsageError, match="both queries and n_samples"):
+            rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[0], n_samples=2)

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat import agreement
-from karat.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
-from karat.statistics import resampling
-from karat.statistics.resampling import Keys, Resampling, bootstrap_weights, keys_of
-from karat.types import Floats, cut_rows
+from rankjury import agreement
+from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
+from rankjury.statistics import resampling
+from rankjury.statistics.resampling import Keys, Resampling, bootstrap_weights, keys_of
+from rankjury.types import Floats, cut_rows
 
 from .statistics.support import digits, keys, thorough
 
@@ -275,8 +275,8 @@ class TestNothingElseMatters:
 
     def test_threads(self) -> None:
         program = (
-            "import numpy as np; from karat.agreement import Pairs, agreement_of;"
-            "from karat.statistics.resampling import Resampling;"
+            "import numpy as np; from rankjury.agreement import Pairs, agreement_of;"
+            "from rankjury.statistics.resampling import Resampling;"
             "x, z = np.random.default_rng(0).normal(size=(2, 30_000)); keys = np.arange(600, dtype=np.uint64);"
             "print(agreement_of(Pairs(np.repeat(np.arange(600), 50), x, x + z, ''), keys, Resampling(100)))"
         )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import karat
-from karat.dialects import resolve
+import rankjury
+from rankjury.dialects import resolve
 
 from .peers.agreement import assert_same, per_query
 from .peers.strategies import thorough
@@ -23,7 +23,7 @@ Lists = dict[str, list[str]]
 
 
 def alfa(gold: object, ranking: object, *measures: str) -> list[float]:
-    return list(karat.evaluate(gold, ranking, list(measures), dialect="alfa").mean().values())
+    return list(rankjury.evaluate(gold, ranking, list(measures), dialect="alfa").mean().values())
 
 
 class TestExamplesOfTheProtocol:
@@ -65,13 +65,13 @@ class TestWhatIsUndefined:
 
     def test_only_recall_is_defined_where_nothing_is_relevant(self) -> None:
         """0 of K is 0; of no relevant item there is no share. NDCG has the partial match."""
-        scores = karat.evaluate(self.GOLD, self.RANKING, [f"{name}@1" for name in NAMES], dialect="alfa")
+        scores = rankjury.evaluate(self.GOLD, self.RANKING, [f"{name}@1" for name in NAMES], dialect="alfa")
         assert per_query(scores, "Recall@1") == {"full": 1.0, "partial": 0.0, "missing": 0.0}
         assert per_query(scores, "Precision@1") == per_query(scores, "MAP@1") == {"full": 1.0, "missing": 0.0}
         assert per_query(scores, "NDCG@1") == {"full": 1.0, "partial": 1.0, "missing": 0.0}
 
     def test_the_user_may_say_otherwise(self) -> None:
-        scores = karat.evaluate(self.GOLD, self.RANKING, "Recall@1", dialect="alfa", empty="skip", missing="skip")
+        scores = rankjury.evaluate(self.GOLD, self.RANKING, "Recall@1", dialect="alfa", empty="skip", missing="skip")
         assert per_query(scores, "Recall@1") == {"full": 1.0}
 
 
@@ -108,7 +108,7 @@ class TestNames:
         assert resolve(name).measure != resolve(name, "alfa").measure
 
     @pytest.mark.parametrize("name", ["recall@5", "precision@5"])
-    def test_without_it_karats_own_are_the_usual_ones(self, name: str) -> None:
+    def test_without_it_rankjurys_own_are_the_usual_ones(self, name: str) -> None:
         assert str(resolve(name).measure) == name
 
 
@@ -156,7 +156,7 @@ def expected(name: str, golds: Golds, lists: Lists, k: int) -> dict[str, float]:
 def test_against_sets(case: tuple[Golds, Lists]) -> None:
     golds, lists = case
     labels = [f"{name}@{k}" for name in NAMES for k in CUTS]
-    scores = karat.evaluate(golds, lists, [*labels, "MAP"], dialect="alfa")
+    scores = rankjury.evaluate(golds, lists, [*labels, "MAP"], dialect="alfa")
     for name in NAMES:
         for k in CUTS:
             label = f"{name}@{k}"
@@ -171,8 +171,8 @@ def test_the_usual_names_give_the_same_to_the_last_digit(case: tuple[Golds, List
     """Alfa's recall is precision and its precision recall, with what counts as relevant said to these as well."""
     golds, lists = case
     for k in CUTS:
-        ours = karat.evaluate(golds, lists, [f"Recall@{k}", f"Precision@{k}"], dialect="alfa")
+        ours = rankjury.evaluate(golds, lists, [f"Recall@{k}", f"Precision@{k}"], dialect="alfa")
         usual = [f"precision(rel=1,self=drop)@{k}", f"recall(rel=1,self=drop)@{k}"]
-        theirs = karat.evaluate(golds, lists, usual)
+        theirs = rankjury.evaluate(golds, lists, usual)
         for label, other in zip(ours.labels, theirs.labels, strict=True):
             assert_same(per_query(ours, label), per_query(theirs, other), label)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.gold.annotations import annotations_from_frame
-from karat.vocabulary import Annotations, Keyword, Vocabulary, places_of
+import rankjury
+from rankjury.gold.annotations import annotations_from_frame
+from rankjury.vocabulary import Annotations, Keyword, Vocabulary, places_of
 from tests.partial import plain
 
 
@@ -45,9 +45,9 @@ class TestByHand:
         assert numbered.rows_of(pl.Series([7, 8])).tolist() == [0, -1]
 
     def test_an_item_that_is_not_there(self) -> None:
-        with pytest.raises(karat.UnknownName, match=r"t\.csv: unknown item 'd'"):
+        with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown item 'd'"):
             small().row_of("d")
-        with pytest.raises(karat.UnknownName, match="unknown item"):
+        with pytest.raises(rankjury.UnknownName, match="unknown item"):
             small().keywords_of("A1")
 
     def test_pairs(self) -> None:
@@ -62,11 +62,11 @@ class TestByHand:
         assert chosen.source == "t.csv"
 
     def test_a_group_that_is_not_there(self) -> None:
-        with pytest.raises(karat.UnknownName, match=r"unknown group 'hh'\. Did you mean h\?"):
+        with pytest.raises(rankjury.UnknownName, match=r"unknown group 'hh'\. Did you mean h\?"):
             small().select(("hh",))
 
     def test_no_group_at_all(self) -> None:
-        with pytest.raises(karat.DataError, match="found no keyword"):
+        with pytest.raises(rankjury.DataError, match="found no keyword"):
             small().select(())
 
     def test_shown_by_its_size(self) -> None:

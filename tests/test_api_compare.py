@@ -1,4 +1,4 @@
-"""karat.compare and karat.gate as a script calls them."""
+"""rankjury.compare and rankjury.gate as a script calls them."""
 
 import random
 import shutil
@@ -9,12 +9,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import UsageError
-from karat.report import QueryData, Report, SystemResult
-from karat.reports.writers import Request, write_reports
-from karat.statistics.resampling import Resampling
-from karat.targets import Target
+import rankjury
+from rankjury.errors import UsageError
+from rankjury.report import QueryData, Report, SystemResult
+from rankjury.reports.writers import Request, write_reports
+from rankjury.statistics.resampling import Resampling
+from rankjury.targets import Target
 
 QUICK = Resampling(resamples=200)
 
@@ -39,7 +39,7 @@ TYPES = {"query_id": list(GOLD), "type": ["a", "b", "c"] * 10, "length": list(ra
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return karat.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+    return rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=pl.DataFrame(TYPES), by="type")
 
 
 class TestCompare:
@@ -53,50 +53,50 @@ class TestCompare:
     def test_a_description_changes_no_p_value(self, report: Report) -> None:
         """recall@100 had p = 0.052 beside judged@10, and 0.043 without it, on the same runs."""
         measures = ["ndcg@5", "ap", "judged@10", "num_ret"]
-        other = karat.compare(GOLD, SYSTEMS, measures, how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+        other = rankjury.compare(GOLD, SYSTEMS, measures, how=QUICK, slices=pl.DataFrame(TYPES), by="type")
         quality = [one for one in other.comparisons if one.measure in ("ndcg@5", "ap")]
         assert quality == list(report.comparisons)
         assert {one.p for one in other.comparisons if one.measure in ("judged@10", "num_ret")} == {None}
         assert all(one.ci is not None for one in other.comparisons)
 
     def test_or_the_one_named(self, report: Report) -> None:
-        other = karat.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", how=QUICK)
+        other = rankjury.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", how=QUICK)
         assert {one.baseline for one in other.comparisons} == {"good"}
         poor = next(one for one in other.comparisons if one.system == "poor")
         assert poor.difference == -report.comparisons[0].difference
-        with pytest.raises(karat.UnknownName, match=r"unknown system 'goo'\. Did you mean good"):
-            karat.compare(GOLD, SYSTEMS, baseline="goo")
+        with pytest.raises(rankjury.UnknownName, match=r"unknown system 'goo'\. Did you mean good"):
+            rankjury.compare(GOLD, SYSTEMS, baseline="goo")
 
     @pytest.mark.parametrize("n", [0, 1])
     def test_two_at_least(self, n: int) -> None:
-        with pytest.raises(karat.UsageError, match=f"found {n} rankings by name .* expected two rankings or more"):
-            karat.compare(GOLD, dict(list(SYSTEMS.items())[:n]))
+        with pytest.raises(rankjury.UsageError, match=f"found {n} rankings by name .* expected two rankings or more"):
+            rankjury.compare(GOLD, dict(list(SYSTEMS.items())[:n]))
 
     def test_scores_are_those_of_evaluate(self, report: Report) -> None:
         for name, run in SYSTEMS.items():
-            alone = karat.evaluate(GOLD, run, ["ndcg@5", "ap"])
+            alone = rankjury.evaluate(GOLD, run, ["ndcg@5", "ap"])
             assert alone.estimates(QUICK) == report.estimates[name]
             assert alone.values.tobytes() == report.scores[name].values.tobytes()
 
     def test_usual_measures_and_resampling(self) -> None:
         few = {q: GOLD[q] for q in list(GOLD)[:5]}
-        found = karat.compare(few, {"a": SYSTEMS["poor"], "b": SYSTEMS["good"]})
+        found = rankjury.compare(few, {"a": SYSTEMS["poor"], "b": SYSTEMS["good"]})
         assert found.labels == ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
         assert found.resampling == Resampling()
 
     def test_conventions_and_dialects(self) -> None:
-        found = karat.compare(GOLD, SYSTEMS, "ap", rel=2, how=QUICK)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", rel=2, how=QUICK)
         assert found.systems["good"].conventions == {"ap": "ap(rel=2)"}
-        found = karat.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", how=QUICK)
-        alone = karat.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval")
+        found = rankjury.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", how=QUICK)
+        alone = rankjury.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval")
         assert tuple(found.systems["good"].conventions.values()) == alone.conventions
 
     def test_duplicates(self) -> None:
         rows = pl.DataFrame({"query_id": ["q00", "q00"], "item_id": ["d1", "d1"], "score": [2.0, 1.0]})
         twice = {"a": SYSTEMS["poor"], "b": rows}
-        with pytest.raises(karat.DataError, match="stands more than once"):
-            karat.compare(GOLD, twice, "ap", how=QUICK)
-        found = karat.compare(GOLD, twice, "ap", how=QUICK, duplicates="first")
+        with pytest.raises(rankjury.DataError, match="stands more than once"):
+            rankjury.compare(GOLD, twice, "ap", how=QUICK)
+        found = rankjury.compare(GOLD, twice, "ap", how=QUICK, duplicates="first")
         assert any("1 duplicate row was dropped" in warning for warning in found.warning_lines)
 
     def test_as_shown(self, report: Report) -> None:
@@ -125,35 +125,35 @@ class TestSlices:
             "path": tmp_path / "t.csv",
             "parquet": tmp_path / "t.parquet",
         }[form]
-        found = karat.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=given, by="type")
+        found = rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=given, by="type")
         assert repr(found.slices) == repr(report.slices)
         assert [part.name for part in found.slices] == ["type=a", "type=b", "type=c"]
 
     def test_the_docstrings_example(self) -> None:
         table = {**TYPES, "lang": ["fr", "en"] * 15}
         by = "type,length(quantiles=3),type*lang"
-        found = karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=table, by=by)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=table, by=by)
         assert [part.name for part in found.slices] == [
             *("type=a", "type=b", "type=c", "length=q1", "length=q2", "length=q3"),
             *(f"type={kind}*lang={lang}" for kind in "abc" for lang in ("en", "fr")),
         ]
 
     def test_whatever_groups_where_nothing_is_named(self) -> None:
-        found = karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES)
         assert [part.name for part in found.slices][2:5] == ["type=c", "length=q1", "length=q2"]
 
     def test_a_misspelt_attribute(self) -> None:
-        with pytest.raises(karat.UnknownName, match=r"unknown attribute 'tpye'\. Did you mean type\?"):
-            karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES, by="tpye")
+        with pytest.raises(rankjury.UnknownName, match=r"unknown attribute 'tpye'\. Did you mean type\?"):
+            rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES, by="tpye")
 
     def test_a_table_without_ids(self) -> None:
-        with pytest.raises(karat.DataError, match="none holds ids"):
-            karat.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices={"type": ["a"] * 30})
+        with pytest.raises(rankjury.DataError, match="none holds ids"):
+            rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices={"type": ["a"] * 30})
 
 
 class TestGate:
     def test_a_fresh_report(self, report: Report) -> None:
-        gate = karat.gate(report, "ndcg@5 gain > 0", Target("ap", ">=", 0.99, name="very good"))
+        gate = rankjury.gate(report, "ndcg@5 gain > 0", Target("ap", ">=", 0.99, name="very good"))
         assert {(v.target.title, v.system): v.outcome for v in gate.verdicts} == {
             ("ndcg@5", "good"): "pass",
             ("ndcg@5", "middling"): "pass",
@@ -163,11 +163,11 @@ class TestGate:
         assert gate.outcome == "fail" and gate.baseline == "poor"
 
     def test_in_a_slice(self, report: Report) -> None:
-        (verdict,) = karat.gate(report, Target("ap", ">=", 0.1, slice="type=b", system="good")).verdicts
+        (verdict,) = rankjury.gate(report, Target("ap", ">=", 0.1, slice="type=b", system="good")).verdicts
         part = next(part for part in report.slices if part.name == "type=b")
         estimate = part.estimates["good"]["ap"]
         assert (verdict.value, verdict.ci, verdict.n) == (estimate.mean, estimate.ci, 10)
-        (relative,) = karat.gate(report, Target("ap", ">", 0, "gain", slice="type=b", system="good")).verdicts
+        (relative,) = rankjury.gate(report, Target("ap", ">", 0, "gain", slice="type=b", system="good")).verdicts
         compared = next(one for one in part.beside if (one.system, one.measure) == ("good", "ap"))
         assert (relative.value, relative.ci) == (compared.difference, compared.ci)
 
@@ -176,62 +176,64 @@ class TestGate:
         write_reports(report, [Request(str(path))])
         shutil.copy(path, tmp_path / "copy.json")
         targets = ["ndcg@5 gain > 0", "ap drop <= 1 %", "ap >= 0.5"]
-        fresh = karat.gate(report, *targets).verdicts
+        fresh = rankjury.gate(report, *targets).verdicts
         assert (
-            repr(karat.gate(path, *targets).verdicts) == repr(karat.gate(str(path), *targets).verdicts) == repr(fresh)
+            repr(rankjury.gate(path, *targets).verdicts)
+            == repr(rankjury.gate(str(path), *targets).verdicts)
+            == repr(fresh)
         )
-        against_itself = karat.gate(path, "ap drop <= 0", baseline=tmp_path / "copy.json")
+        against_itself = rankjury.gate(path, "ap drop <= 0", baseline=tmp_path / "copy.json")
         assert {(v.outcome, v.value) for v in against_itself.verdicts} == {("pass", 0.0)}
 
     def test_against_another_report(self) -> None:
-        scores = karat.evaluate(GOLD, SYSTEMS["good"], ["ap"])
+        scores = rankjury.evaluate(GOLD, SYSTEMS["good"], ["ap"])
         result = SystemResult.of(scores, scores.estimates(QUICK))
         alone, same = (Report({name: result}, QUICK, queries=QueryData({name: scores})) for name in ("x", "y"))
-        (verdict,) = karat.gate(alone, "ap drop <= 0", baseline=same).verdicts
+        (verdict,) = rankjury.gate(alone, "ap drop <= 0", baseline=same).verdicts
         assert (verdict.outcome, verdict.value, verdict.ci) == ("pass", 0.0, (0.0, 0.0))
 
     def test_another_of_its_systems(self, report: Report) -> None:
-        gate = karat.gate(report, "ap drop <= 0.9", baseline="good")
+        gate = rankjury.gate(report, "ap drop <= 0.9", baseline="good")
         assert {v.system: v.value < 0 for v in gate.verdicts} == {"poor": True, "middling": True}
 
     def test_a_gate_that_failed_is_false(self, report: Report) -> None:
-        """``assert karat.gate(...)`` passed whatever came of the targets."""
-        failed = karat.gate(report, "ap >= 0.99")
+        """``assert rankjury.gate(...)`` passed whatever came of the targets."""
+        failed = rankjury.gate(report, "ap >= 0.99")
         assert (failed.outcome, bool(failed), failed.passed, failed.failed) == ("fail", False, False, True)
         assert {verdict.outcome: bool(verdict) for verdict in failed.verdicts} == {"unsure": True, "fail": False}
-        passed = karat.gate(report, "ap >= 0", strict=True)
+        passed = rankjury.gate(report, "ap >= 0", strict=True)
         assert passed and passed.passed and not passed.failed and not passed.unsure
 
     def test_an_unsure_gate_is_true_unless_it_is_strict(self, report: Report) -> None:
-        """The truth value is that of the exit code of ``karat gate``, with and without --strict."""
+        """The truth value is that of the exit code of ``rankjury gate``, with and without --strict."""
         target = Target("ap", ">=", 0.99, system="good")
         for strict, code in ((False, 0), (True, 5)):
-            gate = karat.gate(report, target, strict=strict)
+            gate = rankjury.gate(report, target, strict=strict)
             assert (gate.outcome, gate.exit_code, bool(gate), gate.unsure) == ("unsure", code, code == 0, True)
 
     def test_a_target_that_is_no_text(self, report: Report) -> None:
-        with pytest.raises(karat.UsageError, match="float"):
-            karat.gate(report, 0.5)  # type: ignore[arg-type]
+        with pytest.raises(rankjury.UsageError, match="float"):
+            rankjury.gate(report, 0.5)  # type: ignore[arg-type]
 
     def test_no_target_is_no_pass(self, report: Report) -> None:
-        with pytest.raises(karat.UsageError):
-            karat.gate(report)
+        with pytest.raises(rankjury.UsageError):
+            rankjury.gate(report)
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
             ("{", "not JSON"),
-            ("[]", "not a report of karat"),
-            ('{"schema": "karat.report/9", "systems": {"a": {}}}', r"the schema is 'karat\.report/9'"),
-            ('{"schema": "karat.report/2", "systems": {"a": {}}}', "systems → a → measures"),
-            ('{"schema": "karat.report/1", "systems": {}}', "the report has no system"),
+            ("[]", "not a report of rankjury"),
+            ('{"schema": "rankjury.report/9", "systems": {"a": {}}}', r"the schema is 'rankjury\.report/9'"),
+            ('{"schema": "rankjury.report/1", "systems": {"a": {}}}', "systems → a → measures"),
+            ('{"schema": "rankjury.report/1", "systems": {}}', "the report has no system"),
         ],
     )
     def test_what_is_no_report(self, tmp_path: Path, content: str, message: str) -> None:
         path = tmp_path / "r.json"
         path.write_text(content)
-        with pytest.raises(karat.DataError, match=message):
-            karat.gate(path, "ap > 0")
+        with pytest.raises(rankjury.DataError, match=message):
+            rankjury.gate(path, "ap > 0")
 
 
 class TestConventions:
@@ -248,16 +250,16 @@ class TestConventions:
     )
     def test_are_known(self, given: dict[str, Any], message: str) -> None:
         with pytest.raises(UsageError, match=message):
-            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["ndcg@10", "recall@10"], **given)
+            rankjury.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["ndcg@10", "recall@10"], **given)
 
     def test_numbers_may_be_written(self) -> None:
         for rel in (2, 2.0, "2"):
-            assert karat.evaluate({"q": {"a": 1, "b": 2}}, {"q": ["a", "b"]}, ["rr"], rel=rel).mean() == {"rr": 0.5}
+            assert rankjury.evaluate({"q": {"a": 1, "b": 2}}, {"q": ["a", "b"]}, ["rr"], rel=rel).mean() == {"rr": 0.5}
 
     def test_a_task_is_no_background(self) -> None:
         with pytest.raises(UsageError, match=r"a background of type dict; expected background=task\.background"):
-            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["coverage@10"], background={})  # type: ignore[arg-type]
+            rankjury.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["coverage@10"], background={})  # type: ignore[arg-type]
 
     def test_a_measure_is_a_spelling(self) -> None:
         with pytest.raises(UsageError, match="a measure of type int"):
-            karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, [3])  # type: ignore[list-item]
+            rankjury.evaluate({"q": {"a": 1}}, {"q": ["a"]}, [3])  # type: ignore[list-item]

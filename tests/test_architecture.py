@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import karat
-from karat.sections import SECTIONS, Section
+import rankjury
+from rankjury.sections import SECTIONS, Section
 
-ROOT = Path(karat.__file__).parent
+ROOT = Path(rankjury.__file__).parent
 
 # Each room may import from its own layer's exceptions below, and from any layer further down.
 LAYERS = [
@@ -21,7 +21,7 @@ LAYERS = [
     {"functions", "json_types", "masking", "registry", "settings", "shared_ids", "validation"},
     {"targets", "types", "wording"},
     {"intake", "lists", "measure", "similarity", "variants", "vocabulary"},
-    {"formats", "judged", "names", "report_upgrade", "selection", "statistics"},
+    {"formats", "judged", "names", "selection", "statistics"},
     {"changes", "dialects", "gold", "judging", "metrics", "neighbours", "sections", "timing"},
     {"agreement", "answers", "catalogue", "engines", "exposures", "findings", "hygiene", "slices", "stability", "text"},
     {"interactions", "pairing", "partial", "rankers", "results"},
@@ -137,7 +137,7 @@ def imported(path: Path, *, top_level_only: bool = False) -> frozenset[str]:
 
 
 def rooms_imported(path: Path) -> set[str]:
-    names = {name.split(".")[1] for name in imported(path) if name.startswith("karat.") and name.count(".") >= 1}
+    names = {name.split(".")[1] for name in imported(path) if name.startswith("rankjury.") and name.count(".") >= 1}
     return {name for name in names if name in LEVEL}
 
 
@@ -160,14 +160,14 @@ def test_only_the_rim_reads_files(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "metrics").glob("*.py")), ids=lambda path: path.name)
 def test_metrics_open_nothing(path: Path) -> None:
-    assert imported(path) & {"pathlib", "os", "io", "polars", "karat.formats"} == set()
+    assert imported(path) & {"pathlib", "os", "io", "polars", "rankjury.formats"} == set()
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_core_libraries_without_an_extra(path: Path) -> None:
     import sys
 
-    outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"karat"}
+    outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"rankjury"}
     assert outside <= CORE_LIBRARIES | EXTRAS.get(path.relative_to(ROOT).as_posix(), set())
 
 
@@ -179,17 +179,17 @@ def test_the_command_line_loads_nothing_heavy_at_start(path: Path) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     """What a command's module imports may import a heavy library in turn."""
-    shown = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from karat.cli import main; main()"
+    shown = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from rankjury.cli import main; main()"
     ended = subprocess.run([sys.executable, "-c", shown, "--help"], capture_output=True, text=True, check=True)
     assert not HEAVY_AT_START.intersection(ended.stdout.splitlines()[-1].split())
 
 
 def test_public_names_are_those_listed_and_all_load() -> None:
-    for name in karat.__all__:
-        assert getattr(karat, name) is not None
-    assert set(dir(karat)) == set(karat.__all__)
+    for name in rankjury.__all__:
+        assert getattr(rankjury, name) is not None
+    assert set(dir(rankjury)) == set(rankjury.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        karat.nothing  # noqa: B018
+        rankjury.nothing  # noqa: B018
 
 
 def test_modules_fit_a_sitting() -> None:
@@ -200,9 +200,9 @@ def test_modules_fit_a_sitting() -> None:
 
 EVALUATE = """
 import sys, threading
-from karat.cli import main
+from rankjury.cli import main
 
-home = sys.modules["karat"].__file__.removesuffix("__init__.py")
+home = sys.modules["rankjury"].__file__.removesuffix("__init__.py")
 ran, begun = set(), False
 
 
@@ -230,7 +230,7 @@ try:
 except SystemExit as ended:
     assert not ended.code
 sys.setprofile(None)
-print(*(name for name in sys.modules if name.split(".")[0] == "karat"))
+print(*(name for name in sys.modules if name.split(".")[0] == "rankjury"))
 print(*ran)
 """
 """Prints the modules that were loaded, and the files in which a function ran from the command's own on."""
@@ -238,7 +238,7 @@ print(*ran)
 
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
-    """Return our modules that ``karat evaluate`` loads for one run file, and the files in which a function ran."""
+    """Return our modules that ``rankjury evaluate`` loads for one run file, and the files in which a function ran."""
     folder = tmp_path_factory.mktemp("evaluate")
     (folder / "gold.trec").write_text("q1 0 a 1\nq2 0 b 1\n")
     (folder / "run.trec").write_text("q1 Q0 a 1 2.0 x\nq2 Q0 b 1 1.0 x\n")
@@ -253,7 +253,7 @@ def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(evaluated
         *("rankers", "recommenders", "recommending", "similarity", "stability", "text", "timing", "tuning"),
     }
     loaded = evaluated[0]
-    assert "karat.evaluation" in loaded
+    assert "rankjury.evaluation" in loaded
     assert not {name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in specialities}
 
 
@@ -268,7 +268,7 @@ def test_every_section_is_found_by_its_name() -> None:
     for path in modules():
         text = path.read_text(encoding="utf-8")
         if re.search(r"^class \w+\((\w+, )*(Mapping)?Section\)", text, re.MULTILINE):
-            found = vars(import_module(".".join(("karat", *path.relative_to(ROOT).with_suffix("").parts))))
+            found = vars(import_module(".".join(("rankjury", *path.relative_to(ROOT).with_suffix("").parts))))
             for one in found.values():
                 if isinstance(one, type) and issubclass(one, Section) and hasattr(one, "name"):
                     assert SECTIONS.get(one.name) is one

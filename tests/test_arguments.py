@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import DataError, UsageError
-from karat.validation import check_arguments, check_fields
+import rankjury
+from rankjury.errors import DataError, UsageError
+from rankjury.validation import check_arguments, check_fields
 
 
 @check_arguments
@@ -65,7 +65,7 @@ def test_what_fits_is_no_reason() -> None:
 
 def test_arguments_that_are_not_taken_are_pythons_business() -> None:
     with pytest.raises(TypeError):
-        karat.read_run("a", "b", "c")  # type: ignore[call-arg]
+        rankjury.read_run("a", "b", "c")  # type: ignore[call-arg]
 
 
 def test_a_call_that_succeeds_is_not_checked() -> None:
@@ -101,14 +101,14 @@ def test_fields() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        (karat.read_gold, (3,)),
-        (karat.keyword_gold, ([],)),
-        (karat.fuse, ([1], karat.Fusion())),
-        (karat.judge, ({}, {})),
-        (karat.drift_between, ({}, {})),
-        (karat.run_plan, (1.5,)),
-        (karat.Resampling, ("many",)),
-        (karat.Fusion, ("rrf", "x")),
+        (rankjury.read_gold, (3,)),
+        (rankjury.keyword_gold, ([],)),
+        (rankjury.fuse, ([1], rankjury.Fusion())),
+        (rankjury.judge, ({}, {})),
+        (rankjury.drift_between, ({}, {})),
+        (rankjury.run_plan, (1.5,)),
+        (rankjury.Resampling, ("many",)),
+        (rankjury.Fusion, ("rrf", "x")),
     ],
 )
 def test_public_functions_are_checked(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 
-import karat
-import karat.types
-from karat.assessment import assess
-from karat.errors import DataError, UnknownName, UsageError
-from karat.evaluation import resolve_all
-from karat.report import Report
-from karat.slices import Attribute, Cuts, parse_attributes
-from karat.statistics.resampling import Resampling
+import rankjury
+import rankjury.types
+from rankjury.assessment import assess
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation import resolve_all
+from rankjury.report import Report
+from rankjury.slices import Attribute, Cuts, parse_attributes
+from rankjury.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)
 MEASURES = ["ndcg@10", "ap", "unjudged@5", "num_rel_ret", "gm_map"]
@@ -68,9 +68,9 @@ def assessed(
     measures: Any = MEASURES, gold: Any = None, systems: Any = None, baseline: str | None = "a", **options: Any
 ) -> Report:
     given = {name: frame_of(rows, "score") for name, rows in SYSTEMS.items()} if systems is None else systems
-    rankings = {name: karat.as_ranking(run) for name, run in given.items()}
+    rankings = {name: rankjury.as_ranking(run) for name, run in given.items()}
     options = {"how": QUICK, "slices": [query_cuts()], "item_slices": [item_cuts()]} | options
-    truth = karat.as_gold(frame_of(GOLD, "grade") if gold is None else gold)
+    truth = rankjury.as_gold(frame_of(GOLD, "grade") if gold is None else gold)
     return assess(truth, rankings, resolve_all(measures, None, {}), baseline=baseline, **options)
 
 
@@ -102,9 +102,9 @@ class TestDigits:
     def test_the_number_of_threads_and_the_size_of_blocks(
         self, whole: Report, threads: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(karat.types.os, "cpu_count", lambda: threads)
-        monkeypatch.setattr(karat.types, "ROWS_PER_BLOCK", 50)
-        monkeypatch.setattr("karat.statistics.resampling._RESAMPLES_PER_PART", 64 * threads)
+        monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: threads)
+        monkeypatch.setattr(rankjury.types, "ROWS_PER_BLOCK", 50)
+        monkeypatch.setattr("rankjury.statistics.resampling._RESAMPLES_PER_PART", 64 * threads)
         assert as_text(assessed()) == as_text(whole)
 
     def test_other_measures(self, whole: Report) -> None:
@@ -277,12 +277,12 @@ class TestSeveralGolds:
     @pytest.mark.parametrize("order", ["xy", "yx"])
     @pytest.mark.parametrize("how", [None, QUICK])
     def test_each_has_its_own_groups(self, order: str, how: Resampling | None) -> None:
-        golds = {name: karat.as_gold(self.GOLDS[name]) for name in order}
+        golds = {name: rankjury.as_gold(self.GOLDS[name]) for name in order}
         table = pl.DataFrame({"item_id": ["a", "b", "c"], "kind": ["first", "second", "third"]})
         cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
         report = assess(
             golds[order[0]],
-            {name: karat.as_ranking(self.RUNS[name]) for name in order},
+            {name: rankjury.as_ranking(self.RUNS[name]) for name in order},
             resolve_all(["recall@1"]),
             golds=golds,
             how=how,

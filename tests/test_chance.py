@@ -12,20 +12,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
-from karat.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
-from karat.measure import METRICS, Measure
-from karat.types import Floats
+import rankjury
+from rankjury.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
+from rankjury.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
+from rankjury.measure import METRICS, Measure
+from rankjury.types import Floats
 
 # The movies protocol: of 49 other movies the five nearest are the gold, the nearest graded 5.
 CANDIDATES, GOLD, CUT = 49, 5, 5
-MOVIES = karat.ordered_gold({"Alien": [f"movie {n}" for n in range(GOLD)]})
+MOVIES = rankjury.ordered_gold({"Alien": [f"movie {n}" for n in range(GOLD)]})
 
 
 def expected(gold: Any, candidates: int | Mapping[str, int], *measures: str, **conventions: Any) -> Floats:
     asked = resolve_all(measures, overrides=conventions)
-    return expected_scores(karat.as_gold(gold), Chance(candidates), asked).values
+    return expected_scores(rankjury.as_gold(gold), Chance(candidates), asked).values
 
 
 def of_movies(measure: str) -> float:
@@ -148,8 +148,8 @@ def means_over_orders(cases: Sequence[Case], orders: Sequence[Any], measures: Se
             items = case.items(query)
             gold[query], rankings[query] = case.gold(query), [items[i] for i in order]
     asked = resolve_all(measures, overrides=how["overrides"])
-    judged_by = karat.as_gold(gold, relevant_from=how["relevant_from"])
-    values = evaluate(judged_by, karat.as_ranking(rankings), asked).values
+    judged_by = rankjury.as_gold(gold, relevant_from=how["relevant_from"])
+    values = evaluate(judged_by, rankjury.as_ranking(rankings), asked).values
     bounds = np.cumsum([0, *map(len, orders)])
     return np.array([values[low:high].mean(axis=0) for low, high in pairwise(bounds)])
 
@@ -193,7 +193,7 @@ def hold_against_all_orders(cases: Sequence[Case], overrides: dict[str, Any], re
     orders = [list(permutations(range(case.candidates))) for case in cases]
     means = means_over_orders(cases, orders, measures, overrides=overrides, relevant_from=relevant_from)
     queries = [f"case {n}" for n in range(len(cases))]
-    gold = karat.as_gold({q: c.gold(q) for q, c in zip(queries, cases, strict=True)}, relevant_from=relevant_from)
+    gold = rankjury.as_gold({q: c.gold(q) for q, c in zip(queries, cases, strict=True)}, relevant_from=relevant_from)
     candidates = {query: case.candidates for query, case in zip(queries, cases, strict=True)}
     found = expected_scores(gold, Chance(candidates), resolve_all(measures, overrides=overrides))
     for n, label in enumerate(found):
@@ -220,7 +220,7 @@ def test_is_what_many_orders_of_movies_come_to() -> None:
     measures = ["hits@5", "f1@5", "rr@5", "rr", "ap@5", "ap(over=found)@10", "ap", "ndcg(gain=exp)@5", "ndcg", "rbp"]
     movies = {f"draw {n}": [f"movie {m}" for m in range(GOLD)] for n in range(draws)}
     orders = {query: [f"movie {m}" for m in generator.permutation(CANDIDATES)] for query in movies}
-    values = evaluate(karat.ordered_gold(movies), karat.as_ranking(orders), resolve_all(measures)).values
+    values = evaluate(rankjury.ordered_gold(movies), rankjury.as_ranking(orders), resolve_all(measures)).values
     errors = values.std(axis=0, ddof=1) / math.sqrt(draws)
     assert (errors > 0).all()
     assert (np.abs(values.mean(axis=0) - expected(MOVIES, CANDIDATES, *measures)[0]) < 4 * errors).all()
@@ -230,10 +230,10 @@ def test_is_what_many_orders_of_movies_come_to() -> None:
 
 
 def test_scores_are_described_as_those_of_a_ranking() -> None:
-    gold = karat.as_gold({"b": {"x": 1}, "a": {"y": 2, "z": 0}})
+    gold = rankjury.as_gold({"b": {"x": 1}, "a": {"y": 2, "z": 0}})
     asked = resolve_all(["ndcg(gain=exp)@5", "unjudged@5", "num_rel", "map"])
     by_chance = expected_scores(gold, Chance(9, source="dice"), asked)
-    ranked = evaluate(gold, karat.as_ranking({"a": ["y"], "b": ["x"]}), asked)
+    ranked = evaluate(gold, rankjury.as_ranking({"a": ["y"], "b": ["x"]}), asked)
     assert by_chance.queries.to_list() == ranked.queries.to_list() == ["a", "b"]
     for field in ("labels", "conventions", "aggregates", "lower_is_better"):
         assert getattr(by_chance, field) == getattr(ranked, field)
@@ -250,27 +250,27 @@ def test_nothing_relevant() -> None:
     gold = {"a": {"x": 0}, "b": {"x": 1}}
     assert np.isnan(expected(gold, 2, "ap", "rr(empty=skip)")).tolist() == [[True, True], [False, False]]
     assert expected(gold, 2, "rr", "ap(empty=zero)", "hit_count@1").tolist() == [[0, 0, 0], [0.75, 0.75, 0.5]]
-    with pytest.raises(karat.DataError, match=r"random, rr\(empty=error\): query 'a' has nothing relevant"):
+    with pytest.raises(rankjury.DataError, match=r"random, rr\(empty=error\): query 'a' has nothing relevant"):
         expected(gold, 2, "rr(empty=error)")
 
 
 def test_fewer_candidates_than_judged_items() -> None:
     gold = {"a": ["x"], "b": ["x", "y", "z"], "c": ["x", "y", "z"]}
-    with pytest.raises(karat.DataError, match=r"query 'b' has 2 candidates, but 3 judged items \(2 such queries\)"):
+    with pytest.raises(rankjury.DataError, match=r"query 'b' has 2 candidates, but 3 judged items \(2 such queries\)"):
         expected(gold, 2, "rr")
-    with pytest.raises(karat.DataError, match="query 'a' has 0 candidates, but 1 judged item"):
+    with pytest.raises(rankjury.DataError, match="query 'a' has 0 candidates, but 1 judged item"):
         expected(gold, {"a": 0, "b": 3, "c": 3}, "rr")
 
 
 def test_a_query_without_a_number_of_candidates() -> None:
-    with pytest.raises(karat.DataError, match=r"candidates of query 'b' is not given \(1 such query\)"):
+    with pytest.raises(rankjury.DataError, match=r"candidates of query 'b' is not given \(1 such query\)"):
         expected({"a": ["x"], "b": ["x"]}, {"a": 3}, "rr")
 
 
 def test_an_item_judged_twice() -> None:
-    gold = karat.as_gold(karat.as_gold({"q": {"x": 1, "y": 1}}).frame().with_columns(item_id="query_id"))
+    gold = rankjury.as_gold(rankjury.as_gold({"q": {"x": 1, "y": 1}}).frame().with_columns(item_id="query_id"))
     asked = resolve_all(["hits@1"])
-    with pytest.raises(karat.DataError, match="stands more than once"):
+    with pytest.raises(rankjury.DataError, match="stands more than once"):
         expected_scores(gold, Chance(4), asked)
     assert expected_scores(gold, Chance(4), asked, duplicates="first").values.tolist() == [[0.25]]
 
@@ -281,13 +281,13 @@ def test_measures_without_a_closed_form() -> None:
     without = {metric.name for metric in METRICS} - set(EXPECTATIONS)
     assert {"err", "rbo", "gm_ap"} <= without
     assert not any(has_expectation(Measure(name)) for name in without)
-    with pytest.raises(karat.UsageError, match="no closed form for err@5 under a random order") as raised:
+    with pytest.raises(rankjury.UsageError, match="no closed form for err@5 under a random order") as raised:
         of_movies("err@5")
     assert all(name in str(raised.value.hint) for name in EXPECTATIONS)
 
 
 def test_a_gold_that_is_cut_with_its_ties() -> None:
     """Two of four candidates tie for the first place: either counts, the third does not."""
-    gold = karat.as_gold({"q": {"a": 2, "b": 2, "c": 1}})
+    gold = rankjury.as_gold({"q": {"a": 2, "b": 2, "c": 1}})
     asked = resolve_all(["recall(over=k,gold=tied)@1", "recall(over=k,gold=k)@1"])
     assert expected_scores(gold, Chance(4), asked).values.tolist() == [[0.5, 0.25]]

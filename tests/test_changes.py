@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.assessment import assess
-from karat.changes import Change, Move
-from karat.evaluation import resolve_all
-from karat.statistics.resampling import Resampling
+import rankjury
+from rankjury.assessment import assess
+from rankjury.changes import Change, Move
+from rankjury.evaluation import resolve_all
+from rankjury.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 
@@ -22,8 +22,8 @@ def changes_of(
     gold: Any, before: Any, after: Any, measure: str = "rr", duplicates: Any = "error", **conventions: Any
 ) -> list[Change]:
     asked = resolve_all([measure], None, conventions)
-    rankings = {"old": karat.as_ranking(before), "new": karat.as_ranking(after)}
-    gold = karat.as_gold(gold)
+    rankings = {"old": rankjury.as_ranking(before), "new": rankjury.as_ranking(after)}
+    gold = rankjury.as_gold(gold)
     return list(assess(gold, rankings, asked, how=QUICK, baseline="old", duplicates=duplicates).changes)
 
 
@@ -101,8 +101,8 @@ def test_what_counts_as_relevant_is_the_measures_own() -> None:
     (change,) = changes_of(gold, old, new, "rr(rel=3)")
     assert moves_of(change) == [("c", 3.0, 3, 1)]
     asked = resolve_all(["rr"], None, {})
-    graded = karat.as_gold(gold, relevant_from=2)
-    rankings = {"old": karat.as_ranking(old), "new": karat.as_ranking(new)}
+    graded = rankjury.as_gold(gold, relevant_from=2)
+    rankings = {"old": rankjury.as_ranking(old), "new": rankjury.as_ranking(new)}
     report = assess(graded, rankings, asked, how=QUICK, baseline="old")
     assert [moves_of(one) for one in report.changes] == [[("c", 3.0, 3, 1), ("b", 2.0, 2, 2)]]
 
@@ -134,7 +134,7 @@ def test_ten_of_each_side_largest_first() -> None:
 
 def test_each_system_and_measure_has_its_own() -> None:
     gold, old = {"q": {"a": 1, "b": 1}}, {"q": ["a", "b"]}
-    report = karat.compare(
+    report = rankjury.compare(
         gold, {"old": old, "new": {"q": ["x", "a"]}, "same": old}, ["rr", "recall@2", "ndcg@10"], how=QUICK
     )
     assert [(one.system, one.measure) for one in report.changes] == [

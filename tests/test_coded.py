@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-import karat.coded
-from karat.coded import evaluate_arrays, look_up, stands_twice
-from karat.errors import DataError, KaratError, UsageError
-from karat.evaluation import evaluate, resolve_all
-from karat.intake import as_gold, as_ranking
-from karat.lists import Background
-from karat.measure import METRICS
-from karat.types import Ints
+import rankjury
+import rankjury.coded
+from rankjury.coded import evaluate_arrays, look_up, stands_twice
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.evaluation import evaluate, resolve_all
+from rankjury.intake import as_gold, as_ranking
+from rankjury.lists import Background
+from rankjury.measure import METRICS
+from rankjury.types import Ints
 
 ITEMS = 12
 
@@ -83,7 +83,7 @@ def outcome(work: Any) -> Any:
     """What came out, or the error that did."""
     try:
         return work()
-    except KaratError as error:
+    except RankjuryError as error:
         return str(error)
 
 
@@ -107,7 +107,7 @@ def test_every_measure_is_as_by_name(case: Any, k: int | None, graded: bool, as_
         if METRICS.get(name).cut == "required" and k is None:
             continue
         ours = outcome(partial(evaluate_arrays, table(shown), out, values, measures=measure))
-        theirs = outcome(partial(karat.evaluate, gold, ranking, measure))
+        theirs = outcome(partial(rankjury.evaluate, gold, ranking, measure))
         if isinstance(theirs, str):
             assert ours == theirs, measure
             continue
@@ -124,7 +124,7 @@ def test_with_the_gold_cut(case: Any, k: int) -> None:
     values = np.concatenate([np.array(one) for one in grades])
     measures = [f"{name}(gold={cut})@{k}" for name in ("recall", "ap", "ndcg") for cut in ("k", "tied")]
     ours = evaluate_arrays(table(shown), csr(held), values, measures=measures)
-    np.testing.assert_array_equal(ours.values, karat.evaluate(gold, ranking, measures).values)
+    np.testing.assert_array_equal(ours.values, rankjury.evaluate(gold, ranking, measures).values)
 
 
 def background(users: int, rng: np.random.Generator) -> Background:
@@ -165,7 +165,7 @@ def test_means_do_not_hang_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, held = many()
     whole = evaluate_arrays(shown, held, measures=["ndcg@10", "ap@10"])
     for size in (1, 7, 100):
-        monkeypatch.setattr(karat.coded, "_PAIRS_AT_ONCE", size)
+        monkeypatch.setattr(rankjury.coded, "_PAIRS_AT_ONCE", size)
         np.testing.assert_array_equal(evaluate_arrays(shown, held, measures=["ndcg@10", "ap@10"]).values, whole.values)
 
 
@@ -197,7 +197,7 @@ def test_keys_are_found_where_they_stand(held: list[int], wanted: list[int]) -> 
 
 
 def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karat.coded._STRIDE", np.uint64(0))
+    monkeypatch.setattr("rankjury.coded._STRIDE", np.uint64(0))
     held, wanted = np.array([5, 3, 9, 1]), np.array([1, 2, 3, 9, 5, 7])
     at, place = look_up(held, wanted)
     assert (at.tolist(), place.tolist()) == ([0, 2, 3, 4], [3, 1, 2, 0])
@@ -206,7 +206,7 @@ def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("stride", [None, 0])
 def test_the_first_that_stands_twice(stride: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if stride is not None:  # all keys want one slot
-        monkeypatch.setattr("karat.coded._STRIDE", np.uint64(stride))
+        monkeypatch.setattr("rankjury.coded._STRIDE", np.uint64(stride))
     assert stands_twice(np.array([4, 2, 9, 2, 4])) == 0
     assert stands_twice(np.array([4, 2, 9, 2])) == 1
     assert stands_twice(np.array([4, 2, 9])) is None

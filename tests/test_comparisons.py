@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.comparisons import compare_scores, pair_scores, pairs_of
-from karat.results import Scores
-from karat.statistics.comparison import compare_pairs, correct
-from karat.statistics.resampling import Resampling, keys_of
+from rankjury.comparisons import compare_scores, pair_scores, pairs_of
+from rankjury.results import Scores
+from rankjury.statistics.comparison import compare_pairs, correct
+from rankjury.statistics.resampling import Resampling, keys_of
 
 QUICK = Resampling(resamples=400)
 

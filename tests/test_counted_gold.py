@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-import karat.types
-from karat.assessment import assess
-from karat.chance import Chance, expected_scores
-from karat.evaluation import Evaluation, evaluate, resolve_all
-from karat.explain import explain
-from karat.judged import relevant_count
-from karat.judging import judge
-from karat.measure import METRICS, Measure, Metric
-from karat.slices import Attribute, Cuts
-from karat.statistics.resampling import Resampling
-from karat.types import Gold, Ranking, Runs, gathered
-from karat.vocabulary import Predicates
+import rankjury
+import rankjury.types
+from rankjury.assessment import assess
+from rankjury.chance import Chance, expected_scores
+from rankjury.evaluation import Evaluation, evaluate, resolve_all
+from rankjury.explain import explain
+from rankjury.judged import relevant_count
+from rankjury.judging import judge
+from rankjury.measure import METRICS, Measure, Metric
+from rankjury.slices import Attribute, Cuts
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Gold, Ranking, Runs, gathered
+from rankjury.vocabulary import Predicates
 from tests.partial import plain
 from tests.test_predicates import CLIPS, by_items, by_words
 
@@ -57,7 +57,7 @@ def check_alike(predicates: Predicates, ranking: Ranking, parts: int, measures: 
     asked = resolve_all(measures)
     laid_out = max(1, int(predicates.relevant_counts.sum()) // parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("karat.judged._MOST_LAID_OUT", laid_out)
+        patch.setattr("rankjury.judged._MOST_LAID_OUT", laid_out)
         found = {way: evaluate(gold, ranking, asked) for way, gold in ways(predicates, ranking).items()}
     whole = found.pop("by name")
     for way, scores in found.items():
@@ -85,7 +85,7 @@ def test_measures_are_many_and_of_all_families() -> None:
 @settings(max_examples=5, deadline=None, derandomize=True)
 def test_items_as_queries(data: Any, table: plain.Table, match: str, parts: int) -> None:
     run = data.draw(plain.runs_of(table, table))
-    check_alike(by_items(table, match), karat.as_ranking(run), parts)
+    check_alike(by_items(table, match), rankjury.as_ranking(run), parts)
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES), parts=st.integers(1, 5))
@@ -95,10 +95,10 @@ def test_keywords_as_queries(data: Any, table: plain.Table, match: str, parts: i
     run: Any = data.draw(plain.runs_of(table, queries))
     if data.draw(st.booleans()):
         run = {query: list(items) for query, items in run.items()}
-    check_alike(by_words(table, queries, match), karat.as_ranking(run), parts)
+    check_alike(by_words(table, queries, match), rankjury.as_ranking(run), parts)
 
 
-RANKING = karat.as_ranking(
+RANKING = rankjury.as_ranking(
     {
         "still": {"car": 0.9, "bike": 0.8},
         "bike": {"car": 3.0, "bike2": 1.0, "other": 3.0},
@@ -132,7 +132,7 @@ class TestByHand:
 
     def test_queries_in_any_order(self) -> None:
         asked = {"z": frozenset({("object", "car")}), "a": frozenset(), "m": frozenset({("doing", "turning")})}
-        judged = judge(by_words(CLIPS, asked, "all").gold_by_number(), karat.as_ranking({"m": ["bike"]}))
+        judged = judge(by_words(CLIPS, asked, "all").gold_by_number(), rankjury.as_ranking({"m": ["bike"]}))
         assert judged.queries.to_list() == ["a", "m", "z"]
         assert relevant_count(judged, None).tolist() == [5, 1, 2]
 
@@ -144,7 +144,7 @@ class TestByHand:
     @pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1, 1, 1]), (4, [2, 2, 1]), (5, [2, 2, 1]), (12, [5])])
     def test_parts_hold_so_many_grades(self, monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]) -> None:
         """The queries have 2, 2, 3, 1 and 4 relevant items."""
-        monkeypatch.setattr("karat.judged._MOST_LAID_OUT", most)
+        monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", most)
         judged = judge(by_items(CLIPS, "graded").gold_by_number(), RANKING)
         parts = list(judged.parts())
         assert [len(part) for part in parts] == sizes
@@ -157,9 +157,9 @@ class TestByHand:
 
     def test_the_highest_grade_is_of_all_queries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where a part has none as high, and where the only item of a grade is the query itself."""
-        monkeypatch.setattr("karat.judged._MOST_LAID_OUT", 1)
+        monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", 1)
         table = {"a": frozenset({("g", "x"), ("g", "y")}), "b": frozenset({("g", "x"), ("g", "z")})}
-        judged = judge(by_items(table, "graded").gold_by_number(), karat.as_ranking({"a": ["b"]}))
+        judged = judge(by_items(table, "graded").gold_by_number(), rankjury.as_ranking({"a": ["b"]}))
         assert judged.highest == 0.5
         larger = judge(by_items(CLIPS, "graded").gold_by_number(), RANKING)
         assert {part.highest for part in larger.parts()} == {1.0}
@@ -183,7 +183,7 @@ class TestByHand:
 @pytest.mark.parametrize("match", ["all", "any", "at-least-2", "graded"])
 @pytest.mark.parametrize("at_once", [1, 1 << 22])
 def test_the_random_baseline(match: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karat.judged._MOST_LAID_OUT", at_once)
+    monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", at_once)
     asked = resolve_all(
         ["recall@2", "recall(over=k)@2", "precision(rel=1)@2", "ap", "ndcg@3", "ndcg", "rr", "hit_rate@1"]
     )
@@ -195,7 +195,7 @@ def test_the_random_baseline(match: str, at_once: int, monkeypatch: pytest.Monke
 
 
 def test_too_few_candidates_of_a_random_order() -> None:
-    with pytest.raises(karat.DataError, match="judged items to be among the candidates"):
+    with pytest.raises(rankjury.DataError, match="judged items to be among the candidates"):
         expected_scores(by_items(CLIPS, "any").gold_by_number(), Chance(1), resolve_all(["recall@2"]))
 
 
@@ -208,18 +208,18 @@ class TestWhatIsRefused:
     def test_measures_of_the_order_of_the_gold(self) -> None:
         by_order = next(one for one in METRICS if one.needs_places)
         for measure in ("recall(gold=k)@2", f"{by_order.name}@2"):
-            with pytest.raises(karat.UsageError, match="the gold is too large to be put in order"):
+            with pytest.raises(rankjury.UsageError, match="the gold is too large to be put in order"):
                 evaluate(self.gold(), RANKING, resolve_all([measure]))
 
     def test_slices_of_items(self) -> None:
         table = pl.DataFrame({"item_id": list(CLIPS), "kind": ["a", "a", "b", "b", "b"]})
         cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "kinds")
-        with pytest.raises(karat.UsageError, match="too large for slices of items"):
+        with pytest.raises(rankjury.UsageError, match="too large for slices of items"):
             assess(self.gold(), {"one": RANKING}, resolve_all(["recall@2"]), how=HOW, item_slices=[cuts])
 
     def test_nothing_in_common(self) -> None:
-        with pytest.raises(karat.DataError, match="no query in common"):
-            judge(self.gold(), karat.as_ranking({"nobody": ["car"]}))
+        with pytest.raises(rankjury.DataError, match="no query in common"):
+            judge(self.gold(), rankjury.as_ranking({"nobody": ["car"]}))
 
 
 HOW = Resampling(resamples=100)
@@ -229,7 +229,7 @@ TWICE = pl.DataFrame({"query_id": ["still"] * 3, "item_id": ["car", "car", "bike
 class TestDuplicatesInTheRanking:
     @pytest.mark.parametrize("rule", ["first", "last", "max"])
     def test_scores(self, rule: Any) -> None:
-        ranking = karat.as_ranking(TWICE)
+        ranking = rankjury.as_ranking(TWICE)
         found = [
             evaluate(gold, ranking, resolve_all(["rr", "recall@1", "num_rel_ret"]), duplicates=rule).values
             for gold in ways(by_items(CLIPS, "all"), ranking).values()
@@ -239,12 +239,12 @@ class TestDuplicatesInTheRanking:
 
     def test_the_error_names_the_ranking(self) -> None:
         gold = by_items(CLIPS, "all").gold_by_number()
-        with pytest.raises(karat.DataError, match=r"^ranking: item 'car' stands more than once"):
-            evaluate(gold, karat.as_ranking(TWICE), resolve_all(["rr"]))
+        with pytest.raises(rankjury.DataError, match=r"^ranking: item 'car' stands more than once"):
+            evaluate(gold, rankjury.as_ranking(TWICE), resolve_all(["rr"]))
 
     def test_how_many_were_dropped(self) -> None:
         gold = by_items(CLIPS, "all").gold_by_number()
-        scores = evaluate(gold, karat.as_ranking(TWICE), resolve_all(["rr"]), duplicates="max")
+        scores = evaluate(gold, rankjury.as_ranking(TWICE), resolve_all(["rr"]), duplicates="max")
         assert "1 duplicate row was dropped" in map(str, scores.warnings)
 
 
@@ -261,13 +261,13 @@ TIED = [
 def test_gold_with_what_ties(data: Any, table: plain.Table, match: str, parts: int) -> None:
     """Only the k best items of each query, and all that tie with the k-th."""
     run = data.draw(plain.runs_of(table, table))
-    check_alike(by_items(table, match), karat.as_ranking(run), parts, TIED)
+    check_alike(by_items(table, match), rankjury.as_ranking(run), parts, TIED)
 
 
 def test_moves_between_two_systems() -> None:
     """Before, void finds bike and car; after, only car, which has moved up."""
-    before = karat.as_ranking({"void": ["bike", "car"], "still": ["bike"]})
-    after = karat.as_ranking({"void": ["car"], "still": ["bike"]})
+    before = rankjury.as_ranking({"void": ["bike", "car"], "still": ["bike"]})
+    after = rankjury.as_ranking({"void": ["car"], "still": ["bike"]})
     predicates = by_items(CLIPS, "all")
     moves = []
     for gold in (predicates.gold(), predicates.gold_by_number()):
@@ -291,10 +291,10 @@ def test_explained_with_every_convention() -> None:
 
 
 def test_errors_count_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("karat.judged._MOST_LAID_OUT", 1)
+    monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", 1)
     told = []
     for gold in (by_items(CLIPS, "all").gold(), by_items(CLIPS, "all").gold_by_number()):
-        with pytest.raises(karat.DataError) as caught:
+        with pytest.raises(rankjury.DataError) as caught:
             evaluate(gold, RANKING, resolve_all(["recall(missing=error)@2"]))
         told.append(str(caught.value))
     assert "2 such queries" in told[0]
@@ -309,8 +309,8 @@ def test_one_judging_serves_measures_that_order_alike() -> None:
 def test_a_ranking_of_other_ids_is_refused_by_every_gold() -> None:
     """``clip_7`` and ``7``: nothing was found, and nothing was said."""
     table = {f"clip_{number}": frozenset({("object", "car")}) for number in range(12)}
-    ranking = karat.as_ranking({item: [str(number) for number in range(12)] for item in table})
+    ranking = rankjury.as_ranking({item: [str(number) for number in range(12)] for item in table})
     predicates = by_items(table, "all")
     for gold in (predicates.gold(), predicates.gold_by_number()):
-        with pytest.raises(karat.DataError, match="no item in common"):
+        with pytest.raises(rankjury.DataError, match="no item in common"):
             evaluate(gold, ranking, resolve_all(["recall@2"]))

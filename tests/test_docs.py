@@ -15,14 +15,14 @@ import pytest
 import rich.console  # noqa: F401  # it keeps the os.environ of its first import: not the copies below
 import typer.main
 
-from karat.archive import surroundings
-from karat.cli import environment, main
-from karat.engines import ENGINES
-from karat.engines.asking import web
-from karat.formats.source import most_unpacked
-from karat.plan import GOLD_KINDS, SYSTEM_KINDS
-from karat.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
-from karat.plan.reading import read_plan
+from rankjury.archive import surroundings
+from rankjury.cli import environment, main
+from rankjury.engines import ENGINES
+from rankjury.engines.asking import web
+from rankjury.formats.source import most_unpacked
+from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
+from rankjury.plan.reading import read_plan
 from tests.cli.support import Outcome
 
 ROOT = Path(__file__).parents[1]
@@ -31,29 +31,34 @@ PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "
 
 
 ELSEWHERE = [
-    *("karat demo papers", "karat demo driving", "karat demo driving --keep driving", "karat run driving/clips.toml"),
-    "karat demo movielens",
+    *(
+        "rankjury demo papers",
+        "rankjury demo driving",
+        "rankjury demo driving --keep driving",
+        "rankjury run driving/clips.toml",
+    ),
+    "rankjury demo movielens",
 ]
 """Of the longest: those that tests/cli/test_demo*.py run, and one whose lines are compared below."""
-AS_A_PROCESS = ["karat demo movies", "karat metrics"]
+AS_A_PROCESS = ["rankjury demo movies", "rankjury metrics"]
 """Commands that are run as a user runs them; the others in this process, without the time that each takes to start."""
 build_parser = cache(typer.main.get_command)
 
 
 @cache
-def karat(*arguments: str, cwd: Path) -> Outcome:
+def rankjury(*arguments: str, cwd: Path) -> Outcome:
     """What is asked for twice is run once."""
     return run_command(*arguments, cwd=cwd)
 
 
 def run_command(*arguments: str, cwd: Path) -> Outcome:
-    if shlex.join(("karat", *arguments)) in AS_A_PROCESS:
-        command = [sys.executable, "-m", "karat", *arguments]
+    if shlex.join(("rankjury", *arguments)) in AS_A_PROCESS:
+        command = [sys.executable, "-m", "rankjury", *arguments]
         ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
         return Outcome(ended.returncode, ended.stdout, ended.stderr)
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch, chdir(cwd), redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["karat", *arguments])
+        patch.setattr(sys, "argv", ["rankjury", *arguments])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
         patch.setattr(typer.main, "get_command", build_parser)
         patch.setattr(os, "environ", os.environ.copy())
@@ -70,33 +75,33 @@ def run_command(*arguments: str, cwd: Path) -> Outcome:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's files, under the names that the README uses as well."""
     folder = tmp_path_factory.mktemp("desk")
-    assert karat("demo", "--keep", "karat-demo", "-q", cwd=folder).code == 0
+    assert rankjury("demo", "--keep", "rankjury-demo", "-q", cwd=folder).code == 0
     for sample in ("movies", "papers", "fashion", "driving", "movielens"):
-        copytree(ROOT / "src" / "karat" / "samples" / sample, folder / sample)
+        copytree(ROOT / "src" / "rankjury" / "samples" / sample, folder / sample)
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
-        (folder / name).write_bytes((folder / "karat-demo" / f"{source}.trec").read_bytes())
-    (folder / "queries.jsonl").write_bytes((folder / "karat-demo" / "queries.jsonl").read_bytes())
+        (folder / name).write_bytes((folder / "rankjury-demo" / f"{source}.trec").read_bytes())
+    (folder / "queries.jsonl").write_bytes((folder / "rankjury-demo" / "queries.jsonl").read_bytes())
     (targets,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     (folder / "targets.toml").write_text(targets, encoding="utf-8")
     # What later commands read is made here: the commands that make it may run on another worker.
     for source, target in (("run.trec", "run.trec.gz"), ("qrels.txt", "gold.parquet"), ("bm25.trec", "bm25.parquet")):
-        karat("convert", source, target, cwd=folder)
+        rankjury("convert", source, target, cwd=folder)
     for _ in range(2):  # what the archive's commands look at; not through the cache, which would run one
-        assert run_command("run", "movies/karat.toml", "-q", cwd=folder).code == 0
+        assert run_command("run", "movies/rankjury.toml", "-q", cwd=folder).code == 0
     return folder
 
 
 def commands() -> list[str]:
-    """Every karat command of the pages' indented blocks, comments left away."""
+    """Every rankjury command of the pages' indented blocks, comments left away."""
     indented = [line for page in PAGES for line in page.splitlines() if line[:4] == "    "]
     lines = [line.strip().removeprefix("$ ").partition("   #")[0] for line in indented]
-    parts = [part.strip() for line in lines if re.match("karat [a-z]", line) for part in line.split("&&")]
-    return [part for part in dict.fromkeys(parts) if part.startswith("karat ")]
+    parts = [part.strip() for line in lines if re.match("rankjury [a-z]", line) for part in line.split("&&")]
+    return [part for part in dict.fromkeys(parts) if part.startswith("rankjury ")]
 
 
 @pytest.mark.parametrize("command", [command for command in commands() if command not in ELSEWHERE])
 def test_commands_of_the_readme_run(command: str, desk: Path) -> None:
-    ended = karat(*shlex.split(command)[1:], cwd=desk)
+    ended = rankjury(*shlex.split(command)[1:], cwd=desk)
     assert ended.code == 0, ended.err
 
 
@@ -119,13 +124,13 @@ def shown_output(command: str) -> list[str]:
 @pytest.mark.parametrize(
     "command",
     [
-        "karat demo movies",
-        "karat gate targets.toml qrels.txt dense.trec -b bm25.trec --record latency_p95_ms=31",
-        "karat demo --keep karat-demo && karat explain karat-demo/qrels.trec karat-demo/bm25.trec -m ndcg@10",
+        "rankjury demo movies",
+        "rankjury gate targets.toml qrels.txt dense.trec -b bm25.trec --record latency_p95_ms=31",
+        "rankjury demo --keep rankjury-demo && rankjury explain rankjury-demo/qrels.trec rankjury-demo/bm25.trec -m ndcg@10",
     ],
 )
 def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> None:
-    ended = karat(*shlex.split(command.split("&&")[-1])[1:], cwd=desk)
+    ended = rankjury(*shlex.split(command.split("&&")[-1])[1:], cwd=desk)
     printed = [line.rstrip() for line in (ended.out + ended.err).splitlines()]
     expected = shown_output(command)
     assert printed[: len(expected)] == expected
@@ -134,8 +139,8 @@ def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> 
 def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
     pytest.importorskip("irspack")
     pytest.importorskip("implicit")
-    page = README.partition("$ karat demo movielens\n")[2].partition("\n\n")[0]
-    ended = karat("demo", "movielens", cwd=desk)
+    page = README.partition("$ rankjury demo movielens\n")[2].partition("\n\n")[0]
+    ended = rankjury("demo", "movielens", cwd=desk)
     assert ended.code == 0, ended.err
     printed = [line.rstrip() for line in ended.out.splitlines()]
     shown = [line.strip() for line in page.splitlines() if line.strip() != "…"]
@@ -152,8 +157,8 @@ def test_plans_of_the_pages_are_plans(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
     plans = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     for plan in plans:
-        (tmp_path / "karat.toml").write_text(plan, encoding="utf-8")
-        assert read_plan(tmp_path / "karat.toml").plan.systems
+        (tmp_path / "rankjury.toml").write_text(plan, encoding="utf-8")
+        assert read_plan(tmp_path / "rankjury.toml").plan.systems
     assert plans
 
 
@@ -176,7 +181,7 @@ def test_limits_of_the_security_page_are_those_of_the_code() -> None:
 
 def test_architecture_page_names_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = {path.name for path in (ROOT / "src" / "karat").iterdir() if not path.name.startswith("_")}
+    rooms = {path.name for path in (ROOT / "src" / "rankjury").iterdir() if not path.name.startswith("_")}
     rooms -= {"py.typed", "samples"}
     unnamed = {room for room in rooms if f"`{room}" not in page}
     assert not unnamed

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, ttest_rel
 
-import karat
-from karat.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
-from karat.errors import DataError, UnknownName, UsageError
-from karat.gates import check_targets
-from karat.report import Report
-from karat.targets import parse_target
+import rankjury
+from rankjury.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.gates import check_targets
+from rankjury.report import Report
+from rankjury.targets import parse_target
 
 from .drifting import INDEX, META, PRINTS, QUERIES, K, entry, form_of, report, scores_of, stability
 
@@ -220,7 +220,7 @@ class TestSystems:
             between(report(), system="hnws")
 
     def test_without_stability(self) -> None:
-        with pytest.raises(DataError, match=r"old.json: the report holds no stability of hnsw.*karat run"):
+        with pytest.raises(DataError, match=r"old.json: the report holds no stability of hnsw.*rankjury run"):
             between(report(), report("old.json", hnsw=entry()))
 
     def test_other_k(self) -> None:
@@ -285,11 +285,11 @@ class TestChurn:
         assert rbo_of(a, a, p) == overlap_of(a, a) == 1.0
 
     def test_rbo_is_the_metric_of_that_name(self) -> None:
-        """Against karat's own measure of a ranking by an ordered gold."""
+        """Against rankjury's own measure of a ranking by an ordered gold."""
         gold, run = ["a", "b", "c", "d"], ["b", "e", "a", "f", "c"]
         grades = {"q": {item: len(gold) - place for place, item in enumerate(gold)}}
         scores = {"q": {item: -float(place) for place, item in enumerate(run)}}
-        (expected,) = karat.evaluate(grades, scores, ["rbo"])["rbo"]
+        (expected,) = rankjury.evaluate(grades, scores, ["rbo"])["rbo"]
         assert rbo_of(gold, run) == pytest.approx(expected)
 
 
@@ -414,7 +414,7 @@ def test_as_json() -> None:
         "schema", "verdict", "worst", "system", "old_system", "report", "old_report", "k", "allowed", "figures",
         "paired", "quality", "churn", "notes", "changed", "undeclared", "unknown",
     ]  # fmt: skip
-    assert (form["schema"], form["report"], form["old_report"]) == ("karat.drift/1", "new.json", "old.json")
+    assert (form["schema"], form["report"], form["old_report"]) == ("rankjury.drift/1", "new.json", "old.json")
     assert form["worst"]["figure"] == f"top{K} mean" and form["verdict"] == "fail"
     assert form["figures"][0] == {
         "figure": "top1 mean",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from karat.errors import DataError, DuplicatePair, KaratError, UnknownName, list_some, shorten
+from rankjury.errors import DataError, DuplicatePair, RankjuryError, UnknownName, list_some, shorten
 
 LONG = "x" * 1_000_000
 
@@ -19,7 +19,7 @@ LONG = "x" * 1_000_000
         DuplicatePair(LONG, LONG, 3, LONG),
     ],
 )
-def test_no_message_grows_with_the_data(error: KaratError) -> None:
+def test_no_message_grows_with_the_data(error: RankjuryError) -> None:
     assert len(str(error)) < 60_000
     assert max(map(len, str(error).splitlines())) < 5_000
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.examples import Example, ExampleItem, examples_of
-from karat.results import Scores
-from karat.types import Gold
+import rankjury
+from rankjury.examples import Example, ExampleItem, examples_of
+from rankjury.results import Scores
+from rankjury.types import Gold
 
 MANY = {f"q{number:02}": number / 10 for number in range(12)}
 
@@ -23,7 +23,7 @@ def scores_of(values: dict[str, float], **more: Any) -> Scores:
 
 
 def gold_of(values: dict[str, float], **judged: dict[str, float]) -> Gold:
-    return karat.as_gold({query: judged.get(query, {"other": 1}) for query in values})
+    return rankjury.as_gold({query: judged.get(query, {"other": 1}) for query in values})
 
 
 def chosen(values: dict[str, float], most: int = 5, **more: Any) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ class TestWhatIsTold:
         assert (found.kind, found.score, found.found, found.missed) == ("success", 0.0, (), (ExampleItem("a", 1.0),))
 
     def test_whole_number_ids_are_matched_by_their_decimal_form(self) -> None:
-        gold = karat.as_gold(pl.DataFrame({"query_id": [7], "item_id": [12], "grade": [2.0]}))
+        gold = rankjury.as_gold(pl.DataFrame({"query_id": [7], "item_id": [12], "grade": [2.0]}))
         scores = Scores(pl.Series([7]), ("m",), ("m",), ("mean",), np.array([[0.5]]))
         (found,) = examples_of(scores, "m", [["12", "13"]], gold)
         assert (found.query, pairs(found.found)) == ("7", [("12", 2.0), ("13", 0.0)])

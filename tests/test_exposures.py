@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.exposures import Exposure, exposure_of
-from karat.lists import Background, Lists
-from karat.types import Ints
+from rankjury.exposures import Exposure, exposure_of
+from rankjury.lists import Background, Lists
+from rankjury.types import Ints
 
 
 def made(codes: Ints, popularity: Ints) -> Lists:

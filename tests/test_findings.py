@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import karat
-from karat.evaluation import Evaluation
-from karat.findings import Findings
-from karat.intake import gold_from_frame, ranking_from_frame
-from karat.measure import Measure
-from karat.shared_ids import IdSample
+import rankjury
+from rankjury.evaluation import Evaluation
+from rankjury.findings import Findings
+from rankjury.intake import gold_from_frame, ranking_from_frame
+from rankjury.measure import Measure
+from rankjury.shared_ids import IdSample
 from tests.scale.made import gold_of, run_of
 
 MEASURES = [Measure.parse(label) for label in ("ndcg@10", "ap(rel=2)", "precision(empty=zero)@3", "rr@5")]
@@ -77,7 +77,7 @@ class TestListsShorterThanTheCutOff:
     """Lists that were cut at 10 were scored at 20 without a word."""
 
     def warned(self, run: pl.DataFrame, measure: str, items: int = 60) -> list[str]:
-        warnings = karat.evaluate(judged(20, items), run, measure).warnings
+        warnings = rankjury.evaluate(judged(20, items), run, measure).warnings
         return [one for one in map(str, warnings) if "cut off" in one]
 
     def test_a_warning_says_how_many_and_how_long(self) -> None:
@@ -86,7 +86,7 @@ class TestListsShorterThanTheCutOff:
 
     def test_measures_of_arrays(self) -> None:
         shown = [[(7 * user + place) % 60 for place in range(10)] for user in range(20)]
-        scores = karat.evaluate_arrays(shown, [[user] for user in range(20)], measures="ndcg@20", n_items=60)
+        scores = rankjury.evaluate_arrays(shown, [[user] for user in range(20)], measures="ndcg@20", n_items=60)
         assert "all 20 lists have 10 items" in scores.warnings[0].text
 
     def test_a_few_lists_that_are_shorter_still_do_not_hide_it(self) -> None:
@@ -108,7 +108,7 @@ class TestListsShorterThanTheCutOff:
         movies = [f"m{n}" for n in range(49)]
         run = {one: [other for other in movies if other != one] for one in movies}
         gold = {one: [movies[(n + 1) % 49]] for n, one in enumerate(movies)}
-        assert not [one for one in map(str, karat.evaluate(gold, run, "ndcg@100").warnings) if "cut off" in one]
+        assert not [one for one in map(str, rankjury.evaluate(gold, run, "ndcg@100").warnings) if "cut off" in one]
 
     def test_blocks_say_the_same(self) -> None:
         gold, run, measures = judged(20, 60), lists_of(20, 10, 60), [Measure.parse("ndcg@20")]
@@ -121,7 +121,7 @@ class TestListsShorterThanTheCutOff:
 
         in_first = pl.col("query_id").is_in(["q1", "q2", "q7"])
         assert list((found(in_first) + found(~in_first)).warnings(measures)) == list(
-            karat.evaluate(gold, run, "ndcg@20").warnings
+            rankjury.evaluate(gold, run, "ndcg@20").warnings
         )
 
 
@@ -131,40 +131,40 @@ class TestNoItemInCommon:
     def test_it_is_an_error_with_examples_of_both_sides(self) -> None:
         gold, run = judged(20, 60, prefix="D"), lists_of(20, 10, 60)
         for call in (
-            lambda: karat.evaluate(gold, run, "ndcg@10"),
-            lambda: karat.compare(gold, {"a": run, "b": run}, "ndcg@10"),
-            lambda: karat.judge(gold_from_frame(gold), ranking_from_frame(run)),
+            lambda: rankjury.evaluate(gold, run, "ndcg@10"),
+            lambda: rankjury.compare(gold, {"a": run, "b": run}, "ndcg@10"),
+            lambda: rankjury.judge(gold_from_frame(gold), ranking_from_frame(run)),
         ):
-            with pytest.raises(karat.DataError, match=r"no item in common: the gold has 'D.*the ranking has 'd"):
+            with pytest.raises(rankjury.DataError, match=r"no item in common: the gold has 'D.*the ranking has 'd"):
                 call()
-        with pytest.raises(karat.DataError, match="no item in common"):
-            karat.evaluate_arrays([[n] for n in range(20)], [[n + 50] for n in range(20)], measures="rr")
+        with pytest.raises(rankjury.DataError, match="no item in common"):
+            rankjury.evaluate_arrays([[n] for n in range(20)], [[n + 50] for n in range(20)], measures="rr")
 
     def test_it_is_an_error_in_blocks(self, tmp_path: Path) -> None:
         judged(20, 60, prefix="D").write_parquet(tmp_path / "gold.parquet")
         lists_of(20, 10, 60).write_parquet(tmp_path / "run.parquet")
-        with pytest.raises(karat.DataError, match="no item in common: the gold has 'D"):
-            karat.scale.evaluate(tmp_path / "gold.parquet", tmp_path / "run.parquet", "ndcg@10")
+        with pytest.raises(rankjury.DataError, match="no item in common: the gold has 'D"):
+            rankjury.scale.evaluate(tmp_path / "gold.parquet", tmp_path / "run.parquet", "ndcg@10")
 
     def test_parts_of_the_queries_may_have_none(self) -> None:
         """What one block retrieves, another one's gold has: only all of them together say whether ids differ."""
         gold = {**{f"a{n}": [f"d{n}"] for n in range(20)}, **{f"b{n}": [f"e{n}"] for n in range(20)}}
         run = {**{f"a{n}": [f"e{n}"] for n in range(20)}, **{f"b{n}": [f"d{n}"] for n in range(20)}}
-        scores = karat.evaluate(gold, run, "ndcg@10")
+        scores = rankjury.evaluate(gold, run, "ndcg@10")
         assert scores.mean() == {"ndcg@10": 0.0} and not [
             one for one in map(str, scores.warnings) if "in common" in one
         ]
         measures = [Measure.parse("ndcg@10")]
         parts = []
         for side in "ab":
-            of_part = karat.as_gold({query: items for query, items in gold.items() if query.startswith(side)})
-            parts.append(Evaluation(of_part, karat.as_ranking(run), may_be_apart=True).findings(measures))
-            with pytest.raises(karat.DataError):
+            of_part = rankjury.as_gold({query: items for query, items in gold.items() if query.startswith(side)})
+            parts.append(Evaluation(of_part, rankjury.as_ranking(run), may_be_apart=True).findings(measures))
+            with pytest.raises(rankjury.DataError):
                 parts[-1].check("a part")
         (parts[0] + parts[1]).check("all")
 
     def test_few_items_may_all_be_missed(self) -> None:
-        scores = karat.evaluate({"q": ["a"]}, {"q": ["b", "c"]}, "rr")
+        scores = rankjury.evaluate({"q": ["a"]}, {"q": ["b", "c"]}, "rr")
         assert scores.mean() == {"rr": 0.0}
         (warning,) = (one for one in map(str, scores.warnings) if "no item in common" in one)
         assert "'a'" in warning and "'b', 'c'" in warning
@@ -173,10 +173,14 @@ class TestNoItemInCommon:
         gold = {f"q{q}": [f"D{q}-{n}" for n in range(10)] for q in range(50)}
         run = {f"q{q}": [f"{q}-{n}" for n in range(10)] for q in range(50)}
         run["q7"] = ["D7-3", *run["q7"][1:]]
-        (warning,) = (one for one in map(str, karat.evaluate(gold, run, "ndcg@10").warnings) if "spelled alike" in one)
+        (warning,) = (
+            one for one in map(str, rankjury.evaluate(gold, run, "ndcg@10").warnings) if "spelled alike" in one
+        )
         assert warning.startswith("0.20 % of the gold's items")
         missed = {query: ["x", *items[1:]] for query, items in gold.items()}
-        assert not [one for one in map(str, karat.evaluate(gold, missed, "ndcg@10").warnings) if "spelled alike" in one]
+        assert not [
+            one for one in map(str, rankjury.evaluate(gold, missed, "ndcg@10").warnings) if "spelled alike" in one
+        ]
 
     @pytest.mark.parametrize("n", [1_000, 40_000])
     def test_samples_of_many_ids_join_in_any_order(self, n: int) -> None:

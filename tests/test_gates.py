@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import karat
-from karat.errors import DataError, UnknownName, UsageError
-from karat.gates import Gate, Verdict, check_targets, measures_of
-from karat.report import SCHEMA, QueryData, Report, SystemResult
-from karat.reports.writers import Request, write_reports
-from karat.reports.writers.json import looks_like_report, read_report
-from karat.statistics.resampling import Resampling
-from karat.targets import Target, parse_target
+import rankjury
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.gates import Gate, Verdict, check_targets, measures_of
+from rankjury.report import SCHEMA, QueryData, Report, SystemResult
+from rankjury.reports.writers import Request, write_reports
+from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.statistics.resampling import Resampling
+from rankjury.targets import Target, parse_target
 
 QUICK = Resampling(resamples=300)
 Figures = dict[str, float]
@@ -183,7 +183,7 @@ class TestNames:
     def test_other_spellings_of_the_same_measure(self) -> None:
         assert verdict("map >= 0.4", self.REPORT).value == 0.5
         assert verdict("ndcg(gain=linear)@10 >= 0.4", self.REPORT).value == 0.7
-        foreign = karat.evaluate({"q": {"a": 1}}, {"q": ["a"]}, "nDCG@10").conventions[0]
+        foreign = rankjury.evaluate({"q": {"a": 1}}, {"q": ["a"]}, "nDCG@10").conventions[0]
         assert verdict("nDCG@10 >= 0.4", saved({"x": entry(0.3, (0.2, 0.4), convention=foreign)})).value == 0.3
 
     def test_slices(self) -> None:
@@ -261,14 +261,14 @@ GOLD, RUNS = runs()
 MEASURES = ["ndcg@5", "ap", "gm_map", "unjudged@5"]
 
 
-def report_on(name: str, scores: karat.Scores, how: Resampling = QUICK) -> Report:
+def report_on(name: str, scores: rankjury.Scores, how: Resampling = QUICK) -> Report:
     return Report({name: SystemResult.of(scores, scores.estimates(how))}, how, queries=QueryData({name: scores}))
 
 
 def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: bool = True, **more: Any) -> Report:
     """A report on one system, written and read back."""
     kept = {q: GOLD[q] for q in list(GOLD)[queries]}
-    scores = karat.evaluate(kept, RUNS[name], more.get("measures", MEASURES))
+    scores = rankjury.evaluate(kept, RUNS[name], more.get("measures", MEASURES))
     path = folder / f"{name}.json"
     write_reports(report_on(name, scores, more.get("how", QUICK)), [Request(str(path))])
     assert looks_like_report(str(path))
@@ -286,23 +286,23 @@ def changed(report: Report, system: str, label: str, rows: slice) -> Report:
 
 class TestTwoReports:
     def test_paired_query_by_query_like_a_fresh_comparison(self, tmp_path: Path) -> None:
-        fresh = karat.compare(GOLD, {"old": RUNS["old"], "new": RUNS["new"]}, MEASURES, how=QUICK)
+        fresh = rankjury.compare(GOLD, {"old": RUNS["old"], "new": RUNS["new"]}, MEASURES, how=QUICK)
         limits = {"unjudged@5": ("rise > 0", "rise <= 1 %")}
         targets = [
             parse_target(f"{label} {limit}")
             for label in MEASURES
             for limit in limits.get(label, ("gain > 0", "drop <= 1 %"))
         ]
-        within = karat.gate(fresh, *targets)
+        within = rankjury.gate(fresh, *targets)
         across = check_targets(targets, saved_alone(tmp_path, "new"), saved_alone(tmp_path, "old"))
         assert len(within.verdicts) == 8 and [v.system for v in across.verdicts] == ["new"] * 8
         assert repr(across.verdicts) == repr(within.verdicts)
         assert within.baseline == "old" and across.baseline == str(tmp_path / "old.json")
 
     def test_a_baseline_among_the_systems_that_was_not_the_reports(self) -> None:
-        fresh = karat.compare(GOLD, RUNS, ["ap"], how=QUICK)
-        other = karat.compare(GOLD, RUNS, ["ap"], how=QUICK, baseline="third")
-        found, expected = karat.gate(fresh, "ap gain > 0", baseline="third"), karat.gate(other, "ap gain > 0")
+        fresh = rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK)
+        other = rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK, baseline="third")
+        found, expected = rankjury.gate(fresh, "ap gain > 0", baseline="third"), rankjury.gate(other, "ap gain > 0")
         assert {v.system: repr(v) for v in found.verdicts} == {v.system: repr(v) for v in expected.verdicts}
         assert [v.system for v in found.verdicts] == ["old", "new"]
 
@@ -310,7 +310,7 @@ class TestTwoReports:
         new, old = saved_alone(tmp_path, "new", slice(0, 25)), saved_alone(tmp_path, "old", slice(3, 30))
         (found,) = check_targets([parse_target("ap gain > 0")], new, old).verdicts
         both = {q: GOLD[q] for q in list(GOLD)[3:25]}
-        fresh = karat.compare(both, {"old": RUNS["old"], "new": RUNS["new"]}, ["ap"], how=QUICK).comparisons[0]
+        fresh = rankjury.compare(both, {"old": RUNS["old"], "new": RUNS["new"]}, ["ap"], how=QUICK).comparisons[0]
         assert (found.value, found.ci, found.n) == (fresh.difference, fresh.ci, 22)
         assert found.note == "compared on the 22 queries that both reports have"
 
@@ -364,7 +364,7 @@ class TestTwoReports:
         assert repr(check_targets([parse_target("ap gain > 0")], new, old)) == repr(expected)
 
     def test_which_system_of_several(self, tmp_path: Path) -> None:
-        report = karat.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], how=QUICK)
+        report = rankjury.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], how=QUICK)
         several = Report.from_json(json.loads(json.dumps(report.to_json(queries=True))), "several.json")
         with pytest.raises(UsageError, match="the baseline has several systems: x, y; expected one, or one called new"):
             check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), several)
@@ -372,13 +372,13 @@ class TestTwoReports:
         systems = {"x": several.systems["y"], "new": several.systems["x"]}
         named = replace(several, systems=systems, queries=queries, baseline=None, comparisons=())
         (found,) = check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), named).verdicts
-        assert found.value == karat.compare(GOLD, RUNS, ["ap"], how=QUICK).comparisons[0].difference
+        assert found.value == rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK).comparisons[0].difference
 
     def test_verdicts_as_json(self) -> None:
         gate = check_targets([parse_target("ap >= 0.45", {"name": "n"})], saved({"ap": entry(0.5, (0.4, 0.6))}))
         assert isinstance(gate, Gate)
         assert gate.to_json() == {
-            "schema": "karat.gate/1",
+            "schema": "rankjury.gate/1",
             "verdict": "unsure",
             "report": "report.json",
             "baseline": None,

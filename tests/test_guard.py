@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError, guard_reading
+from rankjury.errors import DataError, UsageError, guard_reading
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.drift import drift_between
-from karat.hints import GOOD_RECALL, Hint, hints_of
-from karat.report import Report, SystemResult
+from rankjury.drift import drift_between
+from rankjury.hints import GOOD_RECALL, Hint, hints_of
+from rankjury.report import Report, SystemResult
 
 from .drifting import INDEX, PRINTS, entry, report, scores_of, stability
 

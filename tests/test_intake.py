@@ -14,10 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import karat
-from karat import types
-from karat.errors import DataError, UsageError
-from karat.intake import stable_order
+import rankjury
+from rankjury import types
+from rankjury.errors import DataError, UsageError
+from rankjury.intake import stable_order
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
 Nested = dict[str, dict[str, float]]
@@ -46,7 +46,7 @@ def _columns(nested: Nested, value: str, whole: bool = False) -> dict[str, list[
     }
 
 
-def _same(left: karat.Scores, right: karat.Scores) -> None:
+def _same(left: rankjury.Scores, right: rankjury.Scores) -> None:
     assert left.labels == right.labels
     assert left.queries.to_list() == right.queries.to_list()
     assert left.values.tobytes() == right.values.tobytes()
@@ -54,12 +54,12 @@ def _same(left: karat.Scores, right: karat.Scores) -> None:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> karat.Scores:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> rankjury.Scores:
     """From TREC files."""
     folder = tmp_path_factory.mktemp("files")
     (folder / "g.qrels").write_text("".join(f"{q} 0 {i} {v}\n" for q, m in GOLD.items() for i, v in m.items()))
     (folder / "r.trec").write_text("".join(f"{q} Q0 {i} 1 {v!r} t\n" for q, m in RUN.items() for i, v in m.items()))
-    scores = karat.evaluate(folder / "g.qrels", str(folder / "r.trec"), MEASURES)
+    scores = rankjury.evaluate(folder / "g.qrels", str(folder / "r.trec"), MEASURES)
     assert len(scores.queries) == 40 and len(scores.warnings) >= 3 and 0.1 < scores.mean()["ndcg@10"] < 0.9
     return scores
 
@@ -95,14 +95,14 @@ FORMS: dict[str, Callable[[Nested, str], Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("side", ["gold", "run", "both"])
-def test_any_form_gives_the_scores_of_files(expected: karat.Scores, form: str, side: str) -> None:
+def test_any_form_gives_the_scores_of_files(expected: rankjury.Scores, form: str, side: str) -> None:
     gold = FORMS[form](GOLD, "grade") if side != "run" else GOLD
     run = FORMS[form](RUN, "score") if side != "gold" else RUN
-    _same(karat.evaluate(gold, run, MEASURES), expected)
+    _same(rankjury.evaluate(gold, run, MEASURES), expected)
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv", "jsonl", "parquet"])
-def test_every_kind_of_file_gives_the_same_scores(tmp_path: Path, expected: karat.Scores, suffix: str) -> None:
+def test_every_kind_of_file_gives_the_same_scores(tmp_path: Path, expected: rankjury.Scores, suffix: str) -> None:
     gold, run = tmp_path / f"g.{suffix}", tmp_path / f"r.{suffix}"
     if suffix == "json":
         gold.write_text(json.dumps(GOLD))
@@ -111,27 +111,27 @@ def test_every_kind_of_file_gives_the_same_scores(tmp_path: Path, expected: kara
         for path, nested, value in ((gold, GOLD, "grade"), (run, RUN, "score")):
             frame = pl.DataFrame(_columns(nested, value, whole=suffix == "parquet"))
             {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[suffix](path)
-    _same(karat.evaluate(gold, run, MEASURES), expected)
+    _same(rankjury.evaluate(gold, run, MEASURES), expected)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_rows_changes_no_digit(expected: karat.Scores, seed: int) -> None:
+def test_the_order_of_rows_changes_no_digit(expected: rankjury.Scores, seed: int) -> None:
     """Shuffled rows interleave the queries as well."""
     gold = pl.DataFrame(_columns(GOLD, "grade")).sample(fraction=1, shuffle=True, seed=seed)
     run = pl.DataFrame(_columns(RUN, "score")).sample(fraction=1, shuffle=True, seed=seed)
     assert run["query_id"].rle().len() > 500
-    _same(karat.evaluate(gold, run, MEASURES), expected)
+    _same(rankjury.evaluate(gold, run, MEASURES), expected)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100])
 def test_the_size_of_blocks_changes_no_digit(
-    expected: karat.Scores, monkeypatch: pytest.MonkeyPatch, rows: int
+    expected: rankjury.Scores, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     monkeypatch.setattr(types, "ROWS_PER_BLOCK", rows)
     assert len(types.cut_into_blocks(np.array([0, 30, 60, 90]))) == (3 if rows < 100 else 1)
-    _same(karat.evaluate(GOLD, RUN, MEASURES), expected)
+    _same(rankjury.evaluate(GOLD, RUN, MEASURES), expected)
     shuffled = pl.DataFrame(_columns(RUN, "score")).sample(fraction=1, shuffle=True, seed=1)
-    _same(karat.evaluate(GOLD, shuffled, MEASURES), expected)
+    _same(rankjury.evaluate(GOLD, shuffled, MEASURES), expected)
 
 
 # --- lists and arrays ---------------------------------------------------------------------------------------------
@@ -140,7 +140,9 @@ def test_the_size_of_blocks_changes_no_digit(
 def test_lists_and_arrays_are_rankings_best_first() -> None:
     gold = {"0": {"5": 1, "7": 1}, "1": {"9": 1}}
     ordered = [["3", "5", "7"], ["9", "1", "2"]]
-    wanted = karat.evaluate(gold, {"0": {"3": 3.0, "5": 2.0, "7": 1.0}, "1": {"9": 3.0, "1": 2.0, "2": 1.0}}, MEASURES)
+    wanted = rankjury.evaluate(
+        gold, {"0": {"3": 3.0, "5": 2.0, "7": 1.0}, "1": {"9": 3.0, "1": 2.0, "2": 1.0}}, MEASURES
+    )
     for run in (
         {"0": ordered[0], "1": ordered[1]},
         {0: [3, 5, 7], 1: (9, 1, 2)},
@@ -149,25 +151,25 @@ def test_lists_and_arrays_are_rankings_best_first() -> None:
         np.array(ordered, dtype=object),
         [[3, 5, 7], [9, 1, 2]],
     ):
-        _same(karat.evaluate(gold, run, MEASURES), wanted)
+        _same(rankjury.evaluate(gold, run, MEASURES), wanted)
 
 
 def test_negative_numbers_in_arrays_are_padding() -> None:
     """As faiss fills up rows that have too few neighbours."""
-    padded = karat.evaluate({"0": {"5": 1}, "1": {"9": 1}}, np.array([[5, -1, -1], [8, 9, -1]]), ["rr", "num_ret"])
+    padded = rankjury.evaluate({"0": {"5": 1}, "1": {"9": 1}}, np.array([[5, -1, -1], [8, 9, -1]]), ["rr", "num_ret"])
     assert padded["rr"].tolist() == [1.0, 0.5]
     assert padded["num_ret"].tolist() == [1.0, 2.0]
 
 
 def test_gold_without_grades() -> None:
     run = {"0": {"a": 3.0, "b": 2.0, "c": 1.0}}
-    wanted = karat.evaluate({"0": {"b": 1, "c": 1}}, run, MEASURES)
+    wanted = rankjury.evaluate({"0": {"b": 1, "c": 1}}, run, MEASURES)
     for gold in ({"0": ["b", "c"]}, {"0": {"b", "c"}}, {"0": ("c", "b")}, np.array([["b", "c"]])):
-        _same(karat.evaluate(gold, run, MEASURES), wanted)
+        _same(rankjury.evaluate(gold, run, MEASURES), wanted)
 
 
 def test_ordered_gold_grades_by_position() -> None:
-    gold = karat.ordered_gold({"q": ["a", "b", "c"]})
+    gold = rankjury.ordered_gold({"q": ["a", "b", "c"]})
     assert gold.frame().rows() == [("q", "a", 3.0), ("q", "b", 2.0), ("q", "c", 1.0)]
     assert gold.ordered
 
@@ -175,14 +177,14 @@ def test_ordered_gold_grades_by_position() -> None:
 def test_a_query_without_items_counts_as_retrieved() -> None:
     """An engine that found nothing is not an engine that was not asked."""
     gold = {"q1": {"a": 1}, "q2": {"a": 1}}
-    scores = karat.evaluate(gold, {"q1": {"a": 1.0}, "q2": {}}, ["rr"], missing="skip")
+    scores = rankjury.evaluate(gold, {"q1": {"a": 1.0}, "q2": {}}, ["rr"], missing="skip")
     assert (scores.mean()["rr"], scores.summary("rr").n) == (0.5, 2)
 
 
 def test_a_query_without_items_counts_as_retrieved_in_files_too(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('{"q1": {"a": 1.0}, "q2": {}}')
-    scores = karat.evaluate({"q1": {"a": 1}, "q2": {"a": 1}}, path, ["rr"], missing="skip")
+    scores = rankjury.evaluate({"q1": {"a": 1}, "q2": {"a": 1}}, path, ["rr"], missing="skip")
     assert (scores.mean()["rr"], scores.summary("rr").n) == (0.5, 2)
 
 
@@ -200,17 +202,19 @@ def test_an_empty_row_beside_rows_of_the_query_changes_nothing(kind: str, at: in
     """The query was taken twice: a reciprocal rank of −1, an nDCG of 1, and no warning."""
     gold = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
     rows: list[tuple[Any, Any, Any]] = [("q1", "b", -1.0), ("q1", "a", -2.0), ("q2", "a", -1.0)]
-    plain = karat.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), MEASURES)
+    plain = rankjury.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), MEASURES)
     rows.insert(at, ("q1", None, None))
-    doubled = karat.evaluate(gold, _joined([*rows, ("q3", None, None), ("q3", None, None)], kind), MEASURES)
+    doubled = rankjury.evaluate(gold, _joined([*rows, ("q3", None, None), ("q3", None, None)], kind), MEASURES)
     _same(doubled, plain)
     assert doubled["rr"].tolist() == [0.5, 1.0, 0.0]
-    assert karat.evaluate(gold, _joined(rows, kind), ["rr"], missing="skip").summary("rr").n == 2
-    assert karat.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), ["rr"], missing="skip").summary("rr").n == 3
+    assert rankjury.evaluate(gold, _joined(rows, kind), ["rr"], missing="skip").summary("rr").n == 2
+    assert (
+        rankjury.evaluate(gold, _joined([*rows, ("q3", None, None)], kind), ["rr"], missing="skip").summary("rr").n == 3
+    )
 
 
 def test_a_row_of_padding_is_a_query_that_found_nothing() -> None:
-    scores = karat.evaluate({"0": {"1": 1}, "1": {"1": 1}}, np.array([[1, 2], [-1, -1]]), ["rr"], missing="skip")
+    scores = rankjury.evaluate({"0": {"1": 1}, "1": {"1": 1}}, np.array([[1, 2], [-1, -1]]), ["rr"], missing="skip")
     assert scores["rr"].tolist() == [1.0, 0.0]
 
 
@@ -225,40 +229,40 @@ def test_many_queries_group_as_few_do() -> None:
 def test_rank_decides_only_where_there_is_no_score() -> None:
     gold = {"q": {"b": 1}}
     ranked = pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "b"], "rank": [2, 1]})
-    assert karat.evaluate(gold, ranked, "rr").mean() == {"rr": 1.0}
+    assert rankjury.evaluate(gold, ranked, "rr").mean() == {"rr": 1.0}
     both = ranked.with_columns(score=pl.Series([9.0, 1.0]))
-    assert karat.evaluate(gold, both, "rr").mean() == {"rr": 0.5}
+    assert rankjury.evaluate(gold, both, "rr").mean() == {"rr": 0.5}
 
 
 def test_ids_are_compared_as_text() -> None:
     gold = pl.DataFrame({"query_id": [1], "item_id": [7], "grade": [1]})
-    assert karat.evaluate(gold, {"1": {"7": 1.0}}, "rr").mean() == {"rr": 1.0}
-    assert karat.evaluate(gold, {"1": {"07": 2.0, "7": 1.0}}, "rr").mean() == {"rr": 0.5}
+    assert rankjury.evaluate(gold, {"1": {"7": 1.0}}, "rr").mean() == {"rr": 1.0}
+    assert rankjury.evaluate(gold, {"1": {"07": 2.0, "7": 1.0}}, "rr").mean() == {"rr": 0.5}
 
 
 def test_what_was_made_once_may_be_used_again() -> None:
-    gold, run = karat.as_gold(GOLD), karat.as_ranking(RUN)
-    assert karat.as_gold(gold) is gold and karat.as_ranking(run) is run
-    _same(karat.evaluate(gold, run, MEASURES), karat.evaluate(GOLD, RUN, MEASURES))
+    gold, run = rankjury.as_gold(GOLD), rankjury.as_ranking(RUN)
+    assert rankjury.as_gold(gold) is gold and rankjury.as_ranking(run) is run
+    _same(rankjury.evaluate(gold, run, MEASURES), rankjury.evaluate(GOLD, RUN, MEASURES))
 
 
 def test_inputs_are_not_changed() -> None:
     frame = pd.DataFrame(_columns(RUN, "score"))
     before = frame.copy(deep=True)
-    karat.evaluate(GOLD, frame, MEASURES)
+    rankjury.evaluate(GOLD, frame, MEASURES)
     pd.testing.assert_frame_equal(frame, before)
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:
-    """Importing ``karat.x`` sets the attribute ``x`` of the package, which hid the function ``karat.evaluate`` once."""
+    """Importing ``rankjury.x`` sets the attribute ``x`` of the package, which hid the function ``rankjury.evaluate`` once."""
     code = (
-        "import importlib, pkgutil, types, karat\n"
-        "for module in pkgutil.walk_packages(karat.__path__, 'karat.'):\n"
+        "import importlib, pkgutil, types, rankjury\n"
+        "for module in pkgutil.walk_packages(rankjury.__path__, 'rankjury.'):\n"
         "    try:\n"
         "        if not module.name.endswith('__main__'): importlib.import_module(module.name)\n"
-        "    except karat.MissingExtra:\n"
+        "    except rankjury.MissingExtra:\n"
         "        pass\n"
-        "print([name for name in karat.__all__ if isinstance(getattr(karat, name), types.ModuleType)])"
+        "print([name for name in rankjury.__all__ if isinstance(getattr(rankjury, name), types.ModuleType)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
@@ -274,14 +278,14 @@ class WithoutArrow(PathFinder):
     def find_spec(cls, name, path=None, target=None):
         return None if name == "pyarrow" else super().find_spec(name, path, target)
 sys.meta_path[:] = [WithoutArrow if finder is PathFinder else finder for finder in sys.meta_path]
-import karat, pandas as pd
+import rankjury, pandas as pd
 gold = pd.DataFrame({"query_id": ["q", "q", "r"], "item_id": ["a", "b", "a"], "grade": [1, 0, 1]})
 run = pd.DataFrame({"query_id": ["q", "q", "r"], "item_id": ["b", "a", None], "score": [2.0, 1.0, None]})
 for text in (str, object, pd.StringDtype("python"), "category"):
     given = run.astype({"query_id": text, "item_id": text})
-    print(karat.evaluate(gold, given, "rr", missing="skip")["rr"].tolist())
+    print(rankjury.evaluate(gold, given, "rr", missing="skip")["rr"].tolist())
 whole = pd.DataFrame({"query_id": pd.array([1, 1], "Int64"), "item_id": [7, 8], "score": pd.array([1, 2], "Float64")})
-print(karat.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
+print(rankjury.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split("\n")[:-1] == ["[0.5, 0.0]"] * 4 + ["[0.5]"], done.stderr
@@ -336,7 +340,7 @@ print(karat.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
 def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
     """Among them: pairs, floats and None became ids by ``str``, a string a list of letters, and a set a ranking."""
     with pytest.raises(DataError) as caught:
-        karat.evaluate({"q": {"a": 1}}, run, "rr")
+        rankjury.evaluate({"q": {"a": 1}}, run, "rr")
     assert found in str(caught.value)
 
 
@@ -354,7 +358,7 @@ def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
 )
 def test_a_gold_that_is_off_is_refused(gold: Any, found: str) -> None:
     with pytest.raises(DataError) as caught:
-        karat.evaluate(gold, {"q": {"a": 1.0}}, "rr")
+        rankjury.evaluate(gold, {"q": {"a": 1.0}}, "rr")
     assert found in str(caught.value)
 
 
@@ -371,17 +375,17 @@ def test_gold_and_run_that_were_swapped_are_refused(form: str) -> None:
         frame = pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row")
         return {"polars": frame, "pandas": frame.to_pandas(), "arrow": frame.to_arrow()}[form]
 
-    assert karat.evaluate(given(gold), given(run), "ndcg@5").mean()["ndcg@5"] > 0
+    assert rankjury.evaluate(given(gold), given(run), "ndcg@5").mean()["ndcg@5"] > 0
     with pytest.raises(DataError, match="The gold comes first"):
-        karat.evaluate(given(run), given(gold), "ndcg@5")
+        rankjury.evaluate(given(run), given(gold), "ndcg@5")
     with pytest.raises(DataError, match="The gold comes first"):
-        karat.compare(given(run), {"a": given(gold), "b": given(gold)}, "ndcg@5")
+        rankjury.compare(given(run), {"a": given(gold), "b": given(gold)}, "ndcg@5")
 
 
 def test_grades_that_look_like_scores_may_be_named_so() -> None:
     numbers = [1 / (3 + n) for n in range(30)]
     frame = pl.DataFrame({"query_id": ["q"] * 30, "item_id": range(30), "grade": numbers})
-    assert len(karat.as_gold(frame).items) == 30
+    assert len(rankjury.as_gold(frame).items) == 30
 
 
 @pytest.mark.parametrize(("rule", "rr"), [("first", 0.5), ("last", 1 / 3), ("max", 1.0)])
@@ -390,8 +394,8 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
         {"query_id": ["q"] * 5, "item_id": ["a", "b", "a", "c", "a"], "score": [3.0, 5.0, 9.0, 2.0, 1.0]}
     )
     with pytest.raises(DataError, match="stands more than once"):
-        karat.evaluate({"q": {"a": 1}}, run, "rr")
-    scores = karat.evaluate({"q": {"a": 1}}, run, "rr", duplicates=rule)
+        rankjury.evaluate({"q": {"a": 1}}, run, "rr")
+    scores = rankjury.evaluate({"q": {"a": 1}}, run, "rr", duplicates=rule)
     assert scores.mean() == {"rr": rr}
     assert [one.count for one in scores.warnings if one.code == "duplicates"] == [2]
 
@@ -399,18 +403,18 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, 5),  # type: ignore[arg-type]
-        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, None),  # type: ignore[arg-type]
-        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", dialect=5),  # type: ignore[arg-type]
-        lambda: karat.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", duplicates="frist"),  # type: ignore[arg-type]
-        lambda: karat.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, how=5),  # type: ignore[arg-type]
-        lambda: karat.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, figures=5),  # type: ignore[arg-type]
-        lambda: karat.rank_vectors(np.eye(3), k=1),  # type: ignore[arg-type]
-        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), "q.npy", k=1),  # type: ignore[arg-type]
-        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]
-        lambda: karat.rank_vectors(karat.Vectors({"a": [1.0, 2.0]}), metric=5),  # type: ignore[arg-type]
-        lambda: karat.recommend(5, "popularity"),  # type: ignore[arg-type]
-        lambda: karat.drift_between(5, 5),  # type: ignore[arg-type]
+        lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, 5),  # type: ignore[arg-type]
+        lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, None),  # type: ignore[arg-type]
+        lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", dialect=5),  # type: ignore[arg-type]
+        lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", duplicates="frist"),  # type: ignore[arg-type]
+        lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, how=5),  # type: ignore[arg-type]
+        lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, figures=5),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(np.eye(3), k=1),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), "q.npy", k=1),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), metric=5),  # type: ignore[arg-type]
+        lambda: rankjury.recommend(5, "popularity"),  # type: ignore[arg-type]
+        lambda: rankjury.drift_between(5, 5),  # type: ignore[arg-type]
     ],
 )
 def test_an_argument_of_the_wrong_type_is_a_usage_error(call: Callable[[], Any]) -> None:

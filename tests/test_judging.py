@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-import karat.types
-from karat.judging import Bench, judge
+import rankjury
+import rankjury.types
+from rankjury.judging import Bench, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]
@@ -34,7 +34,7 @@ def plain_order(items: dict[str, float], ties: str, width: str) -> list[str]:
     return sorted(by_id, key=lambda item: -kept[item])
 
 
-def flat(judged: karat.Judged) -> list[tuple[str, int, float]]:
+def flat(judged: rankjury.Judged) -> list[tuple[str, int, float]]:
     names = judged.queries.to_list()
     rows = zip(judged.row, judged.rank, judged.grade, strict=True)
     return [(names[row], int(rank), float(grade)) for row, rank, grade in rows]
@@ -49,7 +49,7 @@ def test_like_a_plain_sort(gold: Any, run: Any) -> None:
     """Under every rule for ties, width of scores and rule for self-matches."""
     if not set(gold) & set(run):
         return
-    held, found = karat.as_gold(gold), karat.as_ranking(run)
+    held, found = rankjury.as_gold(gold), rankjury.as_ranking(run)
     for ties, width, self_matches in RULES:
         judged = judge(held, found, ties=ties, scores=width, self_matches=self_matches)  # type: ignore[arg-type]
         expected, depth = [], []
@@ -69,9 +69,9 @@ def test_like_a_plain_sort(gold: Any, run: Any) -> None:
 def test_tie_bounds_and_places(gold: Any, run: Any) -> None:
     if not set(gold) & set(run):
         return
-    judged = judge(karat.as_gold(gold), karat.as_ranking(run), places=True)
+    judged = judge(rankjury.as_gold(gold), rankjury.as_ranking(run), places=True)
     assert judged.place is not None
-    frame = karat.as_gold(gold).frame()
+    frame = rankjury.as_gold(gold).frame()
     names = judged.queries.to_list()
     for n, row in enumerate(judged.row):
         query, item = names[row], frame["item_id"][int(judged.gold_index[n])]
@@ -87,10 +87,10 @@ def test_tie_bounds_and_places(gold: Any, run: Any) -> None:
 def test_block_size_is_of_no_account(gold: Any, run: Any, size: int) -> None:
     if not set(gold) & set(run):
         return
-    whole = judge(karat.as_gold(gold), karat.as_ranking(run))
+    whole = judge(rankjury.as_gold(gold), rankjury.as_ranking(run))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(karat.types, "ROWS_PER_BLOCK", size)
-        parts = judge(karat.as_gold(gold), karat.as_ranking(run))
+        patch.setattr(rankjury.types, "ROWS_PER_BLOCK", size)
+        parts = judge(rankjury.as_gold(gold), rankjury.as_ranking(run))
     assert flat(whole) == flat(parts)
     for name in ("tie_first", "tie_last", "gold_index", "depth", "gold_grades", "gold_starts"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
@@ -104,30 +104,32 @@ class TestDuplicates:
     ROWS = [("q", "a", 1.0), ("q", "b", 2.0), ("q", "a", 3.0), ("q", "a", 2.5)]
 
     def ranks(self, rule: Any) -> float:
-        bench = Bench(karat.as_gold({"q": {"a": 1}}), karat.as_ranking(frame_of(self.ROWS, "score")), duplicates=rule)
+        bench = Bench(
+            rankjury.as_gold({"q": {"a": 1}}), rankjury.as_ranking(frame_of(self.ROWS, "score")), duplicates=rule
+        )
         assert bench.dropped == 2
         return float(bench.judge().rank[0])
 
     def test_an_error_by_default(self) -> None:
-        ranking = karat.as_ranking(frame_of(self.ROWS, "score"))
-        with pytest.raises(karat.DataError, match=r"item 'a' stands more than once for query 'q' \(1 such pair\)"):
-            judge(karat.as_gold({"q": {"a": 1}}), ranking)
+        ranking = rankjury.as_ranking(frame_of(self.ROWS, "score"))
+        with pytest.raises(rankjury.DataError, match=r"item 'a' stands more than once for query 'q' \(1 such pair\)"):
+            judge(rankjury.as_gold({"q": {"a": 1}}), ranking)
 
     @pytest.mark.parametrize(("rule", "rank"), [("first", 2), ("last", 1), ("max", 1)])
     def test_the_rules(self, rule: str, rank: int) -> None:
         assert self.ranks(rule) == rank
 
     def test_in_the_gold(self) -> None:
-        gold = karat.as_gold(frame_of([("q", "a", 1.0), ("q", "a", 3.0)], "grade"))
-        ranking = karat.as_ranking({"q": ["a"]})
-        with pytest.raises(karat.DataError, match="gold: item 'a'"):
+        gold = rankjury.as_gold(frame_of([("q", "a", 1.0), ("q", "a", 3.0)], "grade"))
+        ranking = rankjury.as_ranking({"q": ["a"]})
+        with pytest.raises(rankjury.DataError, match="gold: item 'a'"):
             judge(gold, ranking)
         assert judge(gold, ranking, duplicates="max").grade.tolist() == [3.0]
         assert judge(gold, ranking, duplicates="first").grade.tolist() == [1.0]
 
     def test_the_same_item_for_two_queries_is_none(self) -> None:
-        ranking = karat.as_ranking({"q": ["a"], "r": ["a"]})
-        assert judge(karat.as_gold({"q": {"a": 1}, "r": {"a": 1}}), ranking).rank.tolist() == [1, 1]
+        ranking = rankjury.as_ranking({"q": ["a"], "r": ["a"]})
+        assert judge(rankjury.as_gold({"q": {"a": 1}, "r": {"a": 1}}), ranking).rank.tolist() == [1, 1]
 
 
 class TestIds:
@@ -138,29 +140,29 @@ class TestIds:
         gold_text = gold_numbers.with_columns(pl.col("query_id", "item_id").cast(pl.String))
         for gold in (gold_numbers, gold_text):
             for run in (numbers, text):
-                judged = judge(karat.as_gold(gold), karat.as_ranking(run))
+                judged = judge(rankjury.as_gold(gold), rankjury.as_ranking(run))
                 assert judged.rank.tolist() == [3], "'10' stands before '9' as text"
 
     def test_self_matches_among_numbers(self) -> None:
         run = pl.DataFrame({"query_id": [7, 7], "item_id": [7, 8], "score": [2.0, 1.0]})
         gold = pl.DataFrame({"query_id": [7], "item_id": [8], "grade": [1]})
-        judged = judge(karat.as_gold(gold), karat.as_ranking(run), self_matches="drop")
+        judged = judge(rankjury.as_gold(gold), rankjury.as_ranking(run), self_matches="drop")
         assert (judged.rank.tolist(), judged.depth.tolist()) == ([1], [1])
 
     def test_nothing_in_common_shows_both_sides(self) -> None:
-        with pytest.raises(karat.DataError, match=r"the gold has 'q1', the ranking has 'Q1'"):
-            judge(karat.as_gold({"q1": {"a": 1}}), karat.as_ranking({"Q1": ["a"]}))
+        with pytest.raises(rankjury.DataError, match=r"the gold has 'q1', the ranking has 'Q1'"):
+            judge(rankjury.as_gold({"q1": {"a": 1}}), rankjury.as_ranking({"Q1": ["a"]}))
 
 
 def test_single_precision_ties_what_double_tells_apart() -> None:
     """The ninth digit: trec_eval 9 gives RR 0.5 where trec_eval 10 gives 1."""
     gold, run = {"q": {"a": 1}}, {"q": {"a": 0.1234567891, "b": 0.1234567890}}
-    assert karat.evaluate(gold, run, "recip_rank").mean()["recip_rank"] == 0.5
-    assert karat.evaluate(gold, run, "recip_rank", dialect="trec_eval-10").mean()["recip_rank"] == 1.0
+    assert rankjury.evaluate(gold, run, "recip_rank").mean()["recip_rank"] == 0.5
+    assert rankjury.evaluate(gold, run, "recip_rank", dialect="trec_eval-10").mean()["recip_rank"] == 1.0
 
 
 def test_arrays_are_read_only() -> None:
-    judged = judge(karat.as_gold({"q": {"a": 1}}), karat.as_ranking({"q": ["a"]}))
+    judged = judge(rankjury.as_gold({"q": {"a": 1}}), rankjury.as_ranking({"q": ["a"]}))
     with pytest.raises(ValueError, match="read-only"):
         judged.rank[0] = 2
 
@@ -178,7 +180,7 @@ def test_a_large_unsorted_interleaved_run() -> None:
     ).unique(["query_id", "item_id"], maintain_order=True)
     gold = frame.sample(3000, seed=1).select("query_id", "item_id", grade=pl.lit(1.0))
     in_order = frame.sort(["query_id", "score"], descending=[False, True])
-    first = judge(karat.as_gold(gold), karat.as_ranking(frame))
-    second = judge(karat.as_gold(gold), karat.as_ranking(in_order))
+    first = judge(rankjury.as_gold(gold), rankjury.as_ranking(frame))
+    second = judge(rankjury.as_gold(gold), rankjury.as_ranking(in_order))
     assert flat(first) == flat(second)
     assert first.row.size == gold.height

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.neighbours import LeftOut
+from rankjury.neighbours import LeftOut
 
 N_ITEMS = 9
 

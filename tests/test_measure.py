@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.dialects import DIALECTS, resolve
-from karat.measure import METRICS, Measure, Metric, Option
+import rankjury
+from rankjury.dialects import DIALECTS, resolve
+from rankjury.measure import METRICS, Measure, Metric, Option
 
 
 def drawn(option: Option) -> st.SearchStrategy[Any]:
@@ -112,11 +112,11 @@ def test_only_measures_over_the_relevant_leave_out_a_query_with_nothing_relevant
 ) -> None:
     """Precision of such a query is 0; it was left out, so that the mean over users was too high."""
     gold, run = {"q": {"a": 1.0}, "r": {"a": 0.0}}, {"q": ["a", "b"], "r": ["a", "b"]}
-    assert list(karat.evaluate(gold, run, measure).mean().values()) == [mean]
-    assert list(karat.evaluate(gold, run, measure, empty="skip").mean().values()) == [skipped]
+    assert list(rankjury.evaluate(gold, run, measure).mean().values()) == [mean]
+    assert list(rankjury.evaluate(gold, run, measure, empty="skip").mean().values()) == [skipped]
     by_spelling = Measure.parse(measure).having({"empty": "skip"})
     assert Measure.parse(str(by_spelling)) == by_spelling
-    assert list(karat.evaluate(gold, run, [str(by_spelling)]).mean().values()) == [skipped]
+    assert list(rankjury.evaluate(gold, run, [str(by_spelling)]).mean().values()) == [skipped]
 
 
 def test_an_option_of_the_call_holds_whatever_the_divisor() -> None:
@@ -129,8 +129,8 @@ def test_an_option_of_the_call_holds_whatever_the_divisor() -> None:
 
 def test_hits_is_recall_save_under_ranx() -> None:
     gold, run = {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}, {"q": ["a", "x", "b"]}
-    assert karat.evaluate(gold, run, "hits@5").mean() == {"hits@5": 0.5}
-    assert karat.evaluate(gold, run, "hits@5", dialect="ranx").mean() == {"hits@5": 2.0}
+    assert rankjury.evaluate(gold, run, "hits@5").mean() == {"hits@5": 0.5}
+    assert rankjury.evaluate(gold, run, "hits@5", dialect="ranx").mean() == {"hits@5": 2.0}
 
 
 def test_a_dialect_yields_to_what_the_spelling_sets() -> None:
@@ -169,7 +169,7 @@ def test_every_dialect_takes_every_metric() -> None:
     ],
 )
 def test_what_is_wrong_is_said(spelling: str, message: str) -> None:
-    with pytest.raises(karat.UsageError, match=message):
+    with pytest.raises(rankjury.UsageError, match=message):
         resolve(spelling)
 
 
@@ -184,8 +184,8 @@ def test_a_metric_of_ones_own() -> None:
     """The door for third parties: one function, one decorator."""
     import numpy as np
 
-    @karat.metric("test_depth", needs_relevant=False)
-    def depth(judged: karat.Judged, k: int | None) -> Any:
+    @rankjury.metric("test_depth", needs_relevant=False)
+    def depth(judged: rankjury.Judged, k: int | None) -> Any:
         """How many were retrieved.
 
         Formula: retrieved.
@@ -194,15 +194,15 @@ def test_a_metric_of_ones_own() -> None:
         """
         return judged.depth.astype(np.float64)
 
-    assert karat.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, "test_depth").mean() == {"test_depth": 2.0}
-    with pytest.raises(karat.UsageError, match="registered twice"):
-        karat.metric("test_depth")(depth)
+    assert rankjury.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, "test_depth").mean() == {"test_depth": 2.0}
+    with pytest.raises(rankjury.UsageError, match="registered twice"):
+        rankjury.metric("test_depth")(depth)
     METRICS._entries.pop("test_depth")
 
 
 @pytest.mark.parametrize("spelling", ["judged(empty=skip)@5", "num_rel(empty=zero)", "num_ret(empty=error)@5"])
 def test_an_option_without_effect_is_refused(spelling: str) -> None:
-    with pytest.raises(karat.UsageError, match="no effect"):
+    with pytest.raises(rankjury.UsageError, match="no effect"):
         resolve(spelling)
 
 

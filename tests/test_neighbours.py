@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat import neighbours, similarity
-from karat.errors import DataError, UnknownName
-from karat.neighbours import NOBODY, Neighbours, nearest, score_listed
-from karat.progress import Progress
+from rankjury import neighbours, similarity
+from rankjury.errors import DataError, UnknownName
+from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
+from rankjury.progress import Progress
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat import pairing
-from karat.answers import first_rows
-from karat.gold.reference import reference_gold
-from karat.intake import as_ranking
-from karat.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
-from karat.rankers.others import without_own
-from karat.types import Gold, Ranking, Vectors
+from rankjury import pairing
+from rankjury.answers import first_rows
+from rankjury.gold.reference import reference_gold
+from rankjury.intake import as_ranking
+from rankjury.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
+from rankjury.rankers.others import without_own
+from rankjury.types import Gold, Ranking, Vectors
 
 from .statistics.support import thorough
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from karat.errors import NATIVE_STDERR, DataError, guard_reading
+from rankjury.errors import NATIVE_STDERR, DataError, guard_reading
 
 PANIC = b"thread 'async-executor-1' (7) panicked at crates/x.rs:1:2:\nassertion failed\n"
 

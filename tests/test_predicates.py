@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-import karat.vocabulary
-from karat.gold.annotations import annotations_from_frame
-from karat.gold.keywords import ask_items, ask_keywords
-from karat.types import Gold
-from karat.vocabulary import Annotations, Keyword, Match, Predicates
+import rankjury
+import rankjury.vocabulary
+from rankjury.gold.annotations import annotations_from_frame
+from rankjury.gold.keywords import ask_items, ask_keywords
+from rankjury.types import Gold
+from rankjury.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 CLIPS: plain.Table = {
@@ -70,7 +70,7 @@ class TestMatch:
 
     @pytest.mark.parametrize("text", ["", "ALL", "at-least-0", "at-least--1", "at-least-", "some", "at-least-2.5"])
     def test_what_is_no_match(self, text: str) -> None:
-        with pytest.raises(karat.UsageError, match=r"the match is .*; expected all, any, at-least-2"):
+        with pytest.raises(rankjury.UsageError, match=r"the match is .*; expected all, any, at-least-2"):
             Match.parse(text)
 
     @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ class TestByHand:
 
     def test_gold_says_that_it_is_complete(self) -> None:
         predicates = by_items(CLIPS, "all")
-        ranking = karat.as_ranking({"bike": ["car"]})
+        ranking = rankjury.as_ranking({"bike": ["car"]})
         assert all(
             one.complete for one in (predicates.gold(), predicates.gold_by_number(), predicates.gold_for(ranking))
         )
@@ -181,11 +181,11 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(karat.vocabulary, "_WORDS_AT_ONCE", words)
-        patch.setattr(karat.vocabulary, "_PAIRS_AT_ONCE", words)
+        patch.setattr(rankjury.vocabulary, "_WORDS_AT_ONCE", words)
+        patch.setattr(rankjury.vocabulary, "_PAIRS_AT_ONCE", words)
         predicates = by_items(table, match)
         check(predicates, table, plain.gold(table, table, match, own=True))
-        run = karat.as_ranking({query: list(table) for query in table})
+        run = rankjury.as_ranking({query: list(table) for query in table})
         assert listed(predicates.gold_for(run)) == listed(predicates.gold())
 
 
@@ -215,7 +215,7 @@ def test_for_a_ranking_only_what_it_names(data: Any, table: plain.Table, match: 
     predicates = by_items(table, match)
     whole = plain.gold(table, table, match, own=True)
     named = {query: {i: g for i, g in items.items() if i in run.get(query, {})} for query, items in whole.items()}
-    found = predicates.gold_for(karat.as_ranking(run))
+    found = predicates.gold_for(rankjury.as_ranking(run))
     assert listed(found) == named
     assert found.counted is predicates.levels
 
@@ -224,7 +224,7 @@ def test_numbers_as_ids_of_a_ranking() -> None:
     table = {"1": CLIPS["bike"], "2": CLIPS["bike2"], "3": CLIPS["void"]}
     predicates = by_items(table, "all")
     frame = pl.DataFrame({"query_id": [2, 2, 2], "item_id": [3, 1, 2], "score": [3.0, 2.0, 1.0]})
-    found = predicates.gold_for(karat.as_ranking(frame)).frame()
+    found = predicates.gold_for(rankjury.as_ranking(frame)).frame()
     assert found.cast(pl.String).rows() == [("2", "1", "1.0")]
 
 

@@ -1,4 +1,4 @@
-"""Odd values given to every argument of every public function: an error of karat, never one from inside."""
+"""Odd values given to every argument of every public function: an error of rankjury, never one from inside."""
 
 import inspect
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import KaratError, UsageError
+import rankjury
+from rankjury.errors import RankjuryError, UsageError
 
 GOLD, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
 IDS, MATRIX = ["a", "b", "c"], np.eye(3) + 0.1
@@ -26,7 +26,7 @@ def _odd_values() -> Iterator[Any]:
     yield from ([], [None], [[1, 2], [3]], (), {}, {"a": None}, {"q": {"a": 10**400}}, {None: 1}, {1, 2}, iter([1]))
     yield from (np.array(1), np.array([]), np.array(["a"]), np.zeros((2, 2, 2)), np.array([None]), np.int8(3))
     yield from (pl.Series([[1]]), pl.Series([None]), pl.DataFrame(), pl.DataFrame({"query_id": [[1]], "item_id": [1]}))
-    yield from (pl.LazyFrame({"a": [1]}).select("b"), pl.col("a"), karat.Measure("ndcg", 5), Path("a\0b"))
+    yield from (pl.LazyFrame({"a": [1]}).select("b"), pl.col("a"), rankjury.Measure("ndcg", 5), Path("a\0b"))
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +37,11 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     (folder / "log.csv").write_text("user_id,item_id,rating,timestamp\n" + "\n".join(rows) + "\n")
     (folder / "clips.csv").write_text("clip,thing\nc1,car|van\nc2,bike\n")
     (folder / "items.jsonl").write_text('{"id": "a", "title": "red dress"}\n')
-    vectors, log = karat.Vectors(IDS, MATRIX), karat.read_log(folder / "log.csv")
-    split, annotations = karat.split_log(log), karat.read_annotations(folder / "clips.csv")
-    quick = karat.Resampling(resamples=100)
-    report = karat.compare(GOLD, {"x": RUN, "y": RUN}, "ap", how=quick)
-    gold, ranking = karat.as_gold(GOLD), karat.as_ranking(RUN)
+    vectors, log = rankjury.Vectors(IDS, MATRIX), rankjury.read_log(folder / "log.csv")
+    split, annotations = rankjury.split_log(log), rankjury.read_annotations(folder / "clips.csv")
+    quick = rankjury.Resampling(resamples=100)
+    report = rankjury.compare(GOLD, {"x": RUN, "y": RUN}, "ap", how=quick)
+    gold, ranking = rankjury.as_gold(GOLD), rankjury.as_ranking(RUN)
     return {
         "agree": {"reference": vectors, "candidates": {"w": vectors}, "k_values": [1], "pairs": 5, "how": None},
         "as_gold": {"given": GOLD},
@@ -51,13 +51,13 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "drift_between": {"new": report, "old": report},
         "evaluate": {"gold": GOLD, "ranking": RUN, "measures": ["ap"]},
         "evaluate_arrays": {"recommended": np.array([[0, 1]]), "held_out": np.array([[0]]), "measures": ["ap"]},
-        "fuse": {"rankings": [ranking, ranking], "fusion": karat.Fusion()},
+        "fuse": {"rankings": [ranking, ranking], "fusion": rankjury.Fusion()},
         "gate": {"report": report, "baseline": "x"},
         "held_out": {"log": split},
         "judge": {"gold": gold, "ranking": ranking},
         "keyword_gold": {"annotations": annotations},
         "label": {
-            "catalogue": karat.read_catalogue(folder / "items.jsonl"),
+            "catalogue": rankjury.read_catalogue(folder / "items.jsonl"),
             "queries": pl.DataFrame({"id": ["q"], "text": ["red"]}),
         },
         "map_texts": {"texts": ["a car"], "vocabulary": annotations.vocabulary},
@@ -66,7 +66,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "read_annotations": {"given": folder / "clips.csv"},
         "read_catalogue": {"given": folder / "items.jsonl"},
         "read_log": {"path": folder / "log.csv"},
-        "recommend": {"task": karat.held_out(split), "model": "popularity", "k": 2},
+        "recommend": {"task": rankjury.held_out(split), "model": "popularity", "k": 2},
         "split_log": {"log": log},
         "try_index": {"corpus": vectors, "engine": "exact", "k": 1, "clock": None, "how": None},
         "Fusion": {},
@@ -89,18 +89,18 @@ CALLED = ("progress", "search")
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore")
-def test_an_odd_argument_is_an_error_of_karat(
+def test_an_odd_argument_is_an_error_of_rankjury(
     calls: dict[str, dict[str, Any]], name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    function = getattr(karat, name)
+    function = getattr(rankjury, name)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or parameter.name in CALLED:
             continue
         for value in _odd_values():
             try:
                 function(**calls[name] | {parameter.name: value})
-            except KaratError as error:
+            except RankjuryError as error:
                 assert len(str(error)) < 5000
             except BaseException as error:
                 shown = type(value).__name__
@@ -115,11 +115,11 @@ def _methods(calls: dict[str, dict[str, Any]]) -> Iterator[Any]:
     yield from (annotations.keywords_of, annotations.rows_of, annotations.select)
     yield from (report.only, report.name_of, report.both_names, report.scores["x"].__getitem__)
     yield from (report.scores["x"].estimates, report.scores["x"].part, report.scores["x"].summary)
-    yield from (karat.Measure("ndcg").having, karat.Fusion().weights_of, karat.Target("ap", ">=", 0.5).holds)
+    yield from (rankjury.Measure("ndcg").having, rankjury.Fusion().weights_of, rankjury.Target("ap", ">=", 0.5).holds)
     yield calls["label"]["catalogue"].corpus
 
 
-def test_an_odd_argument_of_a_method_is_an_error_of_karat(calls: dict[str, dict[str, Any]]) -> None:
+def test_an_odd_argument_of_a_method_is_an_error_of_rankjury(calls: dict[str, dict[str, Any]]) -> None:
     odd = (
         None,
         [],
@@ -138,14 +138,14 @@ def test_an_odd_argument_of_a_method_is_an_error_of_karat(calls: dict[str, dict[
         for value in odd:
             try:
                 method(value)
-            except KaratError:
+            except RankjuryError:
                 pass
             except BaseException as error:
                 shown = type(value).__name__
                 pytest.fail(f"{method.__qualname__}(<{shown}>) raised {type(error).__name__}: {str(error)[:200]}")
 
 
-@pytest.mark.parametrize("function", [karat.Measure.parse, karat.Fusion.parse, karat.ENGINES.get])
+@pytest.mark.parametrize("function", [rankjury.Measure.parse, rankjury.Fusion.parse, rankjury.ENGINES.get])
 @pytest.mark.parametrize("value", [None, 3, [], b"a", "x" * 5000, "ndcg@" + "9" * 5000])
 def test_spellings_that_are_none(function: Any, value: Any) -> None:
     with pytest.raises(UsageError):
@@ -154,18 +154,18 @@ def test_spellings_that_are_none(function: Any, value: Any) -> None:
 
 def test_vectors_leave_the_array_of_the_caller_as_it_is() -> None:
     matrix = np.eye(3)
-    vectors = karat.Vectors(pl.Series(IDS), matrix)
+    vectors = rankjury.Vectors(pl.Series(IDS), matrix)
     matrix[0, 0] = 2
     assert matrix.flags.writeable and not vectors.values.flags.writeable
 
 
 def test_vectors_by_space_are_refused_with_a_hint() -> None:
-    with pytest.raises(karat.DataError) as caught:
-        karat.Vectors({"a": {"plot": [1.0, 2.0]}})
+    with pytest.raises(rankjury.DataError) as caught:
+        rankjury.Vectors({"a": {"plot": [1.0, 2.0]}})
     assert "'a'" in str(caught.value) and caught.value.hint
 
 
 def test_small_numbers_of_numpy_do_not_overflow() -> None:
-    vectors = karat.Vectors(IDS, MATRIX)
-    report = karat.agree(vectors, {"w": vectors}, [1], pairs=np.int8(3), seed=np.int8(3), how=None)  # type: ignore[arg-type]
+    vectors = rankjury.Vectors(IDS, MATRIX)
+    report = rankjury.agree(vectors, {"w": vectors}, [1], pairs=np.int8(3), seed=np.int8(3), how=None)  # type: ignore[arg-type]
     assert "w" in report.systems

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.interactions.log import log_from_frame
-from karat.interactions.saving import write_split
-from karat.types import Bools, Ints, Matrix
+import rankjury
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.interactions.log import log_from_frame
+from rankjury.interactions.saving import write_split
+from rankjury.types import Bools, Ints, Matrix
 
 USERS, ITEMS = 20, 25
 MEASURES = ["ndcg@5", "recall(rel=4)@5", "coverage@5", "novelty@5"]
@@ -30,13 +30,13 @@ def frame() -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def log() -> karat.Log:
+def log() -> rankjury.Log:
     return log_from_frame(frame())
 
 
 @pytest.fixture(scope="module")
-def task(log: karat.Log) -> karat.Task:
-    return karat.held_out(log)
+def task(log: rankjury.Log) -> rankjury.Task:
+    return rankjury.held_out(log)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def lists_of(ranking: karat.Ranking) -> dict[str, list[str]]:
+def lists_of(ranking: rankjury.Ranking) -> dict[str, list[str]]:
     return {
         query: ranking.items[start:stop].to_list()
         for query, start, stop in zip(ranking.queries, ranking.starts[:-1], ranking.starts[1:], strict=True)
@@ -58,7 +58,7 @@ def lists_of(ranking: karat.Ranking) -> dict[str, list[str]]:
 
 
 class TestHeldOut:
-    def test_the_last_tenth_by_default(self, task: karat.Task) -> None:
+    def test_the_last_tenth_by_default(self, task: rankjury.Task) -> None:
         rows = frame().sort("time")
         train, held = rows[: int(0.8 * len(rows))], rows[int(0.9 * len(rows)) :]
         assert task.window == "test" and len(task.train) == len(train)
@@ -69,45 +69,45 @@ class TestHeldOut:
         }
         assert gold == {(user, item) for user, item, *_ in held.iter_rows()}
 
-    def test_from_files_with_a_catalogue(self, folder: Path, task: karat.Task) -> None:
-        found = karat.held_out(folder / "ratings.csv", items=str(folder / "items.csv"))
+    def test_from_files_with_a_catalogue(self, folder: Path, task: rankjury.Task) -> None:
+        found = rankjury.held_out(folder / "ratings.csv", items=str(folder / "items.csv"))
         assert int(found.in_catalogue.sum()) == ITEMS + 4 and found.facts.items["genre"].shape == (ITEMS + 4, 2)
         assert found.gold.items.to_list() == task.gold.items.to_list()
 
-    def test_windows_and_what_is_learnt_from(self, log: karat.Log, task: karat.Task) -> None:
-        validation = karat.held_out(log, window="validation")
-        both = karat.held_out(log, fit_on=("train", "validation"))
+    def test_windows_and_what_is_learnt_from(self, log: rankjury.Log, task: rankjury.Task) -> None:
+        validation = rankjury.held_out(log, window="validation")
+        both = rankjury.held_out(log, fit_on=("train", "validation"))
         assert len(validation.train) == len(task.train) < len(both.train)
         assert len(both.train) == len(task.train) + len(validation.split.window("validation"))
 
-    def test_a_split_that_is_there_already(self, log: karat.Log) -> None:
-        split = karat.split_log(log, "leave-last", n=2)
-        task = karat.held_out(split)
+    def test_a_split_that_is_there_already(self, log: rankjury.Log) -> None:
+        split = rankjury.split_log(log, "leave-last", n=2)
+        task = rankjury.held_out(split)
         assert task.split.how["kind"] == "leave-last"
-        assert karat.held_out(log, kind="leave-last", n=2).gold.items.to_list() == task.gold.items.to_list()
+        assert rankjury.held_out(log, kind="leave-last", n=2).gold.items.to_list() == task.gold.items.to_list()
         with pytest.raises(UsageError, match=r"split already.*fractions"):
-            karat.held_out(split, fractions=(0.8, 0.1, 0.1))
+            rankjury.held_out(split, fractions=(0.8, 0.1, 0.1))
 
     @pytest.mark.parametrize(
         ("options", "error", "match"),
         [
             ({"kind": "temporl"}, UnknownName, "temporal"),
-            ({"fractions": (0.9, 0.9, 0.1)}, KaratError, "0.9"),
-            ({"shares": 3}, KaratError, "shares"),
-            ({"catalogue": "items"}, KaratError, "items"),
+            ({"fractions": (0.9, 0.9, 0.1)}, RankjuryError, "0.9"),
+            ({"shares": 3}, RankjuryError, "shares"),
+            ({"catalogue": "items"}, RankjuryError, "items"),
         ],
     )
-    def test_refused(self, log: karat.Log, options: dict[str, Any], error: type[Exception], match: str) -> None:
+    def test_refused(self, log: rankjury.Log, options: dict[str, Any], error: type[Exception], match: str) -> None:
         with pytest.raises(error, match=match):
-            karat.held_out(log, **options)
+            rankjury.held_out(log, **options)
 
     def test_no_such_file(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="nowhere"):
-            karat.held_out(tmp_path / "nowhere.csv")
+            rankjury.held_out(tmp_path / "nowhere.csv")
 
 
 class TestRecommend:
-    def test_popularity_by_hand(self, task: karat.Task) -> None:
+    def test_popularity_by_hand(self, task: rankjury.Task) -> None:
         """Most users in training first, equals by id; what somebody took is left out, unless it was held out."""
         rows = frame().sort("time")
         cut = int(0.8 * len(rows))
@@ -116,47 +116,47 @@ class TestRecommend:
             users[item].add(user)
         order = sorted(users, key=lambda item: (-len(users[item]), item))
         held = rows[int(0.9 * len(rows)) :]
-        found = lists_of(karat.recommend(task, "popularity", k=6))
+        found = lists_of(rankjury.recommend(task, "popularity", k=6))
         assert list(found) == sorted(set(held["user"]))
         for user, items in found.items():
             again = set(held.filter(pl.col("user") == user)["item"])
             assert items == [item for item in order if user not in users[item] or item in again][:6]
 
-    def test_a_measure_that_looks_deeper_than_was_ranked_is_refused(self, task: karat.Task) -> None:
+    def test_a_measure_that_looks_deeper_than_was_ranked_is_refused(self, task: rankjury.Task) -> None:
         """Ten items were ranked by default, and scored at 20 as if the rest had not been retrieved."""
-        ranking = karat.recommend(task, "popularity", k=5)
-        assert karat.evaluate(task.gold, ranking, ["ndcg@5", "rr"]).mean()["ndcg@5"] > 0
+        ranking = rankjury.recommend(task, "popularity", k=5)
+        assert rankjury.evaluate(task.gold, ranking, ["ndcg@5", "rr"]).mean()["ndcg@5"] > 0
         for score in (
-            lambda: karat.evaluate(task.gold, ranking, "ndcg@6"),
-            lambda: karat.evaluate(task.gold, ranking, "coverage@6", background=task.background),
-            lambda: karat.compare(task.gold, {"a": ranking, "b": ranking}, "ndcg@6"),
+            lambda: rankjury.evaluate(task.gold, ranking, "ndcg@6"),
+            lambda: rankjury.evaluate(task.gold, ranking, "coverage@6", background=task.background),
+            lambda: rankjury.compare(task.gold, {"a": ranking, "b": ranking}, "ndcg@6"),
         ):
             with pytest.raises(UsageError, match=r"looks at 6 items, and only the first 5 .*k=6"):
                 score()
 
-    def test_as_deep_as_the_measures_look(self, task: karat.Task) -> None:
-        whole = lists_of(karat.recommend(task, "popularity", k=ITEMS))
+    def test_as_deep_as_the_measures_look(self, task: rankjury.Task) -> None:
+        whole = lists_of(rankjury.recommend(task, "popularity", k=ITEMS))
         for measures, k in (("ndcg@7", 7), (["ndcg@3", "rr@4", "ap"], 4)):
-            found = lists_of(karat.recommend(task, "popularity", measures=measures))
+            found = lists_of(rankjury.recommend(task, "popularity", measures=measures))
             assert found == {user: items[:k] for user, items in whole.items()}
-        everything = karat.recommend(task, "popularity")
+        everything = rankjury.recommend(task, "popularity")
         assert lists_of(everything) == whole
-        scores = karat.evaluate(task.gold, everything)
+        scores = rankjury.evaluate(task.gold, everything)
         assert not [one for one in map(str, scores.warnings) if "cut off" in one]
 
-    def test_parameters(self, task: karat.Task) -> None:
-        recent = karat.recommend(task, "popularity", params={"days": 0.05})
-        assert lists_of(recent) != lists_of(karat.recommend(task, "popularity"))
-        with pytest.raises(KaratError, match=r"dais.*days"):
-            karat.recommend(task, "popularity", params={"dais": 3})
+    def test_parameters(self, task: rankjury.Task) -> None:
+        recent = rankjury.recommend(task, "popularity", params={"days": 0.05})
+        assert lists_of(recent) != lists_of(rankjury.recommend(task, "popularity"))
+        with pytest.raises(RankjuryError, match=r"dais.*days"):
+            rankjury.recommend(task, "popularity", params={"dais": 3})
 
-    def test_a_model_of_ones_own(self, task: karat.Task) -> None:
+    def test_a_model_of_ones_own(self, task: rankjury.Task) -> None:
         """Items by their number, the last first; of one user it knows nothing."""
 
-        class Backwards(karat.Recommender):
+        class Backwards(rankjury.Recommender):
             about = "the last first"
 
-            def fit(self, train: karat.Log, facts: Any = None, progress: Any = None) -> None:
+            def fit(self, train: rankjury.Log, facts: Any = None, progress: Any = None) -> None:
                 self.stranger = int(np.max(train.user))
 
             def score(self, users: Ints, items: Ints) -> Matrix:
@@ -166,23 +166,23 @@ class TestRecommend:
                 return users != self.stranger
 
         model = Backwards()
-        found = lists_of(karat.recommend(task, model, k=3, cold_users="nothing"))
+        found = lists_of(rankjury.recommend(task, model, k=3, cold_users="nothing"))
         stranger = task.log.users[model.stranger]
         assert all(items == sorted(items, reverse=True) for items in found.values())
         assert found.pop(stranger, []) == [] and all(len(items) == 3 for items in found.values())
 
-    def test_names_that_are_none(self, task: karat.Task) -> None:
+    def test_names_that_are_none(self, task: rankjury.Task) -> None:
         with pytest.raises(UnknownName, match="popularity"):
-            karat.recommend(task, "popularty")
+            rankjury.recommend(task, "popularty")
         with pytest.raises(UnknownName, match="nothing"):
-            karat.recommend(task, "popularity", cold_users="something")
+            rankjury.recommend(task, "popularity", cold_users="something")
 
 
 class TestScores:
-    def test_ndcg_by_the_formula(self, task: karat.Task) -> None:
+    def test_ndcg_by_the_formula(self, task: rankjury.Task) -> None:
         """Ratings over log2(rank + 1), divided by those of the ratings sorted."""
-        ranking = karat.recommend(task, "popularity", k=5)
-        scores = karat.evaluate(task.gold, ranking, "ndcg@5")
+        ranking = rankjury.recommend(task, "popularity", k=5)
+        scores = rankjury.evaluate(task.gold, ranking, "ndcg@5")
         gold: dict[str, dict[str, float]] = {}
         for user, item, rating, _ in frame().sort("time")[int(0.9 * len(frame())) :].iter_rows():
             gold.setdefault(user, {})[item] = rating
@@ -194,42 +194,42 @@ class TestScores:
         np.testing.assert_allclose(scores["ndcg@5"], expected, atol=1e-12)
         assert sum(expected) > 0
 
-    def test_measures_beyond_accuracy_look_at_the_background(self, task: karat.Task) -> None:
-        ranking = karat.recommend(task, "popularity", k=5)
-        scores = karat.evaluate(task.gold, ranking, MEASURES, background=task.background)
+    def test_measures_beyond_accuracy_look_at_the_background(self, task: rankjury.Task) -> None:
+        ranking = rankjury.recommend(task, "popularity", k=5)
+        scores = rankjury.evaluate(task.gold, ranking, MEASURES, background=task.background)
         different = {item for items in lists_of(ranking).values() for item in items}
         assert scores.mean()["coverage@5"] == pytest.approx(len(different) / int(task.in_catalogue.sum()), abs=1e-12)
 
-    def test_without_a_background_they_are_refused(self, task: karat.Task) -> None:
-        ranking = karat.recommend(task, "popularity", k=5)
-        with pytest.raises(KaratError, match=r"novelty.*background"):
-            karat.evaluate(task.gold, ranking, MEASURES[-1:])
-        with pytest.raises(KaratError, match="background"):
-            karat.compare(task.gold, {"a": ranking, "b": ranking}, MEASURES)
+    def test_without_a_background_they_are_refused(self, task: rankjury.Task) -> None:
+        ranking = rankjury.recommend(task, "popularity", k=5)
+        with pytest.raises(RankjuryError, match=r"novelty.*background"):
+            rankjury.evaluate(task.gold, ranking, MEASURES[-1:])
+        with pytest.raises(RankjuryError, match="background"):
+            rankjury.compare(task.gold, {"a": ranking, "b": ranking}, MEASURES)
 
-    def test_comparisons(self, task: karat.Task) -> None:
-        rankings = {name: karat.recommend(task, name, k=5) for name in ("popularity", "random")}
-        how = karat.Resampling(resamples=200)
-        report = karat.compare(task.gold, rankings, MEASURES, background=task.background, how=how)
+    def test_comparisons(self, task: rankjury.Task) -> None:
+        rankings = {name: rankjury.recommend(task, name, k=5) for name in ("popularity", "random")}
+        how = rankjury.Resampling(resamples=200)
+        report = rankjury.compare(task.gold, rankings, MEASURES, background=task.background, how=how)
         assert report.baseline == "popularity" and report.labels == tuple(MEASURES)
-        alone = karat.evaluate(task.gold, rankings["random"], MEASURES, background=task.background).mean()
+        alone = rankjury.evaluate(task.gold, rankings["random"], MEASURES, background=task.background).mean()
         by_measure = {one.measure: one for one in report.comparisons}
         for label in MEASURES:
             assert by_measure[label].mean == pytest.approx(alone[label], abs=1e-12)
             assert by_measure[label].ci is not None
         assert by_measure["coverage@5"].difference > 0 and by_measure["novelty@5"].difference > 0
 
-    def test_a_plan_says_the_same(self, folder: Path, log: karat.Log) -> None:
-        plan = folder / "karat.toml"
+    def test_a_plan_says_the_same(self, folder: Path, log: rankjury.Log) -> None:
+        plan = folder / "rankjury.toml"
         plan.write_text(
             'measures = ["ndcg@5", "coverage@5"]\nstatistics.resamples = 100\n'
             'gold = { kind = "interactions", path = "ratings.csv" }\n'
             'systems.popularity = { kind = "recommender", model = "popularity" }\n'
         )
-        task = karat.held_out(folder / "ratings.csv")
-        ranking = karat.recommend(task, "popularity", k=5)
-        ours = karat.evaluate(task.gold, ranking, ["ndcg@5", "coverage@5"], background=task.background).mean()
-        estimates = karat.run_plan(plan).report.estimates["popularity"]
+        task = rankjury.held_out(folder / "ratings.csv")
+        ranking = rankjury.recommend(task, "popularity", k=5)
+        ours = rankjury.evaluate(task.gold, ranking, ["ndcg@5", "coverage@5"], background=task.background).mean()
+        estimates = rankjury.run_plan(plan).report.estimates["popularity"]
         assert {label: one.mean for label, one in estimates.items()} == pytest.approx(ours, abs=1e-12)
 
 
@@ -244,60 +244,60 @@ class TestScores:
         ({"catalogue": "all"}, "unknown catalogue 'all'"),
     ],
 )
-def test_nothing_is_learnt_from_what_is_held_out(log: karat.Log, options: dict[str, Any], message: str) -> None:
+def test_nothing_is_learnt_from_what_is_held_out(log: rankjury.Log, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        karat.held_out(log, **options)
+        rankjury.held_out(log, **options)
 
 
-def test_no_list_is_shorter_than_one_item(task: karat.Task) -> None:
+def test_no_list_is_shorter_than_one_item(task: rankjury.Task) -> None:
     with pytest.raises(UsageError, match="k is 0; expected a whole number from 1 on"):
-        karat.recommend(task, "popularity", k=0)
+        rankjury.recommend(task, "popularity", k=0)
 
 
-def test_a_folder_of_karat_split_is_a_split(log: karat.Log, task: karat.Task, tmp_path: Path) -> None:
+def test_a_folder_of_rankjury_split_is_a_split(log: rankjury.Log, task: rankjury.Task, tmp_path: Path) -> None:
     write_split(task.split, tmp_path / "split")
-    found = karat.held_out(tmp_path / "split")
+    found = rankjury.held_out(tmp_path / "split")
     assert found.gold.queries.equals(task.gold.queries) and len(found.train) == len(task.train)
     with pytest.raises(UsageError, match="split already, and kind would not count"):
-        karat.held_out(tmp_path / "split", kind="random")
+        rankjury.held_out(tmp_path / "split", kind="random")
 
 
-def test_what_is_to_be_known_is_told_with_the_scores(log: karat.Log) -> None:
-    task = karat.held_out(log, sampled=3)
-    ranking = karat.recommend(task, "popularity", k=5)
-    told = list(map(str, karat.evaluate(task.gold, ranking, ["ndcg@5"]).warnings))
+def test_what_is_to_be_known_is_told_with_the_scores(log: rankjury.Log) -> None:
+    task = rankjury.held_out(log, sampled=3)
+    ranking = rankjury.recommend(task, "popularity", k=5)
+    told = list(map(str, rankjury.evaluate(task.gold, ranking, ["ndcg@5"]).warnings))
     assert any("candidates are 3 drawn items" in one for one in told)
     assert set(task.notes()) <= set(told)
 
 
-def test_one_of_several_splits(log: karat.Log) -> None:
-    assert [karat.held_out(log, kind="rolling", fold=one).split.how["window"] for one in (1, 2)] == [1, 2]
-    assert karat.held_out(log, kind="users", fold=2).split.how["fold"] == 2
+def test_one_of_several_splits(log: rankjury.Log) -> None:
+    assert [rankjury.held_out(log, kind="rolling", fold=one).split.how["window"] for one in (1, 2)] == [1, 2]
+    assert rankjury.held_out(log, kind="users", fold=2).split.how["fold"] == 2
     with pytest.raises(UsageError, match="a temporal split has no folds"):
-        karat.held_out(log, fold=2)
+        rankjury.held_out(log, fold=2)
 
 
-def test_parameters_are_of_models_by_name(task: karat.Task) -> None:
+def test_parameters_are_of_models_by_name(task: rankjury.Task) -> None:
     with pytest.raises(UsageError, match="params, where the model is made already"):
-        karat.recommend(task, lambda users, items: 0.0, params={"factors": 3})
+        rankjury.recommend(task, lambda users, items: 0.0, params={"factors": 3})
 
 
-def test_a_task_is_told_in_a_line(task: karat.Task) -> None:
+def test_a_task_is_told_in_a_line(task: rankjury.Task) -> None:
     assert repr(task).startswith("Task(log: test of ") and "\n" not in repr(task) and len(repr(task)) < 100
     assert repr(task.split).startswith("Split(log: train ")
 
 
-def test_whole_numbers_may_be_numpy_s(task: karat.Task, log: karat.Log) -> None:
-    assert len(karat.recommend(task, "popularity", k=np.int64(2)).items) == 2 * len(task.users)
-    sampled = karat.held_out(log, sampled=np.int64(3)).sampled  # type: ignore[arg-type]
+def test_whole_numbers_may_be_numpy_s(task: rankjury.Task, log: rankjury.Log) -> None:
+    assert len(rankjury.recommend(task, "popularity", k=np.int64(2)).items) == 2 * len(task.users)
+    sampled = rankjury.held_out(log, sampled=np.int64(3)).sampled  # type: ignore[arg-type]
     assert sampled is not None and sampled.n == 3
-    assert karat.evaluate_arrays([[1]], [[1]], measures="rr", n_items=np.int64(4)).mean() == {"rr": 1.0}  # type: ignore[arg-type]
+    assert rankjury.evaluate_arrays([[1]], [[1]], measures="rr", n_items=np.int64(4)).mean() == {"rr": 1.0}  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="k is True"):
-        karat.recommend(task, "popularity", k=True)
+        rankjury.recommend(task, "popularity", k=True)
 
 
-def test_what_systems_share_is_told_once(task: karat.Task) -> None:
-    rankings = {name: karat.recommend(task, name, k=5) for name in ("popularity", "random")}
-    told = karat.compare(task.gold, rankings, ["ndcg@5"]).warning_lines
+def test_what_systems_share_is_told_once(task: rankjury.Task) -> None:
+    rankings = {name: rankjury.recommend(task, name, k=5) for name in ("popularity", "random")}
+    told = rankjury.compare(task.gold, rankings, ["ndcg@5"]).warning_lines
     for note in task.notes():
         assert [one for one in told if note in one] == [note]

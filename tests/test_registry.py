@@ -6,15 +6,15 @@ from types import ModuleType
 
 import pytest
 
-import karat.registry
-from karat.errors import UnknownName, UsageError
-from karat.registry import Registry
+import rankjury.registry
+from rankjury.errors import UnknownName, UsageError
+from rankjury.registry import Registry
 
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
     """A registry whose home registers ``one`` when it is imported, and whose plug-in registers ``two``."""
-    made: Registry[int] = Registry("number", home="home_of_numbers", group="karat.numbers")
+    made: Registry[int] = Registry("number", home="home_of_numbers", group="rankjury.numbers")
 
     class Home(ModuleType):
         def __init__(self) -> None:
@@ -34,8 +34,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
         asked.append(group)
         return [EntryPoint("two", "plugin_of_numbers:two", group)]
 
-    monkeypatch.setattr(karat.registry, "import_module", import_module)
-    monkeypatch.setattr(karat.registry, "entry_points", entry_points)
+    monkeypatch.setattr(rankjury.registry, "import_module", import_module)
+    monkeypatch.setattr(rankjury.registry, "entry_points", entry_points)
     made.asked = asked  # type: ignore[attr-defined]
     return made
 
@@ -48,7 +48,7 @@ def test_own_entries_need_no_plug_ins(registry: Registry[int]) -> None:
 def test_plug_ins_are_loaded_once_on_a_miss(registry: Registry[int]) -> None:
     assert registry.get("two") == 2
     assert registry.find("three") is None
-    assert registry.asked == ["karat.numbers"]  # type: ignore[attr-defined]
+    assert registry.asked == ["rankjury.numbers"]  # type: ignore[attr-defined]
     assert registry.names() == ["one", "two"]
     assert list(registry) == [1, 2]
 

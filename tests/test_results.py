@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.report import SCHEMA, Report, SystemResult
-from karat.results import Scores
-from karat.sections import ReportWarning, as_warnings
-from karat.wording import estimate_shown
+import rankjury
+from rankjury.report import SCHEMA, Report, SystemResult
+from rankjury.results import Scores
+from rankjury.sections import ReportWarning, as_warnings
+from rankjury.wording import estimate_shown
 
 NAN = math.nan
 
@@ -88,15 +88,15 @@ def test_values_cannot_be_changed() -> None:
 
 
 def test_labels_are_those_asked_for() -> None:
-    scores = karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["nDCG@10", "ndcg@10", "rr"])
+    scores = rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["nDCG@10", "ndcg@10", "rr"])
     assert list(scores) == ["nDCG@10", "ndcg@10", "rr"]
     assert scores["rr"].tolist() == [1.0]
     assert scores.mean() == {"nDCG@10": 1.0, "ndcg@10": 1.0, "rr": 1.0}
 
 
 def test_a_label_that_was_not_asked_for_is_an_error_with_a_suggestion() -> None:
-    scores = karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["ndcg@10"])
-    with pytest.raises((karat.KaratError, KeyError), match="ndcg@10"):
+    scores = rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["ndcg@10"])
+    with pytest.raises((rankjury.RankjuryError, KeyError), match="ndcg@10"):
         scores["ndcg@100"]
 
 
@@ -128,7 +128,7 @@ def test_a_report_is_json_throughout() -> None:
     assert report == json.loads(json.dumps(report, allow_nan=False))
     assert report == {
         "schema": SCHEMA,
-        "karat": karat.__version__,
+        "rankjury": rankjury.__version__,
         "systems": {
             "a": {
                 "measures": {

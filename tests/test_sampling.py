@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat import pairing
-from karat.errors import DataError, UsageError
-from karat.pairing import sample_ids, sample_others
-from karat.types import Ints
+from rankjury import pairing
+from rankjury.errors import DataError, UsageError
+from rankjury.pairing import sample_ids, sample_others
+from rankjury.types import Ints
 
 from .statistics.support import thorough
 

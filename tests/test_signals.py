@@ -16,9 +16,9 @@ class Interrupting:
         if name == module:
             os.kill(os.getpid(), number)
 
-from karat.__main__ import run
+from rankjury.__main__ import run
 sys.meta_path.insert(0, Interrupting())
-sys.argv = ["karat", "evaluate", "gold.qrels", "run.trec", "-o", "a.json", "-o", "b.csv"]
+sys.argv = ["rankjury", "evaluate", "gold.qrels", "run.trec", "-o", "a.json", "-o", "b.csv"]
 run()
 """
 """Ends itself by a signal when a module is looked for."""
@@ -30,9 +30,9 @@ def replace(*given):
     os.kill(os.getpid(), number)
     real(*given)
 
-from karat.__main__ import run
+from rankjury.__main__ import run
 os.replace = replace
-sys.argv = ["karat", "evaluate", "gold.qrels", "run.trec", "-o", "a.json", "-o", "b.csv"]
+sys.argv = ["rankjury", "evaluate", "gold.qrels", "run.trec", "-o", "a.json", "-o", "b.csv"]
 run()
 """
 
@@ -52,12 +52,12 @@ def ended(folder: Path, code: str, *arguments: object) -> "subprocess.CompletedP
 @pytest.mark.parametrize(
     ("module", "number"),
     [
-        ("karat.cli", signal.SIGINT),
+        ("rankjury.cli", signal.SIGINT),
         ("typer", signal.SIGTERM),
-        ("karat.files", signal.SIGINT),
+        ("rankjury.files", signal.SIGINT),
         ("polars", signal.SIGINT),
-        ("karat.assessment", signal.SIGINT),
-        ("karat.reports.writers.json", signal.SIGTERM),
+        ("rankjury.assessment", signal.SIGINT),
+        ("rankjury.reports.writers.json", signal.SIGTERM),
     ],
 )
 def test_a_signal_at_an_import_is_one_line(folder: Path, module: str, number: signal.Signals) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat import neighbours
-from karat.intake import as_ranking
-from karat.pairing import OfRun, OfVectors
-from karat.types import Floats, Ranking, Vectors
+from rankjury import neighbours
+from rankjury.intake import as_ranking
+from rankjury.pairing import OfRun, OfVectors
+from rankjury.types import Floats, Ranking, Vectors
 
 
 def names(*ids: Any) -> pl.Series:

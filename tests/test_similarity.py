@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat import similarity
-from karat.errors import DataError, UnknownName
-from karat.similarity import Matrix, Similarity, similarity_of
+from rankjury import similarity
+from rankjury.errors import DataError, UnknownName
+from rankjury.similarity import Matrix, Similarity, similarity_of
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

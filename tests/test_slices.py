@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.sections import ReportWarning
-from karat.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
-from karat.slices.groups import Census
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.sections import ReportWarning
+from rankjury.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
+from rankjury.slices.groups import Census
 
 odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 

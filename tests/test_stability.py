@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from karat.errors import DataError
-from karat.stability import Stability, stability_of
+from rankjury.errors import DataError
+from rankjury.stability import Stability, stability_of
 
 INF, NAN = float("inf"), float("nan")
 numbers = st.floats(-1, 1, allow_nan=False)

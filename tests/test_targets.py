@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import UnknownName, UsageError
-from karat.targets import Target, Targets, parse_target, parse_targets
+from rankjury.errors import UnknownName, UsageError
+from rankjury.targets import Target, Targets, parse_target, parse_targets
 
 
 class TestOneTarget:

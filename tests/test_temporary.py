@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from karat import temporary
-from karat.formats.atomic import replacing, write_text
-from karat.temporary import TemporaryFolder, is_alive, new_folder_name, new_mark, remove_abandoned_folders
+from rankjury import temporary
+from rankjury.formats.atomic import replacing, write_text
+from rankjury.temporary import TemporaryFolder, is_alive, new_folder_name, new_mark, remove_abandoned_folders
 
 OWNER = """
 import sys
 from pathlib import Path
-from karat.formats.atomic import replacing
-from karat.temporary import TemporaryFolder
+from rankjury.formats.atomic import replacing
+from rankjury.temporary import TemporaryFolder
 with replacing(Path(sys.argv[1], "out.txt")) as part, TemporaryFolder("blocks", Path(sys.argv[1])):
     part.write_text("half")
     print("ready", flush=True)
@@ -96,10 +96,10 @@ def test_names_that_only_look_alike_stay(tmp_path: Path) -> None:
     ]
     for name in alike:
         (tmp_path / name).write_text("mine")
-    (tmp_path / f"karat-{dead}").mkdir()
+    (tmp_path / f"rankjury-{dead}").mkdir()
     (tmp_path / f"other-blocks-{dead}").mkdir()
     (tmp_path / "target").mkdir()
-    (tmp_path / f"karat-blocks-{dead}").symlink_to(tmp_path / "target")
+    (tmp_path / f"rankjury-blocks-{dead}").symlink_to(tmp_path / "target")
     (tmp_path / f".a.{dead}.part").symlink_to(tmp_path / "target")
     before = names(tmp_path)
     write_text(tmp_path / "out.txt", "new")
@@ -118,7 +118,7 @@ def test_another_process_with_the_same_id_is_not_the_owner(tmp_path: Path) -> No
 def test_what_another_machine_left_goes_a_day_after_its_last_change(tmp_path: Path, age: int, stays: bool) -> None:
     process, started, _, token = new_mark().split("-")
     mark = f"{process}-{started}-{'0' * 8}-{token}"
-    folder = tmp_path / f"karat-blocks-{mark}"
+    folder = tmp_path / f"rankjury-blocks-{mark}"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "file").write_text("half")
     part = tmp_path / f".out.txt.{mark}.part"
@@ -132,7 +132,7 @@ def test_what_another_machine_left_goes_a_day_after_its_last_change(tmp_path: Pa
 
 
 def test_a_folder_of_another_machine_that_is_written_to_stays(tmp_path: Path) -> None:
-    folder = tmp_path / f"karat-blocks-1-1-{'0' * 8}-{'a' * 8}"
+    folder = tmp_path / f"rankjury-blocks-1-1-{'0' * 8}-{'a' * 8}"
     folder.mkdir()
     (folder / "file").write_text("half")
     os.utime(folder, (0, 0))
@@ -141,7 +141,7 @@ def test_a_folder_of_another_machine_that_is_written_to_stays(tmp_path: Path) ->
 
 
 def test_the_next_temporary_folder_removes_those_of_the_dead(tmp_path: Path) -> None:
-    (tmp_path / f"karat-spark-{mark_of_the_dead()}" / "deep").mkdir(parents=True)
+    (tmp_path / f"rankjury-spark-{mark_of_the_dead()}" / "deep").mkdir(parents=True)
     with TemporaryFolder("blocks", tmp_path) as name:
         assert names(tmp_path) == [Path(name).name]
         assert temporary._FOLDER.fullmatch(Path(name).name)
@@ -149,7 +149,7 @@ def test_the_next_temporary_folder_removes_those_of_the_dead(tmp_path: Path) -> 
 
 
 def test_the_folder_of_a_server_is_left_to_the_one_who_can_stop_it(tmp_path: Path) -> None:
-    name = f"karat-{temporary.SERVER}-{mark_of_the_dead()}"
+    name = f"rankjury-{temporary.SERVER}-{mark_of_the_dead()}"
     (tmp_path / name).mkdir()
     remove_abandoned_folders(tmp_path)
     assert names(tmp_path) == [name]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.answers import first_rows, first_scores
-from karat.rankers.vectors import rank_vectors
-from karat.types import Ranking, Vectors
+import rankjury
+from rankjury.answers import first_rows, first_scores
+from rankjury.rankers.vectors import rank_vectors
+from rankjury.types import Ranking, Vectors
 
 INF = float("inf")
 
@@ -65,6 +65,6 @@ def test_they_are_the_scores_of_the_first_items() -> None:
 
 
 def test_first_items_go_by_score_then_by_id_and_stand_once() -> None:
-    given_ = karat.as_ranking({"q1": {"b": 1.0, "a": 1.0, "c": 2.0}, "q2": {"z": 0.5}})
+    given_ = rankjury.as_ranking({"q1": {"b": 1.0, "a": 1.0, "c": 2.0}, "q2": {"z": 0.5}})
     found = first_rows(given_, pl.Series(["q2", "q1", "q3"]), 2)
     assert [row[:2] for row in found.rows()] == [("q1", "c"), ("q1", "a"), ("q2", "z")]

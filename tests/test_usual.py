@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.catalogue import metric_facts
-from karat.measure import METRICS, Measure, beside, usual_name, usual_names
+import rankjury
+from rankjury.catalogue import metric_facts
+from rankjury.measure import METRICS, Measure, beside, usual_name, usual_names
 
 from .peers.strategies import Case, cases
 
@@ -76,7 +76,7 @@ def test_it_is_the_same_for_every_query(case: Case, spelling: str, options: dict
     misnamed = Measure.parse(spelling).having(options)
     usual = usual_name(misnamed)
     assert usual is not None
-    scores = karat.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).having(options)])
+    scores = rankjury.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).having(options)])
     np.testing.assert_array_equal(scores.values[:, 0], scores.values[:, 1])
 
 
@@ -91,13 +91,13 @@ def test_it_is_the_same_for_every_query(case: Case, spelling: str, options: dict
 )
 def test_what_has_no_usual_name_is_something_else(spelling: str, value: float, not_these: list[str]) -> None:
     """Two relevant, at ranks 2 and 3 of three results."""
-    means = karat.evaluate({"q": {"a": 1, "b": 1}}, {"q": ["x", "a", "b"]}, [spelling, *not_these]).mean()
+    means = rankjury.evaluate({"q": {"a": 1, "b": 1}}, {"q": ["x", "a", "b"]}, [spelling, *not_these]).mean()
     assert means[spelling] == value
     assert value not in [means[name] for name in not_these]
 
 
 def test_scores_show_both() -> None:
-    scores = karat.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, ["Recall@2", "MAP"], dialect="alfa")
+    scores = rankjury.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, ["Recall@2", "MAP"], dialect="alfa")
     assert scores.usual_names == {"Recall@2": "precision@2"}
     assert "\nRecall@2 = precision@2  0.5000  1          0\n" in repr(scores)
     assert ">Recall@2 = precision@2</" in scores._repr_html_()

@@ -2,8 +2,8 @@
 
 import pytest
 
-import karat
-from karat.vocabulary import Keyword, Vocabulary
+import rankjury
+from rankjury.vocabulary import Keyword, Vocabulary
 
 WORDS = Vocabulary.of(
     {"object": ["pedestrian", "bicyclist", "pedestrian"], "light": ["red"], "colour": ["red"]}, "t.csv"
@@ -37,22 +37,24 @@ def test_found_by_name_or_with_its_group(spelling: str, number: int) -> None:
 
 
 def test_a_name_in_two_groups_needs_its_group() -> None:
-    with pytest.raises(karat.DataError, match=r"t\.csv: .*'red' stands in 2 groups; expected light=red or colour=red"):
+    with pytest.raises(
+        rankjury.DataError, match=r"t\.csv: .*'red' stands in 2 groups; expected light=red or colour=red"
+    ):
         WORDS.find("red")
-    with pytest.raises(karat.DataError, match=r"^line 3: "):
+    with pytest.raises(rankjury.DataError, match=r"^line 3: "):
         WORDS.find("red", where="line 3")
 
 
 def test_a_name_that_is_not_there() -> None:
-    with pytest.raises(karat.UnknownName, match=r"t\.csv: unknown keyword 'bycyclist'\. Did you mean bicyclist\?"):
+    with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown keyword 'bycyclist'\. Did you mean bicyclist\?"):
         WORDS.find("bycyclist")
-    with pytest.raises(karat.UnknownName, match=r"^here: unknown keyword 'object=red'"):
+    with pytest.raises(rankjury.UnknownName, match=r"^here: unknown keyword 'object=red'"):
         WORDS.find("object=red", where="here")
 
 
 @pytest.mark.parametrize("spelling", ["Bicyclist", " bicyclist", "", "object=", "=bicyclist"])
 def test_spelled_exactly(spelling: str) -> None:
-    with pytest.raises(karat.UnknownName):
+    with pytest.raises(rankjury.UnknownName):
         WORDS.find(spelling)
 
 
@@ -69,7 +71,7 @@ def test_some_groups_in_their_own_order() -> None:
 
 
 def test_a_group_that_is_not_there() -> None:
-    with pytest.raises(karat.UnknownName, match=r"t\.csv: unknown group 'objects'\. Did you mean object\?"):
+    with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown group 'objects'\. Did you mean object\?"):
         WORDS.select(["light", "objects"])
 
 

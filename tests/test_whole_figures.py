@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.drift import drift_between
-from karat.lists import Background
-from karat.plan.reading import read_plan
-from karat.plan.run import execute_plan
-from karat.stability import stability_of
-from karat.statistics.comparison import contributions_of_all
+import rankjury
+from rankjury.drift import drift_between
+from rankjury.lists import Background
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import execute_plan
+from rankjury.stability import stability_of
+from rankjury.statistics.comparison import contributions_of_all
 
 USERS, ITEMS, K = 60, 500, 5
 FIGURES = ("coverage@5", "exposure_entropy@5", "exposure_gini@5", "personalisation@5")
@@ -36,8 +36,8 @@ def others(n: int) -> dict[str, list[str]]:
     return SAME | own
 
 
-def compared(lists: dict[str, list[str]], *measures: str) -> dict[str, karat.Comparison]:
-    report = karat.compare(GOLD, {"same": SAME, "other": lists}, list(measures), background=BACKGROUND)
+def compared(lists: dict[str, list[str]], *measures: str) -> dict[str, rankjury.Comparison]:
+    report = rankjury.compare(GOLD, {"same": SAME, "other": lists}, list(measures), background=BACKGROUND)
     return {one.measure: one for one in report.comparisons}
 
 
@@ -66,7 +66,7 @@ def test_who_has_no_list_does_not_move_the_figure() -> None:
     labels = [label.replace("@", "(missing=skip)@") for label in FIGURES]
     first = {user: shown for user, shown in others(50).items() if user not in NAMES[5:15]}
     second = {user: shown for user, shown in others(30).items() if user not in NAMES[40:45]}
-    report = karat.compare(GOLD, {"first": first, "second": second}, labels, background=BACKGROUND)
+    report = rankjury.compare(GOLD, {"first": first, "second": second}, labels, background=BACKGROUND)
     for one in report.comparisons:
         figures = [report.estimates[name][one.measure].mean for name in ("second", "first")]
         assert [one.mean, one.baseline_mean] == pytest.approx(figures, abs=1e-12), one.measure
@@ -88,7 +88,7 @@ def test_the_error_of_a_difference_is_the_jackknife_s() -> None:
 def test_a_figure_without_contributions_is_still_compared() -> None:
     """Of two lists there is a figure, but nobody knows how far to trust it, nor the difference to another."""
     two = {NAMES[0]: IDS[:K].to_list(), NAMES[1]: IDS[2 : K + 2].to_list()}
-    report = karat.compare(GOLD, {"two": two, "other": others(50)}, list(FIGURES), background=BACKGROUND)
+    report = rankjury.compare(GOLD, {"two": two, "other": others(50)}, list(FIGURES), background=BACKGROUND)
     (one,) = [one for one in report.comparisons if one.measure == "personalisation@5"]
     figures = [report.estimates[name]["personalisation@5"].mean for name in ("two", "other")]
     assert figures[0] == pytest.approx(0.4) and one.difference == pytest.approx(figures[1] - figures[0])
@@ -103,21 +103,23 @@ def test_reports_over_other_users_are_compared_by_their_errors() -> None:
         lists = {user: others(50)[user] for user in users}
         gold = {user: GOLD[user] for user in users}
         systems = {"m": lists, "same": {user: SAME[user] for user in users}}
-        reports.append(karat.compare(gold, systems, ["coverage@5"], background=BACKGROUND))
+        reports.append(rankjury.compare(gold, systems, ["coverage@5"], background=BACKGROUND))
     old, new = reports
-    (verdict,) = [one for one in karat.gate(new, "coverage@5 drop <= 0.5", baseline=old).verdicts if one.system == "m"]
+    (verdict,) = [
+        one for one in rankjury.gate(new, "coverage@5 drop <= 0.5", baseline=old).verdicts if one.system == "m"
+    ]
     difference = new.estimates["m"]["coverage@5"].mean - old.estimates["m"]["coverage@5"].mean
     assert verdict.value == pytest.approx(difference) and "not paired" in verdict.note
 
 
-def saved(lists: dict[str, list[str]], source: str) -> karat.Report:
+def saved(lists: dict[str, list[str]], source: str) -> rankjury.Report:
     """A report read back; the system ``m`` has a stability."""
     gold, same = ({user: of[user] for user in lists} for of in (GOLD, SAME))
-    report = karat.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
+    report = rankjury.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
     form = report.to_json(queries=True)
     scores = np.tile([0.9, 0.8, 0.7], (len(lists), 1))
     form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).to_json()
-    return karat.Report.from_json(form, source)
+    return rankjury.Report.from_json(form, source)
 
 
 @pytest.mark.parametrize("n", [3, 50])
@@ -147,10 +149,10 @@ def test_a_plan_of_such_figures_alone(
 ) -> None:
     from matplotlib.axes import Axes
 
-    from karat.reports.charts import recommenders_grid, to_figure, to_picture
-    from karat.reports.console import print_report
+    from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
+    from rankjury.reports.console import print_report
 
-    sample = Path(karat.__file__).parent / "samples" / "movielens"
+    sample = Path(rankjury.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(
         f"measures = {measures}\n{baseline}statistics.resamples = 100\n"
         f'gold = {{ kind = "interactions", path = "{sample / "ratings.csv"}", items = "{sample / "movies.csv"}" }}\n'

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.assessment import assess
-from karat.errors import KaratError
-from karat.evaluation import Evaluation, resolve_all
-from karat.measure import METRICS
-from karat.slices import Attribute, Cuts
+import rankjury
+from rankjury.assessment import assess
+from rankjury.errors import RankjuryError
+from rankjury.evaluation import Evaluation, resolve_all
+from rankjury.measure import METRICS
+from rankjury.slices import Attribute, Cuts
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 2.0, 2.0, 3.5])
 ITEMS = st.sampled_from("abcdefgh")
@@ -32,7 +32,7 @@ def spellings() -> list[str]:
 def outcome(evaluation: Any, measure: str) -> Any:
     try:
         return evaluation().scores(resolve_all([measure]))
-    except KaratError as error:
+    except RankjuryError as error:
         return str(error)
 
 
@@ -41,7 +41,7 @@ def outcome(evaluation: Any, measure: str) -> Any:
 def test_some_items_as_if_the_gold_had_no_others(
     gold: dict[str, Any], ranking: dict[str, Any], items: set[str]
 ) -> None:
-    given, ranked = karat.as_gold(gold), karat.as_ranking({**ranking, "none": {"a": 1.0}})
+    given, ranked = rankjury.as_gold(gold), rankjury.as_ranking({**ranking, "none": {"a": 1.0}})
     kept = given.items.is_in(sorted(items)).to_numpy()
     if not kept.any():
         return
@@ -64,10 +64,10 @@ def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any
     frame = pl.DataFrame(rows + rows[:1], schema=["query_id", "item_id", "grade"], orient="row")
     table = pl.DataFrame({"id": list("abcdefgh"), "kind": ["in" if one in items else "out" for one in "abcdefgh"]})
     cuts = Cuts(table, "id", "items", [(Attribute("kind"),)], "kinds")
-    ranking = karat.as_ranking({query: list("abcd") for query in gold})
+    ranking = rankjury.as_ranking({query: list("abcd") for query in gold})
     asked = resolve_all(["ndcg@3", "recall@2"])
     twice, once = (
-        assess(karat.as_gold(one), {"m": ranking}, asked, item_slices=[cuts], duplicates="first")
+        assess(rankjury.as_gold(one), {"m": ranking}, asked, item_slices=[cuts], duplicates="first")
         for one in (frame, gold)
     )
     assert [(one.name, one.n, str(one.estimates)) for one in twice.slices] == [
@@ -94,7 +94,7 @@ def test_a_perfect_ranking_scores_1_in_every_category(gold: dict[str, dict[str, 
     assume(any(item in KINDS for of in gold.values() for item in of))  # else the table has none of the gold's items
     best = {query: sorted("abcdefgh", key=lambda item: (-of.get(item, 0), item)) for query, of in gold.items()}
     measures = [one for one in BY_POSITION if "ties" not in one]
-    report = assess(karat.as_gold(gold), {"m": karat.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS])
+    report = assess(rankjury.as_gold(gold), {"m": rankjury.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS])
     for part in report.slices:
         for label, estimate in part.estimates["m"].items():
             assert estimate.mean == pytest.approx(1.0, abs=1e-12), (part.name, label)
@@ -109,7 +109,7 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
     assume(set(gold) & set(ranking) and any(item in KINDS for of in gold.values() for item in of))
     whole = {**ranking, "none": {"a": 1.0}}
     asked = resolve_all([*BY_POSITION, *BY_SET])
-    report = assess(karat.as_gold(gold), {"m": karat.as_ranking(whole)}, asked, item_slices=[CUTS])
+    report = assess(rankjury.as_gold(gold), {"m": rankjury.as_ranking(whole)}, asked, item_slices=[CUTS])
     for part in report.slices:
         kept = {query: {item: grade for item, grade in of.items() if kind_of(item) == part.name}
                 for query, of in gold.items()}  # fmt: skip
@@ -117,7 +117,7 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
         inside = {query: {item: score for item, score in of.items() if kind_of(item) == part.name}
                   for query, of in whole.items()}  # fmt: skip
         for measures, ranked in ((BY_POSITION, inside), (BY_SET, whole)):
-            evaluation = Evaluation(karat.as_gold(kept), karat.as_ranking(ranked), may_be_apart=True)
+            evaluation = Evaluation(rankjury.as_gold(kept), rankjury.as_ranking(ranked), may_be_apart=True)
             expected = evaluation.scores(resolve_all(measures)).mean()
             for label in measures:
                 found = part.estimates["m"][label].mean
@@ -127,10 +127,10 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
 def test_ties_of_row_numbers_are_by_number_within_a_category_too() -> None:
     """Vectors without ids are called by their number; as strings, 10 would come before 2."""
     rows = [str(row) for row in range(12)]
-    ranking = karat.rank_vectors(karat.Vectors(rows, np.ones((12, 2)), numbered=True)).ranking
+    ranking = rankjury.rank_vectors(rankjury.Vectors(rows, np.ones((12, 2)), numbered=True)).ranking
     table = pl.DataFrame({"item_id": rows, "kind": ["x" if row in ("2", "3") else "y" for row in rows]})
     cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "items.csv")
-    gold = karat.as_gold({"0": {"3": 1.0}})
+    gold = rankjury.as_gold({"0": {"3": 1.0}})
     report = assess(gold, {"run": ranking}, resolve_all(["rr"]), item_slices=[cuts])
     (within,) = (part.estimates["run"]["rr"].mean for part in report.slices)
     assert (within, report.estimates["run"]["rr"].mean) == (1 / 2, 1 / 3)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.sections import ReportWarning, merge_warnings, with_unit
-from karat.statistics.estimates import Estimate
-from karat.statistics.resampling import Bounds
-from karat.wording import (
+from rankjury.sections import ReportWarning, merge_warnings, with_unit
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Bounds
+from rankjury.wording import (
     aligned,
     bounds_shown,
     count,

@@ -1,4 +1,4 @@
-"""What the README of the sample says about the log, computed by karat itself from the files as they lie there."""
+"""What the README of the sample says about the log, computed by rankjury itself from the files as they lie there."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from karat.evaluation import evaluate, resolve_all
-from karat.interactions.attributes import facts_of, read_items
-from karat.interactions.audit import audit
-from karat.interactions.log import Log
-from karat.interactions.reading import read_log
-from karat.interactions.split import Window
-from karat.interactions.splitting import counts, split_log
-from karat.interactions.task import Facts, Task
-from karat.interactions.tiers import Tiers, user_tiers
-from karat.recommenders import make_recommender
-from karat.recommenders.ranking import recommend
-from karat.settings import Setting
-from karat.types import Bools, Gold, gathered
+from rankjury.evaluation import evaluate, resolve_all
+from rankjury.interactions.attributes import facts_of, read_items
+from rankjury.interactions.audit import audit
+from rankjury.interactions.log import Log
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.split import Window
+from rankjury.interactions.splitting import counts, split_log
+from rankjury.interactions.task import Facts, Task
+from rankjury.interactions.tiers import Tiers, user_tiers
+from rankjury.recommenders import make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.settings import Setting
+from rankjury.types import Bools, Gold, gathered
 
 __all__ = ["MODELS", "print_figures"]
 

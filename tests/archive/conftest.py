@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Origin, Run
-from karat.plan.run import Outcome
+from rankjury.archive import Archive, Origin, Run
+from rankjury.plan.run import Outcome
 
 from .made import START, carried_out, put_small
 
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Origin]:
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
     """Not there yet."""
-    return Archive(tmp_path / ".karat")
+    return Archive(tmp_path / ".rankjury")
 
 
 @pytest.fixture

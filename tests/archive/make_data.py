@@ -1,4 +1,4 @@
-"""Make the run that every later karat must open: python -m tests.archive.make_data
+"""Make the run that every later rankjury must open: python -m tests.archive.make_data
 
 Only for a new version of the form of runs: it goes beside those that are there, which are never made again.
 """
@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from shutil import copytree
 
-from karat.archive import Archive
-from karat.archive.manifest import CURRENT
+from rankjury.archive import Archive
+from rankjury.archive.manifest import CURRENT
 
 from .made import kept, put_small
 
@@ -17,7 +17,7 @@ DATA = Path(__file__).parent / "data"
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        run = kept(Archive(Path(name) / ".karat"), put_small(Path(name) / "small"))
+        run = kept(Archive(Path(name) / ".rankjury"), put_small(Path(name) / "small"))
         copytree(run.path, DATA / f"version-{CURRENT}" / "runs" / run.name)
 
 

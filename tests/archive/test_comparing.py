@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Run
-from karat.archive.comparing import compare_runs
-from karat.errors import DataError, UnknownName
+from rankjury.archive import Archive, Run
+from rankjury.archive.comparing import compare_runs
+from rankjury.errors import DataError, UnknownName
 
 from .made import PLAN, QUERIES, kept, put_small, ranked
 
@@ -125,4 +125,4 @@ def test_verdicts_that_changed(archive: Archive, two: tuple[Run, Run], tmp_path:
     (one,) = compared.verdicts
     assert (one["target"], one["system"], one["before"], one["after"]) == ("rr", "new", "pass", "fail")
     form = compared.to_json()
-    assert form["schema"] == "karat.diff/1" and json.loads(json.dumps(form, allow_nan=False)) == form
+    assert form["schema"] == "rankjury.diff/1" and json.loads(json.dumps(form, allow_nan=False)) == form

@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, is_forbidden
-from karat.archive.files import write_error
-from karat.errors import DataError
+from rankjury.archive import Archive, is_forbidden
+from rankjury.archive.files import write_error
+from rankjury.errors import DataError
 
 from .made import PLAN, kept, put_small
 
 FAILING = PLAN.replace("rr >= 0.3", "rr >= 0.99")
 
 
-def karat_run(folder: Path, *arguments: str, largest: int | None = None) -> subprocess.CompletedProcess[str]:
+def rankjury_run(folder: Path, *arguments: str, largest: int | None = None) -> subprocess.CompletedProcess[str]:
     """The real command; ``largest``: no file may become larger."""
 
     def limit() -> None:
         if largest is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
-    clean = {name: value for name, value in os.environ.items() if name != "KARAT_ARCHIVE"}
+    clean = {name: value for name, value in os.environ.items() if name != "RANKJURY_ARCHIVE"}
     return subprocess.run(
-        [sys.executable, "-m", "karat", "run", "plan.toml", *arguments],
+        [sys.executable, "-m", "rankjury", "run", "plan.toml", *arguments],
         cwd=folder,
         env=clean,
         capture_output=True,
@@ -49,14 +49,14 @@ def test_a_file_that_cannot_be_written_whole(tmp_path: Path, plan: str, code: in
     """A limit on the size of files stands for a full disk, wherever tests run."""
     folder = tmp_path / "small"
     put_small(folder, plan)
-    archive = Archive(folder / ".karat")
+    archive = Archive(folder / ".rankjury")
     earlier = kept(archive, folder / "plan.toml")
     before = contents(archive.path)
-    done = karat_run(folder, largest=20_000)
+    done = rankjury_run(folder, largest=20_000)
     assert done.returncode == code, done.stderr
     assert "rr" in done.stdout and "12 queries, 2 systems" in done.stdout, "what was computed is shown all the same"
-    assert "error: .karat: the archive cannot be written: File too large" in done.stderr
-    assert "karat prune removes old runs" in done.stderr and "Traceback" not in done.stderr
+    assert "error: .rankjury: the archive cannot be written: File too large" in done.stderr
+    assert "rankjury prune removes old runs" in done.stderr and "Traceback" not in done.stderr
     assert contents(archive.path) == before and Archive(archive.path).runs()[0].name == earlier.name
     assert archive.leftovers() == []
 
@@ -85,28 +85,28 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
     before = contents(archive.path)
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * (os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize - 30_000))
-    done = karat_run(folder, "--archive", str(archive.path))
+    done = rankjury_run(folder, "--archive", str(archive.path))
     assert done.returncode == 3, done.stderr
     assert "the archive cannot be written: No space left on device" in done.stderr
-    assert "karat prune" in done.stderr and "--no-archive" in done.stderr and "12 queries" in done.stdout
+    assert "rankjury prune" in done.stderr and "--no-archive" in done.stderr and "12 queries" in done.stdout
     found = {name: digest for name, digest in contents(archive.path).items() if name != "lock"}
     assert found == {name: digest for name, digest in before.items() if name != "lock"}
     assert (
         [run.name for run in archive.runs()] == [earlier.name] and earlier.faults() == [] and archive.leftovers() == []
     )
     filler.unlink()
-    assert karat_run(folder, "--archive", str(archive.path)).returncode == 0, "with room again it works again"
+    assert rankjury_run(folder, "--archive", str(archive.path)).returncode == 0, "with room again it works again"
     assert len(archive.runs()) == 2
 
 
 def test_a_file_where_the_archive_should_be(tmp_path: Path) -> None:
     folder = tmp_path / "small"
     put_small(folder)
-    (folder / ".karat").write_text("mine")
-    done = karat_run(folder)
-    assert done.returncode == 3 and "error: .karat: the archive cannot be written" in done.stderr
-    assert "12 queries" in done.stdout and (folder / ".karat").read_text() == "mine"
-    assert karat_run(folder, "--no-archive").returncode == 0
+    (folder / ".rankjury").write_text("mine")
+    done = rankjury_run(folder)
+    assert done.returncode == 3 and "error: .rankjury: the archive cannot be written" in done.stderr
+    assert "12 queries" in done.stdout and (folder / ".rankjury").read_text() == "mine"
+    assert rankjury_run(folder, "--no-archive").returncode == 0
 
 
 @pytest.mark.parametrize(("plan", "code"), [(PLAN, 0), (FAILING, 4)])
@@ -117,7 +117,7 @@ def test_a_folder_that_may_not_be_written_to_is_only_warned_of(tmp_path: Path, p
     locked.mkdir(mode=0o555)
     if os.access(locked, os.W_OK):
         pytest.skip("whoever runs this may write everywhere")
-    done = karat_run(folder, "--archive", str(locked / "archive"))
+    done = rankjury_run(folder, "--archive", str(locked / "archive"))
     assert done.returncode == code
     assert "warning: the run was not kept: " in done.stderr and "Permission denied" in done.stderr
 
@@ -141,6 +141,6 @@ def test_a_read_only_archive_is_only_warned_of(tmp_path: Path, small_disk: Path)
     folder = tmp_path / "small"
     put_small(folder)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    done = karat_run(folder, "--archive", str(small_disk / "archive"))
+    done = rankjury_run(folder, "--archive", str(small_disk / "archive"))
     assert done.returncode == 0, done.stderr
     assert "warning: the run was not kept: " in done.stderr and "Read-only file system" in done.stderr

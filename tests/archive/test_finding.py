@@ -9,10 +9,10 @@ from shutil import copytree
 
 import pytest
 
-from karat.archive import Archive, Origin, Run
-from karat.archive.manifest import manifest_bytes
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.plan.run import Outcome
+from rankjury.archive import Archive, Origin, Run
+from rankjury.archive.manifest import manifest_bytes
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.plan.run import Outcome
 
 from .made import PLAN, START, kept, put_small
 
@@ -29,36 +29,36 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_nearest(here: Path) -> None:
-    assert Archive.at().path == Path(".karat"), "where there is none, here"
-    (here.parents[1] / ".karat").mkdir()
-    assert Archive.at().path == here.parents[1] / ".karat", "the folder with .git is looked at too"
-    (here.parent / ".karat").mkdir()
-    assert Archive.at().path == here.parent / ".karat"
-    (here / ".karat").mkdir()
-    assert Archive.at().path == Path(".karat")
-    assert Archive.at(here.parent).path == here.parent / ".karat"
+    assert Archive.at().path == Path(".rankjury"), "where there is none, here"
+    (here.parents[1] / ".rankjury").mkdir()
+    assert Archive.at().path == here.parents[1] / ".rankjury", "the folder with .git is looked at too"
+    (here.parent / ".rankjury").mkdir()
+    assert Archive.at().path == here.parent / ".rankjury"
+    (here / ".rankjury").mkdir()
+    assert Archive.at().path == Path(".rankjury")
+    assert Archive.at(here.parent).path == here.parent / ".rankjury"
 
 
 def test_not_beyond_the_work_tree_nor_home(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".karat").mkdir()
-    assert Archive.at().path == Path(".karat")
+    (tmp_path / ".rankjury").mkdir()
+    assert Archive.at().path == Path(".rankjury")
     (tmp_path / "tree" / ".git").rmdir()
-    assert Archive.at().path == tmp_path / ".karat"
+    assert Archive.at().path == tmp_path / ".rankjury"
     monkeypatch.setenv("HOME", str(tmp_path / "tree"))
-    assert Archive.at().path == Path(".karat")
+    assert Archive.at().path == Path(".rankjury")
 
 
 def test_a_file_of_that_name_is_none(here: Path) -> None:
-    (here.parent / ".karat").write_text("")
-    assert Archive.at().path == Path(".karat")
+    (here.parent / ".rankjury").write_text("")
+    assert Archive.at().path == Path(".rankjury")
 
 
 def test_what_is_given_goes_before_the_environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / ".karat").mkdir()
-    monkeypatch.setenv("KARAT_ARCHIVE", "/somewhere")
+    (here / ".rankjury").mkdir()
+    monkeypatch.setenv("RANKJURY_ARCHIVE", "/somewhere")
     assert Archive.at().path == Path("/somewhere")
     assert Archive.at(given=Path("/else")).path == Path("/else")
-    assert Archive.at(given=here).path == here / ".karat", "the folder that holds it is meant as well"
+    assert Archive.at(given=here).path == here / ".rankjury", "the folder that holds it is meant as well"
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_what_names_no_run_or_several(archive: Archive, several: list[Run]) -> N
 @pytest.mark.parametrize("text", ["", "..", ".", "/", "../runs", "x" * 5000, "a\0b", "latest:", "*"])
 def test_odd_texts_are_refused(archive: Archive, run: Run, text: str) -> None:
     for look in (archive.find, archive.named):
-        with pytest.raises(KaratError):
+        with pytest.raises(RankjuryError):
             look(text)
 
 
@@ -127,7 +127,7 @@ def test_exactly_this_name(archive: Archive, several: list[Run]) -> None:
 
 @pytest.mark.parametrize("text", ["latest", "baseline", "anything"])
 def test_an_empty_archive_says_so(archive: Archive, text: str) -> None:
-    with pytest.raises(DataError, match=r"karat run stores one|karat baseline set"):
+    with pytest.raises(DataError, match=r"rankjury run stores one|rankjury baseline set"):
         archive.find(text)
     assert archive.runs() == [] and archive.troubles == [] and not archive.path.exists()
 

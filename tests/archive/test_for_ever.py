@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Run
-from karat.archive.comparing import compare_runs
-from karat.archive.history import series_of
-from karat.archive.manifest import CURRENT
-from karat.gates import check_targets
-from karat.targets import parse_target
+from rankjury.archive import Archive, Run
+from rankjury.archive.comparing import compare_runs
+from rankjury.archive.history import series_of
+from rankjury.archive.manifest import CURRENT
+from rankjury.gates import check_targets
+from rankjury.targets import parse_target
 
 from .made import QUERIES, kept, put_small, ranked
 from .make_data import DATA
@@ -30,7 +30,9 @@ def test_every_version_is_there() -> None:
     assert [f"version-{number}" for number in range(1, CURRENT + 1)] == VERSIONS
     for name in VERSIONS:
         (manifest,) = (DATA / name).glob("runs/*/manifest.json")
-        assert json.loads(manifest.read_bytes())["schema"] == f"karat.run/{name.rpartition('-')[2]}", "as it was stored"
+        assert json.loads(manifest.read_bytes())["schema"] == f"rankjury.run/{name.rpartition('-')[2]}", (
+            "as it was stored"
+        )
 
 
 def test_all_of_it_is_read(old: Run) -> None:

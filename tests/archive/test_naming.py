@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.archive.files import name_of_plan, order_of, plain, run_name, to_moment, to_text
+from rankjury.archive.files import name_of_plan, order_of, plain, run_name, to_moment, to_text
 
 MOMENT = datetime(2026, 11, 17, 5, 9, 35, 123_000, tzinfo=UTC)
 
@@ -44,6 +44,6 @@ def test_names_that_only_a_number_tells_apart_come_in_its_order() -> None:
 def test_a_plan_is_called_by_itself_its_file_or_its_folder() -> None:
     assert name_of_plan("movies", Path("a/b.toml")) == "movies"
     assert name_of_plan(None, Path("a/b.toml")) == "b"
-    assert name_of_plan(None, Path("/data/shop/karat.toml")) == "shop"
-    assert name_of_plan("", Path("/karat.toml")) == "karat"
+    assert name_of_plan(None, Path("/data/shop/rankjury.toml")) == "shop"
+    assert name_of_plan("", Path("/rankjury.toml")) == "rankjury"
     assert name_of_plan(None, Path(b"a\xff.toml".decode("utf-8", "surrogateescape"))) == "a?"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Origin, Run
-from karat.errors import DataError, UnknownName, UsageError
-from karat.plan.run import Outcome
+from rankjury.archive import Archive, Origin, Run
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.plan.run import Outcome
 
 from .made import START
 
@@ -92,7 +92,7 @@ def test_a_run_of_another_archive_is_no_baseline(archive: Archive, runs: list[Ru
         other.set_baseline(runs[0])
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"schema": "karat.baselines/9", "baselines": {}}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"schema": "rankjury.baselines/9", "baselines": {}}'])
 def test_baselines_that_cannot_be_read_are_told_not_replaced(archive: Archive, runs: list[Run], content: str) -> None:
     (archive.path / "baselines.json").write_text(content)
     with pytest.raises(DataError, match="baselines"):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Run, telling
-from karat.progress import NO_PROGRESS, Progress
+from rankjury.archive import Archive, Run, telling
+from rankjury.progress import NO_PROGRESS, Progress
 
 
 def files_of(archive: Archive) -> list[str]:
@@ -21,7 +21,7 @@ def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> N
     with telling(archive.path, "small", "plan.toml", Progress(lambda *step: told.append(step))) as progress:
         progress.update("Ranking new", 3, 7)
         (form,) = archive.running()
-        assert form["schema"] == "karat.running/1" and form["pid"] == os.getpid()
+        assert form["schema"] == "rankjury.running/1" and form["pid"] == os.getpid()
         assert (form["name"], form["plan"]) == ("small", "plan.toml") and form["started"] <= form["updated"]
         assert (form["what"], form["done"], form["of"]) == ("Ranking new", 3, 7)
     assert told == [("Ranking new", 3, 7)] and archive.running() == [] and files_of(archive) == []
@@ -29,7 +29,7 @@ def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> N
 
 def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("karat.archive.storing.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rankjury.archive.storing.monotonic", lambda: clock[0])
     seen = []
     with telling(archive.path, "small", None, NO_PROGRESS) as progress:
         for step in range(20):
@@ -59,7 +59,7 @@ def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: Run) -> 
     folder = archive.path / "running"
     folder.mkdir()
     for pid, started in ((dead, None), (os.getpid(), "another process of the same id")):
-        form = {"schema": "karat.running/1", "pid": pid, "process_started": started}
+        form = {"schema": "rankjury.running/1", "pid": pid, "process_started": started}
         (folder / f"{pid}-ab.json").write_text(json.dumps(form))
     (folder / f".{dead}-ab.json.{dead}-cd.part").write_text("{")
     (folder / "2-ab.json").write_text("not json")

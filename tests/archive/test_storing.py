@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.archive import SCHEMA, Archive, Origin, Run
-from karat.archive.storing import write_run
-from karat.errors import DamagedRun, UnknownName, UsageError
-from karat.plan.run import Outcome
-from karat.report import QueryData
-from karat.reports.writers.json import read_report
+from rankjury.archive import SCHEMA, Archive, Origin, Run
+from rankjury.archive.storing import write_run
+from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.plan.run import Outcome
+from rankjury.report import QueryData
+from rankjury.reports.writers.json import read_report
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small
 
@@ -37,13 +37,13 @@ def test_the_manifest_tells_where_it_comes_from(run: Run, made: Made) -> None:
     octets = (run.path / "manifest.json").read_bytes()
     manifest = json.loads(octets)
     assert manifest.pop("sha256") == sha256(octets.rpartition(b",\n")[0]).hexdigest()
-    assert manifest == run.manifest == Run.open(run.path).manifest and manifest["schema"] == SCHEMA == "karat.run/1"
+    assert manifest == run.manifest == Run.open(run.path).manifest and manifest["schema"] == SCHEMA == "rankjury.run/1"
     assert (manifest["name"], manifest["time"]) == ("small", "2026-01-01T06:30:00.000Z")
     assert manifest["plan"]["file"] == "plan.toml" and manifest["plan"]["content"]["baseline"] == "old"
     inputs = {"gold.qrels", "old.trec", "new.trec", "queries.csv", "items.csv"}
     assert set(manifest["inputs"]) == inputs and manifest["inputs"] == dict(origin.inputs)
     assert manifest["digest"] == origin.digest == run.digest and manifest["same_inputs_as"] is None
-    assert manifest["packages"].keys() >= {"karat", "numpy", "polars", "faiss-cpu"}
+    assert manifest["packages"].keys() >= {"rankjury", "numpy", "polars", "faiss-cpu"}
     assert manifest["machine"].keys() == {"platform", "processor", "cores", "memory_bytes", "python"}
     assert (manifest["seed"], manifest["verdict"], manifest["baseline"]) == (0, "pass", "old")
     assert manifest["versions"]["queries"]["n"] == manifest["queries"] == QUERIES
@@ -219,7 +219,7 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
 
 
 def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: Run) -> None:
-    from karat.archive.files import lock_folder
+    from rankjury.archive.files import lock_folder
 
     part = run.path.parent / ".x.1-ab.part"
     part.mkdir()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive.surroundings import commit_of, packages
-from karat.temporary import new_folder_name
+from rankjury.archive.surroundings import commit_of, packages
+from rankjury.temporary import new_folder_name
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

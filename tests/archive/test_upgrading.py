@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Run
-from karat.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
-from karat.errors import DataError
+from rankjury.archive import Archive, Run
+from rankjury.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
+from rankjury.errors import DataError
 
 TABLE = {
     1: lambda old: {"plan": old.pop("name"), **old},
@@ -15,37 +15,39 @@ TABLE = {
 
 
 def test_step_by_step() -> None:
-    first = {"schema": "karat.run/1", "name": "movies"}
-    assert lifted(first, "x", steps=TABLE, current=3) == {"schema": "karat.run/3", "plan": {"name": "movies"}}
-    second = {"schema": "karat.run/2", "plan": "movies"}
-    assert lifted(second, "x", steps=TABLE, current=3) == {"schema": "karat.run/3", "plan": {"name": "movies"}}
+    first = {"schema": "rankjury.run/1", "name": "movies"}
+    assert lifted(first, "x", steps=TABLE, current=3) == {"schema": "rankjury.run/3", "plan": {"name": "movies"}}
+    second = {"schema": "rankjury.run/2", "plan": "movies"}
+    assert lifted(second, "x", steps=TABLE, current=3) == {"schema": "rankjury.run/3", "plan": {"name": "movies"}}
 
 
 def test_what_was_read_is_not_changed() -> None:
-    first = {"schema": "karat.run/1", "name": "movies"}
+    first = {"schema": "rankjury.run/1", "name": "movies"}
     lifted(first, "x", steps=TABLE, current=3)
-    assert first == {"schema": "karat.run/1", "name": "movies"}
+    assert first == {"schema": "rankjury.run/1", "name": "movies"}
 
 
 def test_there_is_a_step_from_every_version() -> None:
-    assert sorted(STEPS) == list(range(1, CURRENT)) and f"karat.run/{CURRENT}" == SCHEMA
+    assert sorted(STEPS) == list(range(1, CURRENT)) and f"rankjury.run/{CURRENT}" == SCHEMA
 
 
 def test_a_later_version_is_told() -> None:
-    with pytest.raises(DataError, match=rf"a later karat made this run \(karat.run/{CURRENT + 1}\).*Update karat"):
-        lifted({"schema": f"karat.run/{CURRENT + 1}"}, "x")
+    with pytest.raises(
+        DataError, match=rf"a later rankjury made this run \(rankjury.run/{CURRENT + 1}\).*Update rankjury"
+    ):
+        lifted({"schema": f"rankjury.run/{CURRENT + 1}"}, "x")
 
 
 @pytest.mark.parametrize(
-    "form", [None, [], "x", {}, {"schema": 1}, {"schema": "karat.report/1"}, {"schema": "karat.run/0"}]
+    "form", [None, [], "x", {}, {"schema": 1}, {"schema": "rankjury.report/1"}, {"schema": "rankjury.run/0"}]
 )
 def test_what_is_no_manifest_is_told(form: object) -> None:
-    with pytest.raises(DataError, match="no manifest of karat"):
+    with pytest.raises(DataError, match="no manifest of rankjury"):
         lifted(form, "there")
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[1]", b'{"schema": "karat.run/99"}', b'{"schema": "karat.run/1"}', b"\xff"]
+    "content", [b"", b"{", b"[1]", b'{"schema": "rankjury.run/99"}', b'{"schema": "rankjury.run/1"}', b"\xff"]
 )
 def test_a_run_that_cannot_be_read_is_left_out_and_told(archive: Archive, run: Run, content: bytes) -> None:
     broken = run.path.with_name("20260101T000000Z-broken-00000000")

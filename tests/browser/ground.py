@@ -51,7 +51,7 @@ FLAGS = (
     "--disable-quic",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
-PICTURES = Path(tempfile.gettempdir()) / f"karat-pictures-{os.getuid()}"
+PICTURES = Path(tempfile.gettempdir()) / f"rankjury-pictures-{os.getuid()}"
 GUIDELINES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
 WITHOUT_NETWORK = ("data:", "blob:", "about:")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from karat.report import Report
+from rankjury.report import Report
 
 __all__ = [
     "HOSTILE",
@@ -20,7 +20,7 @@ __all__ = [
     "title_of",
 ]
 
-MARK = "karat_was_here"
+MARK = "rankjury_was_here"
 """What a text that runs as script would leave: as a property of the window, in the title, or in a dialog."""
 _RUN = f"window.{MARK}=1"
 
@@ -132,10 +132,10 @@ def hostile_plan(folder: Path, *, systems: Sequence[str] = SYSTEMS) -> Path:
 
 
 def hostile_report() -> Report:
-    """A report as a file may hold it, with what no table of karat's can: half of a surrogate pair in a name."""
+    """A report as a file may hold it, with what no table of rankjury's can: half of a surrogate pair in a name."""
     entry = {"mean": 0.5, "n": 2, "undefined": 0, "std": 0.1, "se": 0.1, "ci": [0.4, 0.6], "convention": "ndcg@10"}
     spelled = json.dumps({"systems": {LONE_SURROGATE: {"measures": {"ndcg@10": entry}}}})
-    form = {"schema": "karat.report/1", "karat": "0.1.0", **json.loads(spelled)}
+    form = {"schema": "rankjury.report/1", "rankjury": "0.1.0", **json.loads(spelled)}
     return Report.from_json(form | {"warnings": [LONE_SURROGATE], "provenance": {}})
 
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import karat
-from karat.answers import Answers, Listed
-from karat.gates import Gate
-from karat.plan.run import run_plan
-from karat.report import Report
-from karat.reports.html import to_html
+import rankjury
+from rankjury.answers import Answers, Listed
+from rankjury.gates import Gate
+from rankjury.plan.run import run_plan
+from rankjury.report import Report
+from rankjury.reports.html import to_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 __all__ = ["Reported", "items_of", "movies_plan", "reported", "rows_of", "rows_on_all_pages"]
 
-SAMPLES = Path(karat.__file__).parent / "samples"
+SAMPLES = Path(rankjury.__file__).parent / "samples"
 TARGETS = ["ndcg(gain=exp)@5 >= 0.3", "hits@5 >= 0.6", "ndcg(gain=exp)@5 drop <= 0.02"]
 
 
@@ -52,7 +52,7 @@ class Reported:
 def movies_plan(folder: Path) -> Path:
     """The sample about movies, with targets of all outcomes."""
     shutil.copytree(SAMPLES / "movies", folder)
-    plan = folder / "karat.toml"
+    plan = folder / "rankjury.toml"
     plan.write_text(f"targets = {TARGETS!r}\n{plan.read_text(encoding='utf-8')}", encoding="utf-8")
     return plan
 

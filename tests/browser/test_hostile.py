@@ -1,13 +1,13 @@
-"""Hostile texts come through karat's readers as they are, so that pages are really shown them."""
+"""Hostile texts come through rankjury's readers as they are, so that pages are really shown them."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError
-from karat.formats import read_run
-from karat.plan.run import run_plan
+from rankjury.errors import DataError
+from rankjury.formats import read_run
+from rankjury.plan.run import run_plan
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, SYSTEMS, hostile_plan, item_of, slices_of, title_of
 
 TEXTS = list(HOSTILE.values())

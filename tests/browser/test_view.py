@@ -1,4 +1,4 @@
-"""The pages of karat view in a browser: the list, a run, two compared, the history, what is at work."""
+"""The pages of rankjury view in a browser: the list, a run, two compared, the history, what is at work."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from karat.archive import Archive
-from karat.view import Shelf
+from rankjury.archive import Archive
+from rankjury.view import Shelf
 from tests.archive.made import kept, put_small, ranked
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan
@@ -41,7 +41,7 @@ CHANGED = ("combined", ["denseanchor = 0.5", "denseanchor = 0.9"])
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     """Of movies three runs, of which the second fuses otherwise; one of a small plan, set as a baseline."""
     folder = tmp_path_factory.mktemp("view")
-    found = Archive(folder / ".karat")
+    found = Archive(folder / ".rankjury")
     movies = movies_plan(folder / "movies")
     text = movies.read_text(encoding="utf-8")
     for number, own in enumerate((text, text.replace(*CHANGED[1]), text)):
@@ -237,7 +237,7 @@ def test_history_shows_steps_and_leads_to_runs(page: "Page", home: str, names: l
 def test_what_is_at_work_is_shown_live(page: "Page", tmp_path: Path) -> None:
     """A real plan that waits for its data in a pipe: it is at work until they come."""
     plan = put_small(tmp_path / "small")
-    own = Archive(tmp_path / ".karat")
+    own = Archive(tmp_path / ".rankjury")
     own.path.mkdir()
     pipe = plan.parent / "new.trec"
     pipe.unlink()
@@ -245,7 +245,7 @@ def test_what_is_at_work_is_shown_live(page: "Page", tmp_path: Path) -> None:
     with served(Shelf(own)) as server:
         page.goto(server.url)
         assert page.is_hidden("#running") and runs_of(page) == []
-        command = [sys.executable, "-m", "karat", "run", str(plan), "--archive", str(own.path), "-q"]
+        command = [sys.executable, "-m", "rankjury", "run", str(plan), "--archive", str(own.path), "-q"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             page.wait_for_selector("#running progress", timeout=30_000)
@@ -305,7 +305,7 @@ def test_a_phone_needs_no_scrolling_sideways(page: "Page", home: str, names: lis
 def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
     """A server over two runs full of hostile texts, and their names."""
     folder = tmp_path_factory.mktemp("hostile-view")
-    found = Archive(folder / ".karat")
+    found = Archive(folder / ".rankjury")
     plan = hostile_plan(folder / "plan")
     first = kept(found, plan, 0)
     one, other = sorted(plan.parent.glob("run*.parquet"))[1:3]

@@ -4,16 +4,16 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from karat.archive import Archive, Run
-from karat.archive.manifest import manifest_bytes
+from rankjury.archive import Archive, Run
+from rankjury.archive.manifest import manifest_bytes
 from tests.archive.made import START, carried_out, kept, put_small, ranked
 
 __all__ = ["stepped", "two_runs"]
 
 
 def two_runs(folder: Path) -> tuple[Run, Run]:
-    """In folder/.karat: the system new found everything a rank higher in the first."""
-    plan, archive = put_small(folder), Archive(folder / ".karat")
+    """In folder/.rankjury: the system new found everything a rank higher in the first."""
+    plan, archive = put_small(folder), Archive(folder / ".rankjury")
     first = kept(archive, plan, 0)
     (folder / "new.trec").write_text(ranked(2))
     return first, kept(archive, plan, 1)
@@ -21,7 +21,7 @@ def two_runs(folder: Path) -> tuple[Run, Run]:
 
 def stepped(folder: Path, runs: int = 12, at: int = 8) -> list[Run]:
     """One run a day, of which the system new steps up by 0.1 at the given one, when its input changed."""
-    archive = Archive(folder / ".karat")
+    archive = Archive(folder / ".rankjury")
     outcome, origin = carried_out(put_small(folder))
     found = []
     for day in range(runs):

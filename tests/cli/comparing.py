@@ -1,4 +1,4 @@
-"""Two runs whose differences are known, for the tests of karat compare."""
+"""Two runs whose differences are known, for the tests of rankjury compare."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import pytest
 import typer.main
 
-from karat.cli import main
+from rankjury.cli import main
 
 from .support import GOLD, RUN, Outcome, put
 
@@ -19,7 +19,7 @@ build_parser = cache(typer.main.get_command)
 """As typer builds it of all commands; once, since it is the same for every call."""
 
 
-class Karat(Protocol):
+class Rankjury(Protocol):
     def __call__(self, *arguments: str, stdin: bytes = b"") -> Outcome: ...
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Karat]:
+def rankjury(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Rankjury]:
     before = set(os.environ)
     monkeypatch.setattr(typer.main, "get_command", build_parser)
     monkeypatch.setenv("COLUMNS", "80")
@@ -46,7 +46,7 @@ def karat(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: str, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["karat", *arguments])
+        monkeypatch.setattr(sys, "argv", ["rankjury", *arguments])
         monkeypatch.setattr(sys, "stdin", _Stdin(stdin))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

@@ -25,21 +25,34 @@ warnings.simplefilter("ignore")
 import numpy as np  # noqa: E402
 import typer.main  # noqa: E402
 
-from karat.archive import Archive  # noqa: E402
-from karat.cli import app, main  # noqa: E402
+from rankjury.archive import Archive  # noqa: E402
+from rankjury.cli import app, main  # noqa: E402
 from tests.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
     *(
-        "karat.archive.tables",
-        "karat.archive.manifest",
-        "karat.archive.tables",
-        "karat.assessment",
-        "karat.view.trends",
+        "rankjury.archive.tables",
+        "rankjury.archive.manifest",
+        "rankjury.archive.tables",
+        "rankjury.assessment",
+        "rankjury.view.trends",
     ),
-    *("karat.plan.archiving", "karat.plan.run", "karat.plan.kinds", "karat.plan.outputs", "karat.reports.gate"),
-    *("karat.reports.console", "karat.reports.html.rendering", "rich.console", "rich.table", "rich.box", "rich.text"),
-    "karat.view.trends",
+    *(
+        "rankjury.plan.archiving",
+        "rankjury.plan.run",
+        "rankjury.plan.kinds",
+        "rankjury.plan.outputs",
+        "rankjury.reports.gate",
+    ),
+    *(
+        "rankjury.reports.console",
+        "rankjury.reports.html.rendering",
+        "rich.console",
+        "rich.table",
+        "rich.box",
+        "rich.text",
+    ),
+    "rankjury.view.trends",
 )
 
 
@@ -47,8 +60,8 @@ def preload() -> None:
     """What a run imports, and the templates of its page."""
     for module in USED:
         import_module(module)
-    from karat.plan.model import plan_model
-    from karat.reports.html.rendering import _environment
+    from rankjury.plan.model import plan_model
+    from rankjury.reports.html.rendering import _environment
 
     plan_model()
     for template in ("base.html", "macros.html", "report.html"):
@@ -95,7 +108,7 @@ class Case:
 
 
 def check_archive() -> None:
-    archive = Archive(Path(".karat"))
+    archive = Archive(Path(".rankjury"))
     runs = archive.runs()
     assert archive.troubles == [], archive.troubles
     for run in runs:
@@ -104,38 +117,38 @@ def check_archive() -> None:
 
 def check_pruned() -> None:
     check_archive()
-    assert Archive(Path(".karat")).runs(), "the last run stays"
+    assert Archive(Path(".rankjury")).runs(), "the last run stays"
 
 
 def check_split() -> None:
-    from karat.interactions.loading import is_split, read_split
+    from rankjury.interactions.loading import is_split, read_split
 
     if is_split(Path("split")):
         assert sum(len(read_split("split").window(name)) for name in ("train", "validation", "test")) == 60
 
 
 def check_folds() -> None:
-    from karat.interactions.loading import is_split, read_folds
+    from rankjury.interactions.loading import is_split, read_folds
 
     if is_split(Path("folds")):
         assert len(read_folds("folds")) == 2
 
 
 def check_journal() -> None:
-    from karat.lab.journal import Journal
+    from rankjury.lab.journal import Journal
 
-    if Path("karat-sweep/journal.jsonl").exists():
-        with Journal(Path("karat-sweep/journal.jsonl")) as journal:
+    if Path("rankjury-sweep/journal.jsonl").exists():
+        with Journal(Path("rankjury-sweep/journal.jsonl")) as journal:
             assert not journal.dropped
 
 
-RUN = ["run", "plan.toml", "--archive", ".karat", "-q"]
-MODULES = ("karat.formats.atomic", "karat.reports.html", "karat.api", "karat.files", "karat.engines.folders",
-           "karat.reports.writers.json", "karat.reports.writers.pages",
-           "karat.reports.writers.pictures", "karat.reports.writers.tables", "karat.scale.files", "numpy.ma",
+RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
+MODULES = ("rankjury.formats.atomic", "rankjury.reports.html", "rankjury.api", "rankjury.files", "rankjury.engines.folders",
+           "rankjury.reports.writers.json", "rankjury.reports.writers.pages",
+           "rankjury.reports.writers.pictures", "rankjury.reports.writers.tables", "rankjury.scale.files", "numpy.ma",
            "statistics")  # fmt: skip
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
-LOG_MODULES = ("karat.interactions.reading", "karat.interactions.saving", "karat.interactions.splitting")
+LOG_MODULES = ("rankjury.interactions.reading", "rankjury.interactions.saving", "rankjury.interactions.splitting")
 CASES = {
     "run": Case(RUN, [f"out/{name}" for name in ("report.json", "page.html", "table.csv", "queries.parquet")],
                 check=check_archive),
@@ -146,14 +159,14 @@ CASES = {
     "folds": Case(["split", "log.csv", "-o", "folds", "--kind", "users", "--folds", "2"], modules=LOG_MODULES,
                   check=check_folds),
     "embed": Case(["embed", "texts.csv", "--text", "title", "--model", "embedding:model", "-o", "v.npz"], ["v.npz"],
-                  modules=("karat.text.files", "karat.text.corpus", "karat.text.chunks")),
+                  modules=("rankjury.text.files", "rankjury.text.corpus", "rankjury.text.chunks")),
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
-                 ["t.json"], modules=("karat.cli.tune_fusion", "karat.tuning.fusion")),
-    "sweep": Case(["sweep", "sweep.toml"], [f"karat-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("karat.plan.sweeping", "karat.reports.charts", "karat.engines.own",
+                 ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.tuning.fusion")),
+    "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
+                  modules=("rankjury.plan.sweeping", "rankjury.reports.charts", "rankjury.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
-    "baseline": Case(["baseline", "set", "latest", "--archive", ".karat"], prepared=[RUN], check=check_archive),
-    "prune": Case(["prune", "--keep", "1", "--archive", ".karat", "--yes"], prepared=[RUN, RUN, RUN],
+    "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
+    "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],
                   check=check_pruned),
 }  # fmt: skip
 
@@ -213,7 +226,7 @@ def run_command(command: list[str], copies: Path | None = None) -> None:
 
     for name in CALLS:
         setattr(os, name, counted(getattr(os, name), name))
-    sys.argv = ["karat", *command]
+    sys.argv = ["rankjury", *command]
     sys.path.insert(0, ".")
     main()
 
@@ -285,7 +298,7 @@ def check_all(case: Case, places: list[Path]) -> None:
 if __name__ == "__main__":
     folder, *names = sys.argv[1:]
     os.environ["SAID"] = str(Path(folder) / "said.txt")
-    os.environ.pop("KARAT_ARCHIVE", None)
+    os.environ.pop("RANKJURY_ARCHIVE", None)
     preload()
     for module in (*MODULES, *(module for name in names for module in CASES[name].modules)):
         import_module(module)

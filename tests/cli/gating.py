@@ -1,4 +1,4 @@
-"""Targets, and runs whose verdicts are known, for the tests of karat gate."""
+"""Targets, and runs whose verdicts are known, for the tests of rankjury gate."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import QUERIES, RANKS, put_gold, put_run
 from .support import Outcome, put
 
@@ -38,14 +38,16 @@ def put_one_target(**keys: str) -> None:
     put("t.toml", "[[target]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
 
 
-def make_report(karat: Karat, name: str, *runs: str, compared: bool = False, options: tuple[str, ...] = ()) -> str:
+def make_report(
+    rankjury: Rankjury, name: str, *runs: str, compared: bool = False, options: tuple[str, ...] = ()
+) -> str:
     given = ["-m", "rr,ap", "-s", "types.csv:type", "-o", name, *options]
-    assert karat("compare" if compared else "evaluate", "g.qrels", *runs, *given).code == 0
+    assert rankjury("compare" if compared else "evaluate", "g.qrels", *runs, *given).code == 0
     return name
 
 
 def verdicts_of(outcome: Outcome) -> list[dict[str, Any]]:
     gate = json.loads(outcome.out)
-    assert gate["schema"] == "karat.gate/1" and "NaN" not in outcome.out
+    assert gate["schema"] == "rankjury.gate/1" and "NaN" not in outcome.out
     verdicts: list[dict[str, Any]] = gate["targets"]
     return verdicts

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import Outcome, put
 
 CLIPS = (
@@ -46,12 +46,12 @@ def put_files() -> None:
 
 
 def put_plan(gold: str = "", system: str = ON_CLIPS) -> None:
-    put("karat.toml", f"{HEAD}{gold}{system}")
+    put("rankjury.toml", f"{HEAD}{gold}{system}")
 
 
-def run(karat: Karat, gold: str = "", system: str = ON_CLIPS) -> Outcome:
+def run(rankjury: Rankjury, gold: str = "", system: str = ON_CLIPS) -> Outcome:
     put_plan(gold, system)
-    return karat("run")
+    return rankjury("run")
 
 
 def check_warned(outcome: Outcome, *fragments: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from karat.sections import ReportWarning
+from rankjury.sections import ReportWarning
 
 GOLD = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d3 1\n"
 RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d3 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
@@ -53,7 +53,7 @@ def check_width(text: str, width: int = 80) -> None:
 def report_of(outcome: Outcome) -> dict[str, Any]:
     assert outcome.code == 0, outcome.err
     report = json.loads(outcome.out)
-    assert report["schema"] == "karat.report/2"
+    assert report["schema"] == "rankjury.report/1"
     assert isinstance(report["warnings"], list)
     return report
 

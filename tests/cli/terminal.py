@@ -11,7 +11,7 @@ def in_terminal(arguments: list[str], **environment: str) -> str:
     ours, theirs = pty.openpty()
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     with subprocess.Popen(
-        [sys.executable, "-m", "karat", *arguments],
+        [sys.executable, "-m", "rankjury", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,

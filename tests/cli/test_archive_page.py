@@ -6,32 +6,32 @@ from shutil import copytree
 
 import pytest
 
-import karat as package
-from karat.archive import Archive
+import rankjury as package
+from rankjury.archive import Archive
 
-from .conftest import Karat
+from .conftest import Rankjury
 
 PAGE = (Path(__file__).parents[2] / "docs" / "archive.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[str]:
     (block,) = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
-    return [line.removeprefix("$ ") for line in block.splitlines() if line != "$ karat view"]
+    return [line.removeprefix("$ ") for line in block.splitlines() if line != "$ rankjury view"]
 
 
 @pytest.fixture
 def desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
     copytree(Path(package.__file__).parent / "samples" / "movies", folder / "movies")
     return folder
 
 
-def test_its_commands_run_and_its_tables_are_whole(karat: Karat, desk: Path) -> None:
+def test_its_commands_run_and_its_tables_are_whole(rankjury: Rankjury, desk: Path) -> None:
     assert len(commands()) >= 6
     for command in commands():
-        outcome = karat(*command.split()[1:])
+        outcome = rankjury(*command.split()[1:])
         assert outcome.code == 0, outcome.err
-    run = Archive(desk / ".karat").find("latest")
+    run = Archive(desk / ".rankjury").find("latest")
     for name in (*run.files, "manifest.json", *run.manifest):
         assert f"`{name}`" in PAGE, name
     for table in ("scores", "rankings", "golds", "queries", "items"):
@@ -39,5 +39,5 @@ def test_its_commands_run_and_its_tables_are_whole(karat: Karat, desk: Path) -> 
         columns = run.table(f"{table}.parquet").collect_schema().names()
         measures = list(run.manifest["measures"])
         assert {name for name in columns if name not in measures} == set(re.findall(r"`(\w+)`", row))
-    for name in (path.name for path in (desk / ".karat").iterdir() if path.name != ".gitignore"):
+    for name in (path.name for path in (desk / ".rankjury").iterdir() if path.name != ".gitignore"):
         assert name in PAGE

@@ -1,4 +1,4 @@
-"""karat audit: the screen, the JSON, the warnings and the codes."""
+"""rankjury audit: the screen, the JSON, the warnings and the codes."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import typer
 
-from karat.cli import audit
+from rankjury.cli import audit
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import Outcome, check_failure, check_width, put
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
@@ -29,19 +29,19 @@ def ratings(users: int = 40, each: int = 20) -> str:
 
 
 @pytest.fixture
-def call(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> Karat:
-    monkeypatch.setattr("karat.cli.app", APP)
-    return karat
+def call(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> Rankjury:
+    monkeypatch.setattr("rankjury.cli.app", APP)
+    return rankjury
 
 
 def form_of(outcome: Outcome) -> dict[str, Any]:
     assert outcome.code == 0, outcome.err
     form: dict[str, Any] = json.loads(outcome.out)
-    assert form["schema"] == "karat.audit/1"
+    assert form["schema"] == "rankjury.audit/1"
     return form
 
 
-def test_the_screen_tells_counts_times_and_ratings(call: Karat) -> None:
+def test_the_screen_tells_counts_times_and_ratings(call: Rankjury) -> None:
     outcome = call("audit", put("ratings.csv", ratings()))
     assert outcome.code == 0
     check_width(outcome.out)
@@ -53,29 +53,29 @@ def test_the_screen_tells_counts_times_and_ratings(call: Karat) -> None:
     assert any(line.split() == ["number", "40", "97"] for line in lines)
     assert any(line.split()[:4] == ["1", "160", "20.0", "%"] and line.count("█") == 40 for line in lines)
     assert "A temporal split of 80/10/10 would test from " in outcome.out
-    assert outcome.err == "Next: karat split ratings.csv -o split parts it into train, validation and test\n"
+    assert outcome.err == "Next: rankjury split ratings.csv -o split parts it into train, validation and test\n"
 
 
-def test_json_is_everything_and_nothing_else(call: Karat) -> None:
+def test_json_is_everything_and_nothing_else(call: Rankjury) -> None:
     outcome = call("audit", put("ratings.csv", ratings()), "--json", "--cold", "3")
     form = form_of(outcome)
     assert (form["rows"], form["users"]["n"], form["cold"], form["warnings"]) == (800, 40, 3, [])
     assert outcome.err == ""
 
 
-def test_warnings_stand_on_standard_error_and_quiet_silences_them(call: Karat) -> None:
+def test_warnings_stand_on_standard_error_and_quiet_silences_them(call: Rankjury) -> None:
     path = put("a.csv", "user,item\n" + "".join(f"{n},{n}\n" for n in range(40)))
     outcome = call("audit", path)
     assert outcome.code == 0
     assert outcome.warnings == [
         "warning: no column of times: it can only be split at random, and models then learn from what came later"
     ]
-    assert "Next: karat split a.csv --kind random -o split" in outcome.err
+    assert "Next: rankjury split a.csv --kind random -o split" in outcome.err
     assert "Ratings" not in outcome.out and "equal times" not in outcome.out
     assert call("audit", path, "-q").err == ""
 
 
-def test_a_folder_brings_its_items_and_others_are_named(call: Karat) -> None:
+def test_a_folder_brings_its_items_and_others_are_named(call: Rankjury) -> None:
     put("ml/ratings.dat", "1::1::5::978300760\n2::2::3::978300761\n")
     put("ml/movies.dat", "1::A::B\n2::C::D\n3::E::F\n")
     form = form_of(call("audit", "ml", "--json"))
@@ -86,7 +86,7 @@ def test_a_folder_brings_its_items_and_others_are_named(call: Karat) -> None:
     assert "catalogue: 3 items, 1 never taken" in call("audit", "ml").out
 
 
-def test_columns_formats_and_standard_input(call: Karat) -> None:
+def test_columns_formats_and_standard_input(call: Rankjury) -> None:
     table = "who,what,liked,at\na,x,3,978300760\nb,y,4,978300761\n"
     options = ("--user", "who", "--item", "what", "--value", "liked", "--time", "at", "--json")
     form = form_of(call("audit", "-", *options, stdin=table.encode()))
@@ -112,17 +112,17 @@ def test_columns_formats_and_standard_input(call: Karat) -> None:
     ],
 )
 def test_what_is_wrong_is_one_line_and_a_code(
-    call: Karat, content: str, options: list[str], code: int, told: str
+    call: Rankjury, content: str, options: list[str], code: int, told: str
 ) -> None:
     check_failure(call("audit", put("a.csv", content), *options), code, told)
 
 
-def test_standard_input_once(call: Karat) -> None:
+def test_standard_input_once(call: Rankjury) -> None:
     check_failure(call("audit", "-", "--items", "-", stdin=b"user,item\n1,2\n"), 2, "standard input was named twice")
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the log of MovieLens (shared/data/interactions) is not here")
-def test_the_real_log_fits_the_screen(call: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_log_fits_the_screen(call: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REAL.parent)
     outcome = call("audit", REAL.name)
     assert outcome.code == 0

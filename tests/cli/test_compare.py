@@ -1,4 +1,4 @@
-"""karat compare: its figures by hand, its files, its screen, and what must never change a digit."""
+"""rankjury compare: its figures by hand, its files, its screen, and what must never change a digit."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .comparing import COMPARE, RR, A, B, compare_files
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import QUERIES, put_gold, put_run, shuffled, tree
 from .support import RUN, Outcome, check_failure, check_width, put, report_of, warnings_of
 
@@ -34,8 +34,8 @@ def _drop_lines(name: str, *starts: str) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_difference_with_all_that_belongs_to_it(karat: Karat) -> None:
-    outcome = karat(*RR, "--json")
+def test_the_difference_with_all_that_belongs_to_it(rankjury: Rankjury) -> None:
+    outcome = rankjury(*RR, "--json")
     report, row = report_of(outcome), _row(outcome)
     apart = [1 / after - 1 / before for before, after in zip(A, B, strict=True)]
     assert report["baseline"] == row["baseline"] == "a"
@@ -52,16 +52,16 @@ def test_the_difference_with_all_that_belongs_to_it(karat: Karat) -> None:
     assert outcome.err == ""
 
 
-def test_every_system_and_measure_is_compared_and_corrected_together(karat: Karat) -> None:
+def test_every_system_and_measure_is_compared_and_corrected_together(rankjury: Rankjury) -> None:
     put_run("c.trec", B[::-1])
-    outcome = karat(*COMPARE, "c.trec", "-m", "rr,ap", "--json")
+    outcome = rankjury(*COMPARE, "c.trec", "-m", "rr,ap", "--json")
     rows = report_of(outcome)["comparisons"]
     assert [(row["system"], row["measure"]) for row in rows] == [("b", "rr"), ("b", "ap"), ("c", "rr"), ("c", "ap")]
     assert min(row["p_holm"] for row in rows) == pytest.approx(min(1, 4 * min(row["p"] for row in rows)))
 
 
-def test_the_queries_that_changed_come_with_rank_moves(karat: Karat) -> None:
-    changes = report_of(karat(*RR, "--json"))["changes"]
+def test_the_queries_that_changed_come_with_rank_moves(rankjury: Rankjury) -> None:
+    changes = report_of(rankjury(*RR, "--json"))["changes"]
     lost, won = ([c["query_id"] for c in changes if (c["difference"] < 0) == wanted] for wanted in (True, False))
     assert lost == ["q00", "q08", "q16"] and len(won) == 9
     assert changes[0] == {
@@ -75,15 +75,15 @@ def test_the_queries_that_changed_come_with_rank_moves(karat: Karat) -> None:
     }
 
 
-def test_an_item_that_was_lost_has_no_rank(karat: Karat) -> None:
+def test_an_item_that_was_lost_has_no_rank(rankjury: Rankjury) -> None:
     _drop_lines("b.trec", "q00 Q0 d0")
-    (change,) = (c for c in report_of(karat(*RR, "--json"))["changes"] if c["query_id"] == "q00")
+    (change,) = (c for c in report_of(rankjury(*RR, "--json"))["changes"] if c["query_id"] == "q00")
     assert change["moves"] == [{"item_id": "d0", "grade": 1.0, "from": 1, "to": None}]
-    assert "d0 (1): 1 → –" in karat(*RR).out
+    assert "d0 (1): 1 → –" in rankjury(*RR).out
 
 
-def test_files_hold_the_same(karat: Karat) -> None:
-    outcome = karat(*RR, "--json", "-o", "diff.json", "-o", "diff.csv", "-o", "diff.md")
+def test_files_hold_the_same(rankjury: Rankjury) -> None:
+    outcome = rankjury(*RR, "--json", "-o", "diff.json", "-o", "diff.csv", "-o", "diff.md")
     saved = json.loads(Path("diff.json").read_text())
     assert sorted(saved.pop("queries")["scores"]) == ["a", "b"]
     assert saved == report_of(outcome)
@@ -101,56 +101,58 @@ def test_files_hold_the_same(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize("name", ["b", "b.trec"])
-def test_the_baseline_by_its_name_or_file(karat: Karat, name: str) -> None:
-    plain, turned = _row(karat(*RR, "--json")), _row(karat(*RR, "--baseline", name, "--json"), "a")
+def test_the_baseline_by_its_name_or_file(rankjury: Rankjury, name: str) -> None:
+    plain, turned = _row(rankjury(*RR, "--json")), _row(rankjury(*RR, "--baseline", name, "--json"), "a")
     assert turned["baseline"] == "b"
     assert turned["difference"] == -plain["difference"]
     assert turned["ci"] == pytest.approx([-plain["ci"][1], -plain["ci"][0]], abs=1e-12)
     assert (turned["better"], turned["worse"], turned["p"]) == (plain["worse"], plain["better"], plain["p"])
 
 
-def test_an_unknown_baseline_is_an_error_with_a_suggestion(karat: Karat) -> None:
+def test_an_unknown_baseline_is_an_error_with_a_suggestion(rankjury: Rankjury) -> None:
     put_run("dense.trec", B)
-    outcome = karat("compare", "g.qrels", "a.trec", "dense.trec", "--baseline", "dens", "-o", "new.json")
+    outcome = rankjury("compare", "g.qrels", "a.trec", "dense.trec", "--baseline", "dens", "-o", "new.json")
     check_failure(outcome, 2, "unknown system 'dens'", "Did you mean dense?")
     assert not Path("new.json").exists()
 
 
 @pytest.mark.parametrize("runs", [["a.trec"], ["a.trec", "--baseline", "a"]])
-def test_one_run_is_not_enough(karat: Karat, runs: list[str]) -> None:
-    check_failure(karat("compare", "g.qrels", *runs), 2, "one run", "two or more", "karat compare GOLD RUN RUN")
+def test_one_run_is_not_enough(rankjury: Rankjury, runs: list[str]) -> None:
+    check_failure(rankjury("compare", "g.qrels", *runs), 2, "one run", "two or more", "rankjury compare GOLD RUN RUN")
 
 
 # --- same seed, same digits ---------------------------------------------------------------------------------------
 
 
-def test_no_digit_hangs_on_order_or_company(karat: Karat) -> None:
-    alone = _row(karat(*RR, "--json"))
+def test_no_digit_hangs_on_order_or_company(rankjury: Rankjury) -> None:
+    alone = _row(rankjury(*RR, "--json"))
     together = {name: alone[name] for name in alone if name not in ("p_holm", "p_bh")}
     put_run("c.trec", A[::-1])
     shuffled("g.qrels", 1)
     shuffled("a.trec", 2)
     shuffled("b.trec", 3)
-    assert _row(karat(*RR, "--json")) == alone
+    assert _row(rankjury(*RR, "--json")) == alone
     for runs in (["b.trec", "c.trec", "a.trec"], ["a.trec", "c.trec", "b.trec"]):
-        row = _row(karat("compare", "g.qrels", *runs, "-b", "a", "-m", "ndcg@10,rr,ap", "--json"))
+        row = _row(rankjury("compare", "g.qrels", *runs, "-b", "a", "-m", "ndcg@10,rr,ap", "--json"))
         assert {name: row[name] for name in together} == together
 
 
-def test_the_seed_decides(karat: Karat) -> None:
-    found = [_row(karat(*RR, "--json", "--seed", seed)) for seed in ("0", "1", "0")]
+def test_the_seed_decides(rankjury: Rankjury) -> None:
+    found = [_row(rankjury(*RR, "--json", "--seed", seed)) for seed in ("0", "1", "0")]
     assert found[0] == found[2] and found[0]["ci"] != found[1]["ci"]
 
 
-def test_the_usual_interval_of_a_difference_is_the_percentile_one(karat: Karat) -> None:
-    usual, plain, shifted = (_row(karat(*RR, "--json", "--interval", kind)) for kind in ("auto", "percentile", "bca"))
+def test_the_usual_interval_of_a_difference_is_the_percentile_one(rankjury: Rankjury) -> None:
+    usual, plain, shifted = (
+        _row(rankjury(*RR, "--json", "--interval", kind)) for kind in ("auto", "percentile", "bca")
+    )
     assert usual == plain and shifted["ci"] != plain["ci"] and shifted["p"] == plain["p"]
 
 
-def test_threads_change_no_digit(karat: Karat) -> None:
-    expected = karat(*COMPARE, "--json").out
+def test_threads_change_no_digit(rankjury: Rankjury) -> None:
+    expected = rankjury(*COMPARE, "--json").out
     for threads in ("1", "7"):
-        line = [sys.executable, "-m", "karat", *COMPARE, "--json"]
+        line = [sys.executable, "-m", "rankjury", *COMPARE, "--json"]
         environment = {**os.environ, "POLARS_MAX_THREADS": threads}
         done = subprocess.run(line, capture_output=True, check=True, timeout=60, env=environment)
         assert done.stdout.decode() == expected
@@ -159,47 +161,47 @@ def test_threads_change_no_digit(karat: Karat) -> None:
 # --- awkward data -------------------------------------------------------------------------------------------------
 
 
-def test_different_query_sets_are_aligned_on_the_gold_and_said(karat: Karat) -> None:
+def test_different_query_sets_are_aligned_on_the_gold_and_said(rankjury: Rankjury) -> None:
     _drop_lines("b.trec", "q01", "q02")
-    outcome = karat(*RR, "--json")
+    outcome = rankjury(*RR, "--json")
     assert _row(outcome)["n"] == QUERIES
     (warning,) = (text for text in outcome.warnings if "a and b answer different queries" in text)
     assert "2 are" in warning and f"the gold's {QUERIES}" in warning
     assert warning.removeprefix("warning: ") in warnings_of(outcome)
 
 
-def test_one_query(karat: Karat) -> None:
+def test_one_query(rankjury: Rankjury) -> None:
     put_gold(queries=1)
-    outcome = karat(*RR, "--json")
+    outcome = rankjury(*RR, "--json")
     row = _row(outcome)
     assert (row["n"], row["ci"], row["p_t"], row["effect_size"], row["detectable"]) == (1, None, None, None, None)
     assert any("one query: no interval" in text for text in outcome.warnings)
-    assert "−0.5" in karat(*RR).out
+    assert "−0.5" in rankjury(*RR).out
 
 
 @pytest.mark.parametrize("measures", ["rr", "rr,ap,ndcg@10,precision@10"])
-def test_runs_that_are_equal(karat: Karat, measures: str) -> None:
+def test_runs_that_are_equal(rankjury: Rankjury, measures: str) -> None:
     put_run("b.trec", A)
-    outcome = karat(*COMPARE, "-m", measures, "--json")
+    outcome = rankjury(*COMPARE, "-m", measures, "--json")
     for row in report_of(outcome)["comparisons"]:
         assert (row["difference"], row["ci"], row["p"], row["equal"]) == (0.0, [0.0, 0.0], 1.0, QUERIES)
         assert row["effect_size"] is None and row["p_t"] is None
     assert report_of(outcome)["changes"] == []
-    check_width(karat(*COMPARE, "-m", measures).out)
+    check_width(rankjury(*COMPARE, "-m", measures).out)
 
 
-def test_a_difference_that_is_the_same_everywhere(karat: Karat) -> None:
+def test_a_difference_that_is_the_same_everywhere(rankjury: Rankjury) -> None:
     put_run("a.trec", [1] * QUERIES)
     put_run("b.trec", [2] * QUERIES)
-    row = _row(karat(*RR, "--json"))
+    row = _row(rankjury(*RR, "--json"))
     assert (row["difference"], row["ci"], row["worse"]) == (-0.5, [-0.5, -0.5], QUERIES)
     assert row["p"] < 0.001
 
 
-def test_nothing_relevant_at_all(karat: Karat) -> None:
+def test_nothing_relevant_at_all(rankjury: Rankjury) -> None:
     put_gold(grade=0)
     check_failure(
-        karat(*RR, "--empty", "skip", "--json", "-o", "diff.csv"),
+        rankjury(*RR, "--empty", "skip", "--json", "-o", "diff.csv"),
         3,
         "g.qrels",
         "under no measure is any query defined",
@@ -208,16 +210,16 @@ def test_nothing_relevant_at_all(karat: Karat) -> None:
     assert not Path("diff.csv").exists()
 
 
-def test_nothing_relevant_under_one_of_two_measures(karat: Karat) -> None:
+def test_nothing_relevant_under_one_of_two_measures(rankjury: Rankjury) -> None:
     """Judged shares are defined all the same; what is not is a dash, and null."""
     put_gold(grade=0)
     measures = ["-m", "ap,judged@10"]
-    outcome = karat(*COMPARE, *measures, "--json", "-o", "diff.csv", "-o", "diff.md")
+    outcome = rankjury(*COMPARE, *measures, "--json", "-o", "diff.csv", "-o", "diff.md")
     row = next(row for row in report_of(outcome)["comparisons"] if row["measure"] == "ap")
     assert {row[name] for name in ("mean", "difference", "ci", "p", "p_holm", "p_t", "p_wilcoxon")} == {None}
     assert (row["n"], row["left_out"]) == (0, QUERIES)
     assert any(f"{QUERIES} queries have nothing relevant" in text for text in outcome.warnings)
-    shown = Path("diff.csv").read_text() + Path("diff.md").read_text() + karat(*COMPARE, *measures).out
+    shown = Path("diff.csv").read_text() + Path("diff.md").read_text() + rankjury(*COMPARE, *measures).out
     assert "nan" not in shown.lower()
 
 
@@ -226,8 +228,8 @@ def test_nothing_relevant_under_one_of_two_measures(karat: Karat) -> None:
     [
         (["compare", "a.trec", "g.qrels", "b.trec"], 3, ("a.trec:1", "TREC run", "GOLD RUN")),
         (["compare", "g.qrels", "a.trec", "g.qrels"], 3, ("g.qrels:1", "qrels")),
-        (["compare", "report.json", "a.trec", "b.trec"], 3, ("report.json", "is a report of karat")),
-        (["compare", "g.qrels", "a.trec", "report.json"], 3, ("report.json", "is a report of karat")),
+        (["compare", "report.json", "a.trec", "b.trec"], 3, ("report.json", "is a report of rankjury")),
+        (["compare", "g.qrels", "a.trec", "report.json"], 3, ("report.json", "is a report of rankjury")),
         (["compare", "g.qrels", "a.trec", "nowhere.trec"], 3, ("nowhere.trec: no such file",)),
         (["compare", "g.qrels", "a.trec", "empty.trec"], 3, ("empty.trec: the file is empty",)),
         (["compare", "g.qrels", "a.trec", "a.trec"], 2, ("'a.trec' was named twice",)),
@@ -241,46 +243,46 @@ def test_nothing_relevant_under_one_of_two_measures(karat: Karat) -> None:
     ],
 )
 def test_nothing_is_written_when_it_fails(
-    karat: Karat, folder: Path, arguments: list[str], code: int, fragments: tuple[str, ...]
+    rankjury: Rankjury, folder: Path, arguments: list[str], code: int, fragments: tuple[str, ...]
 ) -> None:
-    karat("evaluate", "g.qrels", "a.trec", "-o", "report.json")
+    rankjury("evaluate", "g.qrels", "a.trec", "-o", "report.json")
     put("empty.trec", "")
     put("old.md", "as it was")
     before = tree(folder)
-    check_failure(karat(*arguments, "-o", "new.json", "-o", "old.md", stdin=RUN.encode()), code, *fragments)
+    check_failure(rankjury(*arguments, "-o", "new.json", "-o", "old.md", stdin=RUN.encode()), code, *fragments)
     assert tree(folder) == before
 
 
-def test_the_first_file_is_not_left_when_the_second_cannot_be_written(karat: Karat, folder: Path) -> None:
+def test_the_first_file_is_not_left_when_the_second_cannot_be_written(rankjury: Rankjury, folder: Path) -> None:
     before = tree(folder)
-    check_failure(karat(*RR, "-o", "new.json", "-o", "nowhere/diff.md"), 3, "nowhere/diff.md: cannot write here")
+    check_failure(rankjury(*RR, "-o", "new.json", "-o", "nowhere/diff.md"), 3, "nowhere/diff.md: cannot write here")
     assert tree(folder) == before
 
 
 # --- standard input, output and error -----------------------------------------------------------------------------
 
 
-def test_standard_input_and_gzip_give_the_same(karat: Karat) -> None:
-    plain = _row(karat(*RR, "--json"))
+def test_standard_input_and_gzip_give_the_same(rankjury: Rankjury) -> None:
+    plain = _row(rankjury(*RR, "--json"))
     put("b.trec.gz", gzip.compress(Path("b.trec").read_bytes()))
-    assert _row(karat("compare", "g.qrels", "a.trec", "b.trec.gz", "-m", "rr", "--json")) == plain
-    piped = karat("compare", "g.qrels", "a.trec", "-", "-m", "rr", "--json", stdin=Path("b.trec").read_bytes())
+    assert _row(rankjury("compare", "g.qrels", "a.trec", "b.trec.gz", "-m", "rr", "--json")) == plain
+    piped = rankjury("compare", "g.qrels", "a.trec", "-", "-m", "rr", "--json", stdin=Path("b.trec").read_bytes())
     assert _row(piped, "stdin") == {**plain, "system": "stdin"}
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["-o", "diff.md"]])
-def test_quiet_leaves_the_same_result(karat: Karat, form: list[str]) -> None:
+def test_quiet_leaves_the_same_result(rankjury: Rankjury, form: list[str]) -> None:
     put_gold(queries=5)
-    loud, quiet = karat(*RR, *form), karat(*RR, *form, "--quiet")
+    loud, quiet = rankjury(*RR, *form), rankjury(*RR, *form, "--quiet")
     assert loud.err.startswith("warning: ") and "warning" not in loud.out.replace('"warnings"', "")
     assert quiet.err == "" and quiet.out == loud.out
 
 
-def test_the_next_step_is_told(karat: Karat) -> None:
-    assert karat(*RR).err.startswith("Next: ") and "karat gate" in karat(*RR).err
+def test_the_next_step_is_told(rankjury: Rankjury) -> None:
+    assert rankjury(*RR).err.startswith("Next: ") and "rankjury gate" in rankjury(*RR).err
 
 
-def test_detect(karat: Karat) -> None:
-    small, large = (_row(karat(*RR, "--json", "--detect", d))["to_detect"]["queries"] for d in ("0.02", "0.1"))
+def test_detect(rankjury: Rankjury) -> None:
+    small, large = (_row(rankjury(*RR, "--json", "--detect", d))["to_detect"]["queries"] for d in ("0.02", "0.1"))
     assert small / large == pytest.approx(25, rel=0.1)
-    assert f"0.1 takes {large:,}" in karat(*RR, "--detect", "0.1").out
+    assert f"0.1 takes {large:,}" in rankjury(*RR, "--detect", "0.1").out

@@ -1,4 +1,4 @@
-"""karat compare: what stands on the screen."""
+"""rankjury compare: what stands on the screen."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .comparing import COMPARE, LONG, RR, A, B, compare_files
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import put_run, tree
 from .support import check_width
 from .terminal import in_terminal
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.usefixtures("compare_files")
 @pytest.mark.parametrize("systems", [2, 3, 5])
 @pytest.mark.parametrize("name", ["s", LONG])
 @pytest.mark.parametrize("measures", ["rr", "ndcg(gain=exp,ideal=retrieved,rel=1,ties=id-desc,scores=single)@10,ap"])
-def test_everything_fits_80_columns(karat: Karat, systems: int, name: str, measures: str) -> None:
+def test_everything_fits_80_columns(rankjury: Rankjury, systems: int, name: str, measures: str) -> None:
     runs = [put_run(f"{name}-{n}.trec", B if n % 2 else A) for n in range(systems)]
-    out = karat("compare", "g.qrels", *runs, "-m", measures).out
+    out = rankjury("compare", "g.qrels", *runs, "-m", measures).out
     check_width(out)
     figures = re.findall(r"[+−]?0\.\d+ \[[+−]?0\.\d+, [+−]?0\.\d+\]", out)
     assert len(figures) == (systems - 1) * (1 + measures.count(",ap"))
@@ -38,20 +38,20 @@ def test_everything_fits_80_columns(karat: Karat, systems: int, name: str, measu
         assert ("q00" in part and "d0 (1): 1 → 2" in part) == bool(number % 2)
 
 
-def test_the_bundled_sample_fits(karat: Karat) -> None:
-    folder = files("karat") / "samples" / "helpdesk"
+def test_the_bundled_sample_fits(rankjury: Rankjury) -> None:
+    folder = files("rankjury") / "samples" / "helpdesk"
     runs = [str(folder / name) for name in ("bm25.trec", "dense.trec")]
-    check_width(karat("compare", str(folder / "qrels.trec"), *runs, "-s", f"{folder / 'queries.jsonl'}:type").out)
+    check_width(rankjury("compare", str(folder / "qrels.trec"), *runs, "-s", f"{folder / 'queries.jsonl'}:type").out)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "gate"])
-def test_help_teaches_by_examples_that_can_be_copied(karat: Karat, command: str) -> None:
-    outcome = karat(command, "--help")
+def test_help_teaches_by_examples_that_can_be_copied(rankjury: Rankjury, command: str) -> None:
+    outcome = rankjury(command, "--help")
     assert outcome.code == 0 and outcome.err == ""
     check_width(outcome.out.replace("RUN…", "RUN"))
     examples = re.split(r"\n\s*\n", outcome.out.split("Examples:")[1])
-    commands = [text.strip() for text in examples if "karat " in text and text.startswith("    ")]
-    assert len(commands) >= 3 and all(f"karat {command} " in text for text in commands)
+    commands = [text.strip() for text in examples if "rankjury " in text and text.startswith("    ")]
+    assert len(commands) >= 3 and all(f"rankjury {command} " in text for text in commands)
     assert [text for text in commands if "\n" in text] == []
     assert "RUN..." in outcome.out.splitlines()[0].replace("…", "...")
 
@@ -67,7 +67,7 @@ def test_an_interruption_leaves_nothing(folder: Path) -> None:
     run = Path("b.trec").read_bytes()
     os.mkfifo("c.trec")
     before = tree(folder)
-    line = [sys.executable, "-m", "karat", *COMPARE[:3], "c.trec", "--resamples", "10000000", "-o", "new.json"]
+    line = [sys.executable, "-m", "rankjury", *COMPARE[:3], "c.trec", "--resamples", "10000000", "-o", "new.json"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         Path("c.trec").write_bytes(run)
         time.sleep(0.3)
@@ -77,17 +77,17 @@ def test_an_interruption_leaves_nothing(folder: Path) -> None:
     assert tree(folder) == before
 
 
-def test_few_queries_that_differ_are_warned_of(karat: Karat) -> None:
+def test_few_queries_that_differ_are_warned_of(rankjury: Rankjury) -> None:
     put_run("b.trec", [2 if n < 3 else rank for n, rank in enumerate(A)])
-    assert any("fewer than 10 queries differ in rr of b" in text for text in karat(*RR).warnings)
+    assert any("fewer than 10 queries differ in rr of b" in text for text in rankjury(*RR).warnings)
     put_run("b.trec", B)
-    assert not any("queries differ" in text for text in karat(*RR).warnings)
+    assert not any("queries differ" in text for text in rankjury(*RR).warnings)
 
 
 @pytest.mark.parametrize("width", [60, 70])
-def test_narrow_screens_get_a_narrow_table(karat: Karat, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_narrow_screens_get_a_narrow_table(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = karat(*COMPARE, "-m", "rr,recall@100").out.splitlines()
+    lines = rankjury(*COMPARE, "-m", "rr,recall@100").out.splitlines()
     table = lines[: next(n for n, line in enumerate(lines) if line.startswith("p: "))]
     assert max(map(len, lines)) <= width
     assert any(line.split()[:1] == ["b"] and "[" in line and "]" in line for line in table)

@@ -17,7 +17,7 @@ CASES = (("run", "baseline", "prune"), ("evaluate", "tune", "sweep"), ("split", 
 @pytest.mark.parametrize("cases", CASES, ids="-".join)
 def test_every_write_may_be_the_last(cases: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.cli.crash_points", str(tmp_path), *cases]
-    clean = {name: value for name, value in os.environ.items() if name != "KARAT_ARCHIVE"}
+    clean = {name: value for name, value in os.environ.items() if name != "RANKJURY_ARCHIVE"}
     done = subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     for case, found in json.loads(done.stdout).items():

@@ -8,18 +8,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.cli import evaluate as evaluate_module
-from karat.errors import DataError
+from rankjury.cli import evaluate as evaluate_module
+from rankjury.errors import DataError
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import put
 
 EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
 
 
 @pytest.mark.parametrize("arguments", [["--debug", *EVALUATE[:2], "nowhere"], [*EVALUATE[:2], "nowhere", "--debug"]])
-def test_debug_shows_the_traceback(karat: Karat, arguments: list[str]) -> None:
-    outcome = karat(*arguments)
+def test_debug_shows_the_traceback(rankjury: Rankjury, arguments: list[str]) -> None:
+    outcome = rankjury(*arguments)
     assert outcome.code == 3
     assert "Traceback (most recent call last)" in outcome.err
     assert outcome.err.splitlines()[-1].startswith("error: nowhere: no such file")
@@ -40,13 +40,13 @@ def test_debug_shows_the_traceback(karat: Karat, arguments: list[str]) -> None:
     ],
 )
 def test_what_is_raised_within_ends_in_one_line(
-    karat: Karat, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, line: str
+    rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, line: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise raised
 
     monkeypatch.setattr(evaluate_module, "assess_files", fail)
-    outcome = karat(*EVALUATE)
+    outcome = rankjury(*EVALUATE)
     assert (outcome.code, outcome.out, outcome.err) == (code, "", line + "\n")
 
 
@@ -64,20 +64,20 @@ STEERING = "a\x1b[2Jb\x9b31m\u202ec\u2066\nerror: d\re"
         ["run", STEERING],
     ],
 )
-def test_a_name_in_an_error_cannot_steer_the_terminal(karat: Karat, arguments: list[str]) -> None:
-    outcome = karat(*arguments)
+def test_a_name_in_an_error_cannot_steer_the_terminal(rankjury: Rankjury, arguments: list[str]) -> None:
+    outcome = rankjury(*arguments)
     assert outcome.code in (2, 3)
     assert not set("\x1b\x9b\u202e\u2066\r").intersection(outcome.err)
     assert not any(line.startswith("error: d") for line in outcome.err.splitlines())
 
 
-def test_a_long_argument_is_cut_in_an_error(karat: Karat) -> None:
+def test_a_long_argument_is_cut_in_an_error(rankjury: Rankjury) -> None:
     for arguments in (["evaluate", "gold.qrels", "x" * 100_000], ["evaluate", "--" + "x" * 100_000]):
-        assert len(karat(*arguments).err) < 5_000
+        assert len(rankjury(*arguments).err) < 5_000
 
 
 def _python(*arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run([sys.executable, "-m", "karat", *arguments], capture_output=True, timeout=60, **options)  # type: ignore[call-overload]
+    return subprocess.run([sys.executable, "-m", "rankjury", *arguments], capture_output=True, timeout=60, **options)  # type: ignore[call-overload]
 
 
 def test_end_to_end_an_error_is_one_line(folder: Path) -> None:
@@ -91,19 +91,19 @@ def test_end_to_end_an_error_is_one_line(folder: Path) -> None:
 
 def test_end_to_end_a_pipe_as_a_file(folder: Path) -> None:
     """As the shell's <(zcat run.gz) gives."""
-    command = f"{sys.executable} -m karat evaluate gold.qrels <(cat run.trec) -m ap --json"
+    command = f"{sys.executable} -m rankjury evaluate gold.qrels <(cat run.trec) -m ap --json"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
     assert done.returncode == 0
     assert b'"mean": 1.0' in done.stdout
 
 
 def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
-    """As ``karat metrics | head -1`` with pipefail."""
+    """As ``rankjury metrics | head -1`` with pipefail."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "karat", "metrics"], stdout=writer, stderr=subprocess.PIPE, timeout=60
+            [sys.executable, "-m", "rankjury", "metrics"], stdout=writer, stderr=subprocess.PIPE, timeout=60
         )
     finally:
         os.close(writer)
@@ -117,10 +117,10 @@ def test_an_interrupt_at_the_very_end_is_no_traceback() -> None:
         "class Late(io.StringIO):\n"
         "    def flush(self):\n"
         "        raise KeyboardInterrupt\n"
-        "import karat.cli\n"
-        "sys.argv = ['karat', '--version']\n"
+        "import rankjury.cli\n"
+        "sys.argv = ['rankjury', '--version']\n"
         "sys.stdout = Late()\n"
-        "karat.cli.run()\n"
+        "rankjury.cli.run()\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "")

@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Run
+from rankjury.archive import Archive, Run
 
 from .archives import stepped
-from .conftest import Karat
+from .conftest import Rankjury
 
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
 @pytest.fixture
 def runs(folder: Path) -> list[Run]:
     """Four runs, of which the second has a damaged manifest and the last a damaged table."""
     found = stepped(folder, runs=4)
-    (found[1].path / "manifest.json").write_text('{"schema": "karat.run/1", "summary": 3}')
+    (found[1].path / "manifest.json").write_text('{"schema": "rankjury.run/1", "summary": 3}')
     scores = found[3].path / "scores.parquet"
     octets = bytearray(scores.read_bytes())
     octets[len(octets) // 3] ^= 1
@@ -28,17 +28,17 @@ def runs(folder: Path) -> list[Run]:
     return found
 
 
-def test_other_runs_stay_usable(karat: Karat, runs: list[Run]) -> None:
+def test_other_runs_stay_usable(rankjury: Rankjury, runs: list[Run]) -> None:
     first, damaged, third, _ = (run.name for run in runs)
     for command in (("show", third), ("show", "--pr", third), ("diff", first, third), ("baseline", "set", first)):
-        assert karat(*command).code == 0, command
+        assert rankjury(*command).code == 0, command
     for command in (("history",), ("diff", third), ("prune", "--keep", "9", "--dry-run")):
-        outcome = karat(*command)
+        outcome = rankjury(*command)
         assert outcome.code == 0 and damaged in outcome.err and "damaged: manifest.json" in outcome.err, command
-    assert json.loads(karat("history", "--json").out)["damaged"][0]["run"] == damaged
+    assert json.loads(rankjury("history", "--json").out)["damaged"][0]["run"] == damaged
 
 
-def test_the_damaged_run_is_an_error(karat: Karat, runs: list[Run]) -> None:
+def test_the_damaged_run_is_an_error(rankjury: Rankjury, runs: list[Run]) -> None:
     first, damaged, third, cut = (run.name for run in runs)
     for command in (
         ("show", damaged),
@@ -49,32 +49,32 @@ def test_the_damaged_run_is_an_error(karat: Karat, runs: list[Run]) -> None:
         ("log", damaged, "--to", "mlflow"),
         ("show", cut, "-o", "report.json"),
     ):
-        outcome = karat(*command)
+        outcome = rankjury(*command)
         name = cut if cut in command else damaged
         assert outcome.code == 3 and name in outcome.err and "the run is damaged" in outcome.err, (command, outcome.err)
     # Tables are read when they are needed: these systems have no vectors, which is said first.
-    assert karat("drift", cut, first).code == 2 and karat("drift", cut, first, "--system", "new").code == 3
+    assert rankjury("drift", cut, first).code == 2 and rankjury("drift", cut, first, "--system", "new").code == 3
 
 
-def test_damaged_runs_are_removed_where_that_is_asked_for(karat: Karat, folder: Path, runs: list[Run]) -> None:
-    archive = folder / ".karat"
+def test_damaged_runs_are_removed_where_that_is_asked_for(rankjury: Rankjury, folder: Path, runs: list[Run]) -> None:
+    archive = folder / ".rankjury"
     later = archive / "runs" / "20270101T000000Z-small-00000000"
     later.mkdir()
-    (later / "manifest.json").write_text('{"schema": "karat.run/999"}')
+    (later / "manifest.json").write_text('{"schema": "rankjury.run/999"}')
     (archive / "runs" / "notes.txt").write_text("mine")
-    assert karat("prune", "--damaged").code == 2, "nobody can be asked"
-    first, second = karat("prune", "--damaged", "--dry-run").out.splitlines()
+    assert rankjury("prune", "--damaged").code == 2, "nobody can be asked"
+    first, second = rankjury("prune", "--damaged", "--dry-run").out.splitlines()
     assert first == "1 damaged run would go" and second.strip().startswith(f"{runs[1].name}  damaged: manifest.json")
-    outcome = karat("prune", "--damaged", "--yes", "--json")
+    outcome = rankjury("prune", "--damaged", "--yes", "--json")
     assert outcome.code == 0 and json.loads(outcome.out)["runs"] == [runs[1].name]
     kept = Archive(archive)
     assert not runs[1].path.exists() and len(kept.runs()) == 3
     assert sorted(one.name for one in kept.damaged) == [later.name, "notes.txt"], "neither is a damaged run"
 
 
-def test_odd_baselines_keep_nothing_from_being_shown(karat: Karat, folder: Path, runs: list[Run]) -> None:
-    (folder / ".karat" / "baselines.json").write_text("[]")
+def test_odd_baselines_keep_nothing_from_being_shown(rankjury: Rankjury, folder: Path, runs: list[Run]) -> None:
+    (folder / ".rankjury" / "baselines.json").write_text("[]")
     for command in (("history",), ("show", runs[2].name), ("diff", runs[0].name, runs[2].name)):
-        outcome = karat(*command)
+        outcome = rankjury(*command)
         assert outcome.code == 0 and "baselines.json" in outcome.err, command
-    assert karat("baseline").code == 3
+    assert rankjury("baseline").code == 3

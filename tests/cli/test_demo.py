@@ -1,4 +1,4 @@
-"""karat demo: something real before anything is configured."""
+"""rankjury demo: something real before anything is configured."""
 
 import json
 import re
@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import tree
 from .support import check_failure, check_width, put
 
-PAPERS = ["candidate.npz", "karat.schema.json", "karat.toml", "papers.jsonl", "reference.npz"]
+PAPERS = ["candidate.npz", "rankjury.schema.json", "rankjury.toml", "papers.jsonl", "reference.npz"]
 SYSTEMS = ["wordllama", "first-64", "int8", "binary"]
 RESULTS = [
     "metrics_vs_k.png",
@@ -24,9 +24,9 @@ RESULTS = [
 ]
 
 
-def test_the_demo_prints_a_table_and_a_next_step(karat: Karat, folder: Path) -> None:
+def test_the_demo_prints_a_table_and_a_next_step(rankjury: Rankjury, folder: Path) -> None:
     before = sorted(folder.iterdir())
-    outcome = karat("demo")
+    outcome = rankjury("demo")
     assert outcome.code == 0
     check_width(outcome.out)
     for measure in ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10"):
@@ -34,18 +34,18 @@ def test_the_demo_prints_a_table_and_a_next_step(karat: Karat, folder: Path) -> 
             rf"^{re.escape(measure)} +bm25 +0\.\d{{3}} *\n +dense +0\.\d{{3}} +[+−]0\.\d{{3}} \[", outcome.out, re.M
         )
     assert re.search(r"^type=keyword +10 ", outcome.out, re.MULTILINE)
-    assert outcome.err.splitlines()[-1].startswith("Next: karat demo --keep")
-    page = folder / "karat-demo/helpdesk.html"
+    assert outcome.err.splitlines()[-1].startswith("Next: rankjury demo --keep")
+    page = folder / "rankjury-demo/helpdesk.html"
     assert set(folder.iterdir()) - set(before) == {page.parent}, "without --keep nothing but the page is written"
     assert "how to cancle plus subscribtion" in page.read_text("utf-8")
 
 
-def test_quiet(karat: Karat) -> None:
-    assert karat("demo", "-q").err == ""
+def test_quiet(rankjury: Rankjury) -> None:
+    assert rankjury("demo", "-q").err == ""
 
 
-def test_kept_files_compare_alike(karat: Karat) -> None:
-    shown = karat("demo", "--keep", "kept/here").out
+def test_kept_files_compare_alike(rankjury: Rankjury) -> None:
+    shown = rankjury("demo", "--keep", "kept/here").out
     assert sorted(path.name for path in Path("kept/here").iterdir()) == [
         "bm25.trec",
         "dense.trec",
@@ -54,18 +54,18 @@ def test_kept_files_compare_alike(karat: Karat) -> None:
         "queries.jsonl",
     ]
     files = [f"kept/here/{name}.trec" for name in ("qrels", "bm25", "dense")]
-    again = karat("compare", *files, "--slices", "kept/here/queries.jsonl:type")
+    again = rankjury("compare", *files, "--slices", "kept/here/queries.jsonl:type")
     assert again.out in shown
     assert again.out.count("\n") > 20
 
 
-def test_the_next_step_works(karat: Karat) -> None:
-    line = karat("demo", "--keep", "kept").err.splitlines()[-1]
-    assert karat(*line.removeprefix("Next: karat ").split()).code == 0
+def test_the_next_step_works(rankjury: Rankjury) -> None:
+    line = rankjury("demo", "--keep", "kept").err.splitlines()[-1]
+    assert rankjury(*line.removeprefix("Next: rankjury ").split()).code == 0
 
 
-def test_queries_and_documents_are_those_of_the_runs(karat: Karat) -> None:
-    karat("demo", "--keep", "kept")
+def test_queries_and_documents_are_those_of_the_runs(rankjury: Rankjury) -> None:
+    rankjury("demo", "--keep", "kept")
     queries = [json.loads(line) for line in Path("kept/queries.jsonl").read_text(encoding="utf-8").splitlines()]
     documents = [json.loads(line) for line in Path("kept/documents.jsonl").read_text(encoding="utf-8").splitlines()]
     assert (len(queries), len(documents)) == (40, 90)
@@ -74,9 +74,9 @@ def test_queries_and_documents_are_those_of_the_runs(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize("place", ["a-file", "a-file/below"])
-def test_a_place_that_cannot_be_a_folder(karat: Karat, place: str) -> None:
+def test_a_place_that_cannot_be_a_folder(rankjury: Rankjury, place: str) -> None:
     put("a-file", "x")
-    check_failure(karat("demo", "--keep", place), 3, place)
+    check_failure(rankjury("demo", "--keep", place), 3, place)
 
 
 # --- papers -------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def put_papers(folder: str, rows: int, dimensions: int, names: list[str]) -> Non
 
 
 def bundled() -> list[str]:
-    return sorted(path.name for path in (files("karat") / "samples" / "papers").iterdir())
+    return sorted(path.name for path in (files("rankjury") / "samples" / "papers").iterdir())
 
 
 def quicker(plan: str) -> None:
@@ -102,10 +102,10 @@ def quicker(plan: str) -> None:
     put(plan, "statistics.resamples = 100\n" + text.replace("# sample = 500", "sample = 40").replace("20000", "200"))
 
 
-def test_papers_kept_and_written(karat: Karat, folder: Path) -> None:
+def test_papers_kept_and_written(rankjury: Rankjury, folder: Path) -> None:
     """The tables, the sentence, plan and data in one folder, results in another; the plan runs when it is changed."""
     before = bundled()
-    outcome = karat("demo", "papers", "--keep", "kept/here", "-o", "out")
+    outcome = rankjury("demo", "papers", "--keep", "kept/here", "-o", "out")
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("papers: 1,000 queries, 4 systems\n") and "\x1b" not in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -118,10 +118,10 @@ def test_papers_kept_and_written(karat: Karat, folder: Path) -> None:
     assert sorted(path.name for path in Path("kept/here").iterdir()) == PAPERS
     assert sorted(path.name for path in Path("out").iterdir()) == sorted(RESULTS)
     check_saved(outcome.out)
-    assert outcome.err.splitlines()[-1] == "Next: karat run kept/here/karat.toml"
+    assert outcome.err.splitlines()[-1] == "Next: rankjury run kept/here/rankjury.toml"
     assert bundled() == before, "nothing is written into the package"
-    quicker("kept/here/karat.toml")
-    again = karat("run", "kept/here/karat.toml")
+    quicker("kept/here/rankjury.toml")
+    again = rankjury("run", "kept/here/rankjury.toml")
     assert again.code == 0, again.err
     assert again.out.startswith("papers: 40 queries, 4 systems\n")
     assert sorted(path.name for path in Path("kept/here").iterdir()) == sorted([*PAPERS, *RESULTS])
@@ -139,17 +139,17 @@ def check_saved(screen: str) -> None:
     assert Path("out/metrics_vs_k.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_papers_are_not_kept_over_ones_own(karat: Karat) -> None:
+def test_papers_are_not_kept_over_ones_own(rankjury: Rankjury) -> None:
     put("mine/papers.jsonl", "mine\n")
-    check_failure(karat("demo", "papers", "--keep", "mine"), 2, "mine/papers.jsonl", "--keep")
+    check_failure(rankjury("demo", "papers", "--keep", "mine"), 2, "mine/papers.jsonl", "--keep")
     assert [path.name for path in Path("mine").iterdir()] == ["papers.jsonl"]
 
 
-def test_matrices_of_ones_own(karat: Karat, folder: Path) -> None:
+def test_matrices_of_ones_own(rankjury: Rankjury, folder: Path) -> None:
     """Named like a reference, whatever the order; the candidate is also cut and quantised."""
     put_papers("mine", 60, 130, ["z_reference", "small"])
     before = tree(Path("mine"))
-    outcome = karat("demo", "papers", "--data", "mine", "-o", "out")
+    outcome = rankjury("demo", "papers", "--data", "mine", "-o", "out")
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("agreement with z_reference: 60 queries, 3 systems\n")
     names = ["small", "small-128", "small-int8"]
@@ -165,11 +165,11 @@ def test_matrices_of_ones_own(karat: Karat, folder: Path) -> None:
     assert tree(Path("mine")) == before
 
 
-def test_small_matrices_of_ones_own(karat: Karat) -> None:
+def test_small_matrices_of_ones_own(rankjury: Rankjury) -> None:
     """Cut-offs and variants that nobody asked for are left away where they do not fit."""
     put_papers("mine", 30, 8, ["reference", "small"])
     before = sorted(Path.cwd().rglob("*"))
-    outcome = karat("demo", "papers", "--data", "mine")
+    outcome = rankjury("demo", "papers", "--data", "mine")
     assert outcome.code == 0, outcome.err
     assert "2 systems" in outcome.out and re.search(r"^ *20 ", outcome.out, re.MULTILINE)
     assert not re.search(r"^ +50 ", outcome.out, re.MULTILINE)
@@ -191,11 +191,11 @@ def test_small_matrices_of_ones_own(karat: Karat) -> None:
         (["papers", "--data", "alone", "--keep", "kept"], 2, ["--data", "--keep"]),
     ],
 )
-def test_data_that_will_not_do(karat: Karat, arguments: list[str], code: int, fragments: list[str]) -> None:
+def test_data_that_will_not_do(rankjury: Rankjury, arguments: list[str], code: int, fragments: list[str]) -> None:
     Path("empty").mkdir()
     put_papers("alone", 60, 4, ["reference"])
     put_papers("nameless", 60, 4, ["a", "b"])
     put_papers("apart", 61, 130, ["small"])
     put_papers("apart", 60, 130, ["reference"])
-    check_failure(karat("demo", *arguments), code, *fragments)
+    check_failure(rankjury("demo", *arguments), code, *fragments)
     assert not Path("kept").exists()

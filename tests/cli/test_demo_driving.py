@@ -1,4 +1,4 @@
-"""karat demo driving: texts and clips, the bundled ones or somebody's own."""
+"""rankjury demo driving: texts and clips, the bundled ones or somebody's own."""
 
 import json
 import re
@@ -8,21 +8,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure
 
-SAMPLE = Path(str(files("karat") / "samples" / "driving"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "driving"))
 JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
 REPORTS = ["clips.html", "clips.json", "clips.md", "report.html", "report.json", "report.md"]
-KEPT = ["clips.csv", "clips.toml", "karat.schema.json", "karat.toml", "queries.jsonl", "synonyms.toml", "vectors.npz"]
+KEPT = [
+    "clips.csv",
+    "clips.toml",
+    "rankjury.schema.json",
+    "rankjury.toml",
+    "queries.jsonl",
+    "synonyms.toml",
+    "vectors.npz",
+]
 
 
 def names(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir())
 
 
-def test_both_examples_and_the_reports(karat: Karat) -> None:
-    outcome = karat("demo", "driving")
+def test_both_examples_and_the_reports(rankjury: Rankjury) -> None:
+    outcome = rankjury("demo", "driving")
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert "t01 “cyclist entering ego lane” by embedding\n  keywords: bicyclist, entering ego path\n" in outcome.out
@@ -33,18 +41,18 @@ def test_both_examples_and_the_reports(karat: Karat) -> None:
     assert re.search(r"^Recall@5 = precision@5 +0\.507 \[", outcome.out, re.M)
     assert "urban_cyclist_crossing_001 by embedding" in outcome.out
     assert re.search(r"^exact +0\.899 +0\.660 +0\.761 +0\.400 +80$", outcome.out, re.M)
-    assert names("karat-driving") == REPORTS
+    assert names("rankjury-driving") == REPORTS
     assert outcome.err.count("Next: ") == 1
 
 
-def test_kept_files_can_be_run_and_asked(karat: Karat) -> None:
-    outcome = karat("demo", "driving", "--keep", "mine")
-    assert names("mine") == sorted([*KEPT, *REPORTS]) and not Path("karat-driving").exists()
+def test_kept_files_can_be_run_and_asked(rankjury: Rankjury) -> None:
+    outcome = rankjury("demo", "driving", "--keep", "mine")
+    assert names("mine") == sorted([*KEPT, *REPORTS]) and not Path("rankjury-driving").exists()
     line = outcome.err.splitlines()[-1]
-    assert line.startswith("Next: karat keywords ")
-    asked = karat("keywords", "guy on a bike", *line.split('" ')[1].split())
+    assert line.startswith("Next: rankjury keywords ")
+    asked = rankjury("keywords", "guy on a bike", *line.split('" ')[1].split())
     assert (asked.code, "bicyclist" in asked.out) == (0, True)
-    again = karat("run", "mine/clips.toml", "--json", "-o", "again")
+    again = rankjury("run", "mine/clips.toml", "--json", "-o", "again")
     assert json.loads(again.out)["systems"]["embedding"]["measures"]["Recall@5"]["usual_name"] == "precision@5"
 
 
@@ -61,34 +69,34 @@ def own(folder: Path) -> Path:
 OWN = ["demo", "driving", "--data", "mine.tsv", "--id", "name", "--separator", ","]
 
 
-def test_an_own_table_with_vectors(karat: Karat, own: Path) -> None:
+def test_an_own_table_with_vectors(rankjury: Rankjury, own: Path) -> None:
     grouped = ["--group", "object=what", "--group", "act=does", "--select", "object"]
-    outcome = karat(*OWN, *grouped, "--vectors", "mine.npz", "-o", "out")
+    outcome = rankjury(*OWN, *grouped, "--vectors", "mine.npz", "-o", "out")
     assert outcome.code == 0 and "4 queries, 2 systems" in outcome.out and names("out") == REPORTS[3:]
     report = json.loads(Path("out/report.json").read_text("utf-8"))
     assert report["keywords"]["groups"] == ["object"] and report["keywords"]["vocabulary"] == 2
 
 
-def test_an_own_table_alone_is_embedded_by_what_it_says(karat: Karat, own: Path) -> None:
+def test_an_own_table_alone_is_embedded_by_what_it_says(rankjury: Rankjury, own: Path) -> None:
     pytest.importorskip("wordllama")
-    outcome = karat(*OWN)
+    outcome = rankjury(*OWN)
     assert outcome.code == 0 and "not how good any video model is" in " ".join(outcome.err.split())
 
 
-def test_another_separator_is_suspected(karat: Karat, own: Path) -> None:
-    outcome = karat("demo", "driving", "--data", "mine.tsv", "--id", "name", "--vectors", "mine.npz")
+def test_another_separator_is_suspected(rankjury: Rankjury, own: Path) -> None:
+    outcome = rankjury("demo", "driving", "--data", "mine.tsv", "--id", "name", "--vectors", "mine.npz")
     assert any("no cell holds '|', but many hold ','" in line for line in outcome.warnings)
 
 
 @pytest.mark.skipif(not JAAD.is_file(), reason="the annotations of JAAD are not here")
-def test_real_annotations(karat: Karat) -> None:
+def test_real_annotations(rankjury: Rankjury) -> None:
     pytest.importorskip("wordllama")
     groups = ["--group", "object=objects", "--group", "actor=ped_action,ped_cross", "--select", "object"]
-    outcome = karat("demo", "driving", "--data", str(JAAD), *groups)
+    outcome = rankjury("demo", "driving", "--data", str(JAAD), *groups)
     assert outcome.code == 0 and re.search(r"^Recall@5 = precision@5 +0\.\d{3} ", outcome.out, re.M)
 
 
-def test_options_that_need_data(karat: Karat) -> None:
-    check_failure(karat("demo", "driving", "--select", "object"), 2, "--data clips.csv")
-    check_failure(karat("demo", "papers", "--data", ".", "--select", "object"), 2, "karat demo driving")
-    check_failure(karat("demo", "movies", "--data", "."), 2, "--data is for")
+def test_options_that_need_data(rankjury: Rankjury) -> None:
+    check_failure(rankjury("demo", "driving", "--select", "object"), 2, "--data clips.csv")
+    check_failure(rankjury("demo", "papers", "--data", ".", "--select", "object"), 2, "rankjury demo driving")
+    check_failure(rankjury("demo", "movies", "--data", "."), 2, "--data is for")

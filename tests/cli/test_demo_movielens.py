@@ -1,4 +1,4 @@
-"""karat demo movielens: recommenders on the bundled log, or on a folder as GroupLens ships it."""
+"""rankjury demo movielens: recommenders on the bundled log, or on a folder as GroupLens ships it."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from karat.recommenders import RECOMMENDERS
+from rankjury.recommenders import RECOMMENDERS
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, report_of
 
-SAMPLE = Path(str(files("karat") / "samples" / "movielens"))
-DATA = ["karat.schema.json", "karat.toml", "movies.csv", "ratings.csv", "users.csv"]
+SAMPLE = Path(str(files("rankjury") / "samples" / "movielens"))
+DATA = ["rankjury.schema.json", "rankjury.toml", "movies.csv", "ratings.csv", "users.csv"]
 RESULTS = ["recommenders.png", "report.html", "report.json", "report.md"]
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 USERS, ITEMS = 24, 30
@@ -32,7 +32,7 @@ def same_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """As where karat[recsys] is not installed: the models that are left out."""
+    """As where rankjury[recsys] is not installed: the models that are left out."""
     for name in RECOMMENDERS.names():
         for library in RECOMMENDERS.get(name).libraries:
             monkeypatch.setitem(sys.modules, library, None)
@@ -92,14 +92,14 @@ def ndcg_of_random(report: dict[str, Any]) -> Any:
     return report["systems"]["random"]["measures"]["ndcg@10"]
 
 
-def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_at_once(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     """All models of the sample, with cold users and items; a reader must not take its log for a real one."""
     monkeypatch.setenv("COLUMNS", "130")
-    outcome = karat("demo", "movielens", "-o", "out")
+    outcome = rankjury("demo", "movielens", "-o", "out")
     assert outcome.code == 0, outcome.err
     assert names_in("out") == RESULTS and "Wrote out/report.html, out/report.json" in outcome.err
     saved = json.loads(Path("out/report.json").read_text("utf-8"))
-    plan = (SAMPLE / "karat.toml").read_text("utf-8")
+    plan = (SAMPLE / "rankjury.toml").read_text("utf-8")
     wanted = re.findall(r"^\[systems\.([\w-]+)\]", plan, re.MULTILINE)
     here = [name for name in wanted if name in saved["systems"]]
     assert list(saved["systems"]) == here and {"popularity", "random"} <= set(here)
@@ -113,46 +113,46 @@ def test_everything_at_once(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> No
         assert part in outcome.out
     with Image.open("out/recommenders.png") as picture:
         assert picture.width == 1080 and picture.height > 900
-    assert outcome.err.splitlines()[-1].startswith("Next: open out/recommenders.png; karat demo movielens --keep ")
+    assert outcome.err.splitlines()[-1].startswith("Next: open out/recommenders.png; rankjury demo movielens --keep ")
 
 
 class TestWithoutLibraries:
-    def test_models_are_left_out_and_kept_files_run(self, karat: Karat, core: list[str]) -> None:
+    def test_models_are_left_out_and_kept_files_run(self, rankjury: Rankjury, core: list[str]) -> None:
         """With what to install; the files can be changed."""
-        outcome = karat("demo", "movielens", "--keep", "mine")
+        outcome = rankjury("demo", "movielens", "--keep", "mine")
         assert outcome.code == 0, outcome.err
-        assert names_in("mine") == sorted([*DATA, *RESULTS, "karat.opened.jsonl"])
+        assert names_in("mine") == sorted([*DATA, *RESULTS, "rankjury.opened.jsonl"])
         report = json.loads(Path("mine/report.json").read_text("utf-8"))
         assert {"popularity", "random"} <= set(report["systems"])
         assert not {"item-knn", "als", "ease", "hybrid"} & set(report["systems"]) and "als" in core
-        told = [line for line in outcome.warnings if "pip install 'karat[recsys]'" in line]
+        told = [line for line in outcome.warnings if "pip install 'rankjury[recsys]'" in line]
         assert told and all(any(name in line for line in told) for name in ("item-knn", "als", "ease"))
         assert f"movielens: 182 users, {len(report['systems'])} systems\n" in outcome.out
         assert max(map(len, outcome.out.splitlines())) <= 80
-        assert outcome.err.splitlines()[-1] == "Next: open mine/recommenders.png; karat tune mine/karat.toml"
+        assert outcome.err.splitlines()[-1] == "Next: open mine/recommenders.png; rankjury tune mine/rankjury.toml"
         for name in DATA[1:]:
             assert Path("mine", name).read_bytes() == (SAMPLE / name).read_bytes()
-        plan = Path("mine/karat.toml")
+        plan = Path("mine/rankjury.toml")
         plan.write_text("statistics.resamples = 100\n" + plan.read_text().replace('"test"  ', '"validation"  '))
-        again = karat("run", "mine/karat.toml", "--json", "--quiet")
+        again = rankjury("run", "mine/rankjury.toml", "--json", "--quiet")
         assert report_of(again)["interactions"]["window"] == "validation"
-        check_failure(karat("demo", "movielens", "--keep", "mine"), 2, "mine/karat.toml", "--keep")
+        check_failure(rankjury("demo", "movielens", "--keep", "mine"), 2, "mine/rankjury.toml", "--keep")
 
-    def test_releases_in_folders_say_the_same(self, karat: Karat, core: list[str]) -> None:
+    def test_releases_in_folders_say_the_same(self, rankjury: Rankjury, core: list[str]) -> None:
         """One log in the three forms of GroupLens, which are left as they were."""
-        found = {name: self.check_release(karat, name) for name in RELEASES}
+        found = {name: self.check_release(rankjury, name) for name in RELEASES}
         for report in found.values():
             assert report["interactions"] == found["ml-1m"]["interactions"]
             assert ndcg_of_random(report) == ndcg_of_random(found["ml-1m"])
         for part in ("systems", "slices"):  # genres are others in the third
             assert found["ml-1m"][part] == found["ml-latest"][part]
 
-    def check_release(self, karat: Karat, name: str) -> dict[str, Any]:
+    def check_release(self, rankjury: Rankjury, name: str) -> dict[str, Any]:
         folder = Path(name)
         folder.mkdir()
         RELEASES[name](folder)
         before = {path: path.read_bytes() for path in folder.iterdir()}
-        outcome = karat("demo", "movielens", "--data", name, "-o", f"{name}-out")
+        outcome = rankjury("demo", "movielens", "--data", name, "-o", f"{name}-out")
         assert outcome.code == 0, outcome.err
         assert outcome.out.startswith(f"{name}: ") and names_in(f"{name}-out") == RESULTS
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
@@ -162,35 +162,37 @@ class TestWithoutLibraries:
         measures = report["systems"]["popularity"]["measures"]
         assert {"ndcg@5", "ndcg@20", "recall(rel=4)@10", "coverage@10", "diversity@10"} <= set(measures)
         assert measures["diversity@10"]["mean"] > 0
-        assert f"karat audit {name}" in outcome.err.splitlines()[-1]
-        assert karat("audit", name).code == 0
+        assert f"rankjury audit {name}" in outcome.err.splitlines()[-1]
+        assert rankjury("audit", name).code == 0
         return report
 
-    def test_without_a_catalogue_the_items_seen_are_it(self, karat: Karat, core: list[str]) -> None:
+    def test_without_a_catalogue_the_items_seen_are_it(self, rankjury: Rankjury, core: list[str]) -> None:
         """Results go to the folder that the help names, where none is asked for."""
         Path("bare").mkdir()
         latest(Path("bare"))
         Path("bare/movies.csv").unlink()
-        outcome = karat("demo", "movielens", "--data", "bare", "--quiet")
-        assert (outcome.code, outcome.err) == (0, "") and names_in("karat-movielens") == RESULTS
-        report = json.loads(Path("karat-movielens/report.json").read_text("utf-8"))
+        outcome = rankjury("demo", "movielens", "--data", "bare", "--quiet")
+        assert (outcome.code, outcome.err) == (0, "") and names_in("rankjury-movielens") == RESULTS
+        report = json.loads(Path("rankjury-movielens/report.json").read_text("utf-8"))
         assert report["interactions"]["catalogue"]["kind"] == "seen"
         assert "diversity@10" not in report["systems"]["popularity"]["measures"]
 
 
 class TestRefused:
-    def test_a_folder_that_is_none(self, karat: Karat) -> None:
+    def test_a_folder_that_is_none(self, rankjury: Rankjury) -> None:
         Path("other").mkdir()
         Path("other/notes.txt").write_text("hello\n")
-        check_failure(karat("demo", "movielens", "--data", "other"), 3, "other", "ratings.dat", "ratings.csv", "u.data")
-        assert not Path("karat-movielens").exists()
+        check_failure(
+            rankjury("demo", "movielens", "--data", "other"), 3, "other", "ratings.dat", "ratings.csv", "u.data"
+        )
+        assert not Path("rankjury-movielens").exists()
 
-    def test_no_folder(self, karat: Karat) -> None:
-        check_failure(karat("demo", "movielens", "--data", "nowhere"), 3, "nowhere", "no such folder", "ratings.csv")
+    def test_no_folder(self, rankjury: Rankjury) -> None:
+        check_failure(rankjury("demo", "movielens", "--data", "nowhere"), 3, "nowhere", "no such folder", "ratings.csv")
 
     @pytest.mark.parametrize("option", ["--keep", "--vectors", "--select"])
-    def test_options_of_others(self, karat: Karat, option: str) -> None:
-        check_failure(karat("demo", "movielens", "--data", ".", option, "x"), 2, option, "karat demo")
+    def test_options_of_others(self, rankjury: Rankjury, option: str) -> None:
+        check_failure(rankjury("demo", "movielens", "--data", ".", option, "x"), 2, option, "rankjury demo")
 
     @pytest.mark.parametrize(
         ("spoil", "fragment"),
@@ -200,19 +202,19 @@ class TestRefused:
         ],
         ids=["rating", "fields"],
     )
-    def test_a_row_that_is_none_is_named(self, karat: Karat, spoil: Callable[[str], str], fragment: str) -> None:
+    def test_a_row_that_is_none_is_named(self, rankjury: Rankjury, spoil: Callable[[str], str], fragment: str) -> None:
         Path("ml").mkdir()
         one_million(Path("ml"))
         log = Path("ml/ratings.dat")
         log.write_text(spoil(log.read_text("latin-1")), encoding="latin-1")
         number = len(interactions()) + 1
-        check_failure(karat("demo", "movielens", "--data", "ml"), 3, "ml/ratings.dat", str(number), fragment)
+        check_failure(rankjury("demo", "movielens", "--data", "ml"), 3, "ml/ratings.dat", str(number), fragment)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real log is not here")
-def test_the_real_log(karat: Karat, core: list[str]) -> None:
+def test_the_real_log(rankjury: Rankjury, core: list[str]) -> None:
     """Of the smallest release: popularity is far above a random order."""
-    outcome = karat("demo", "movielens", "--data", str(REAL), "-o", "out")
+    outcome = rankjury("demo", "movielens", "--data", str(REAL), "-o", "out")
     assert outcome.code == 0, outcome.err
     report = json.loads(Path("out/report.json").read_text("utf-8"))
     windows = report["interactions"]["windows"]
@@ -223,10 +225,10 @@ def test_the_real_log(karat: Karat, core: list[str]) -> None:
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
-def test_init_names_the_log_that_it_found(karat: Karat, core: list[str]) -> None:
+def test_init_names_the_log_that_it_found(rankjury: Rankjury, core: list[str]) -> None:
     Path("gold.qrels").unlink()
     Path("run.trec").unlink()
     latest(Path())
-    outcome = karat("init")
+    outcome = rankjury("init")
     assert outcome.code == 0
     assert "(recommenders)" in outcome.err and "Found ratings.csv, movies.csv\n" in outcome.err

@@ -1,4 +1,4 @@
-"""karat demo movies: a plan at work on bundled data."""
+"""rankjury demo movies: a plan at work on bundled data."""
 
 import json
 import re
@@ -10,13 +10,13 @@ import pytest
 
 from tests.test_docs import commands
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import tree
 from .support import Outcome, check_failure, put
 from .terminal import in_terminal
 
-DATA = ["gold.json", "karat.schema.json", "karat.toml", "movies.jsonl", "vectors.npz"]
-RESULTS = ["karat.json", "report.html", "report.json", "scores.csv"]
+DATA = ["gold.json", "rankjury.schema.json", "rankjury.toml", "movies.jsonl", "vectors.npz"]
+RESULTS = ["rankjury.json", "report.html", "report.json", "scores.csv"]
 SYSTEMS = ["denseanchor", "densecontent", "densevibe", "combined", "random"]
 
 
@@ -32,24 +32,24 @@ def names_in(folder: str) -> list[str]:
 def next_steps(err: str) -> list[list[str]]:
     """The commands that the last line names."""
     line = err.splitlines()[-1]
-    assert line.startswith("Next: karat "), line
-    parts = [part for part in line.removeprefix("Next: ").split(", then ") if part.startswith("karat ")]
+    assert line.startswith("Next: rankjury "), line
+    parts = [part for part in line.removeprefix("Next: ").split(", then ") if part.startswith("rankjury ")]
     return [shlex.split(part)[1:] for part in parts]
 
 
-def check_next_steps(karat: Karat, outcome: Outcome) -> None:
+def check_next_steps(rankjury: Rankjury, outcome: Outcome) -> None:
     """With the targets that people would write, where it names any."""
     put("targets.toml", 'targets = ["hits@5 >= 0.1"]\n')
     steps = next_steps(outcome.err)
     assert steps
     for step in steps:
-        followed = karat(*step)
+        followed = rankjury(*step)
         assert followed.code == 0, (step, followed.err)
 
 
-def test_the_demo_shows_the_table_and_writes_a_page(karat: Karat, folder: Path) -> None:
+def test_the_demo_shows_the_table_and_writes_a_page(rankjury: Rankjury, folder: Path) -> None:
     before = sorted(folder.rglob("*"))
-    outcome = karat("demo", "movies")
+    outcome = rankjury("demo", "movies")
     assert outcome.code == 0 and "\x1b" not in outcome.out
     assert outcome.out.startswith("movies: 50 queries, 5 systems\n")
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -57,20 +57,20 @@ def test_the_demo_shows_the_table_and_writes_a_page(karat: Karat, folder: Path) 
         assert re.search(rf"^{system} +0\.\d{{3,4}} ", outcome.out, re.MULTILINE), system
     for part in ("ndcg(gain=exp)@5", "cluster=horror", "largest losses", "hub skew"):
         assert part in outcome.out
-    page = folder / "karat-demo/movies.html"
-    assert "Wrote karat-demo/movies.html (offline, " in outcome.err
+    page = folder / "rankjury-demo/movies.html"
+    assert "Wrote rankjury-demo/movies.html (offline, " in outcome.err
     assert set(folder.rglob("*")) - set(before) == {page.parent, page} and "The Princess Bride" in page.read_text(
         "utf-8"
     )
-    check_next_steps(karat, outcome)
+    check_next_steps(rankjury, outcome)
 
 
-def test_the_results_are_those_on_the_screen(karat: Karat) -> None:
+def test_the_results_are_those_on_the_screen(rankjury: Rankjury) -> None:
     """What the screen rounds, the files hold; ids on the screen are titles."""
-    outcome = karat("demo", "movies", "-o", "out")
+    outcome = rankjury("demo", "movies", "-o", "out")
     assert (outcome.code, names_in("out")) == (0, RESULTS)
-    assert "Wrote out/report.html, out/karat.json, out/scores.csv, out/report.json" in outcome.err
-    saved = json.loads(Path("out/karat.json").read_text(encoding="utf-8"))
+    assert "Wrote out/report.html, out/rankjury.json, out/scores.csv, out/report.json" in outcome.err
+    saved = json.loads(Path("out/rankjury.json").read_text(encoding="utf-8"))
     assert list(saved["systems"]) == SYSTEMS
     for name in SYSTEMS[:4]:
         one = saved["systems"][name]["measures"]["ndcg(gain=exp)@5"]
@@ -78,7 +78,7 @@ def test_the_results_are_those_on_the_screen(karat: Karat) -> None:
         assert f"{one['mean']:.3f} [{low:.3f}, {high:.3f}]" in outcome.out
     assert not re.search(r"\btt\d{7}\b", outcome.out)
     check_retrievers(json.loads(Path("out/report.json").read_text(encoding="utf-8")))
-    check_next_steps(karat, outcome)
+    check_next_steps(rankjury, outcome)
 
 
 def check_retrievers(saved: dict[str, Any]) -> None:
@@ -92,62 +92,62 @@ def check_retrievers(saved: dict[str, Any]) -> None:
     assert not any(query in one["topK"] for query, names in saved["per_query"].items() for one in names.values())
 
 
-def test_kept_files_run_alike(karat: Karat) -> None:
+def test_kept_files_run_alike(rankjury: Rankjury) -> None:
     """To the byte."""
-    outcome = karat("demo", "movies", "--keep", "kept/here")
+    outcome = rankjury("demo", "movies", "--keep", "kept/here")
     assert names_in("kept/here") == sorted([*DATA, *RESULTS])
     first = tree(Path("kept/here"))
     for name in RESULTS:
         Path("kept/here", name).unlink()
-    again = karat("run", "kept/here/karat.toml")
+    again = rankjury("run", "kept/here/rankjury.toml")
     assert again.code == 0 and again.out == outcome.out != ""
     assert tree(Path("kept/here")) == first
-    check_next_steps(karat, outcome)
+    check_next_steps(rankjury, outcome)
 
 
-def test_kept_in_one_folder_and_written_to_another(karat: Karat) -> None:
-    outcome = karat("demo", "movies", "--keep", "kept", "-o", "out", "-q")
+def test_kept_in_one_folder_and_written_to_another(rankjury: Rankjury) -> None:
+    outcome = rankjury("demo", "movies", "--keep", "kept", "-o", "out", "-q")
     assert (outcome.code, outcome.err) == (0, "")
     assert (names_in("kept"), names_in("out")) == (DATA, RESULTS)
 
 
-def test_files_that_are_there_are_not_replaced(karat: Karat) -> None:
+def test_files_that_are_there_are_not_replaced(rankjury: Rankjury) -> None:
     """A plan of one's own is worth more than a sample."""
-    put("karat.toml", "# mine\n")
-    outcome = karat("demo", "movies", "--keep", ".")
-    assert Path("karat.toml").read_text() == "# mine\n"
-    check_failure(outcome, outcome.code, "karat.toml")
+    put("rankjury.toml", "# mine\n")
+    outcome = rankjury("demo", "movies", "--keep", ".")
+    assert Path("rankjury.toml").read_text() == "# mine\n"
+    check_failure(outcome, outcome.code, "rankjury.toml")
 
 
-def test_refused_options_leave_nothing_behind(karat: Karat, folder: Path) -> None:
-    check_failure(karat("demo", "helpdesk", "--keep", "kept", "-o", "out"), 2, "-o", "movies")
+def test_refused_options_leave_nothing_behind(rankjury: Rankjury, folder: Path) -> None:
+    check_failure(rankjury("demo", "helpdesk", "--keep", "kept", "-o", "out"), 2, "-o", "movies")
     assert not Path("kept").exists()
 
 
 @pytest.mark.parametrize("option", ["--keep", "-o"])
 @pytest.mark.parametrize("place", ["a-file", "a-file/below"])
-def test_a_place_that_cannot_be_a_folder(karat: Karat, option: str, place: str) -> None:
+def test_a_place_that_cannot_be_a_folder(rankjury: Rankjury, option: str, place: str) -> None:
     put("a-file", "x")
-    check_failure(karat("demo", "movies", option, place), 3, place)
+    check_failure(rankjury("demo", "movies", option, place), 3, place)
 
 
-def test_an_unknown_sample(karat: Karat) -> None:
-    outcome = karat("demo", "moveis")
+def test_an_unknown_sample(rankjury: Rankjury) -> None:
+    outcome = rankjury("demo", "moveis")
     assert outcome.code == 2 and outcome.out == "" and "movies" in outcome.err and "Traceback" not in outcome.err
 
 
-def test_help_teaches(karat: Karat) -> None:
+def test_help_teaches(rankjury: Rankjury) -> None:
     """It has examples, they work, and -o is for results, neither plan nor data.
 
     Those on somebody's own data are run in test_demo.py and test_demo_driving.py, those that are also on a page in
     test_docs.py.
     """
-    text = karat("demo", "--help").out
-    examples = re.findall(r"^ +(karat .+)$", text, re.MULTILINE)
+    text = rankjury("demo", "--help").out
+    examples = re.findall(r"^ +(rankjury .+)$", text, re.MULTILINE)
     assert examples
     for example in examples:
         elsewhere = "papers" in example or "--data" in example or example in commands()
-        assert elsewhere or karat(*example.split()[1:]).code == 0, example
+        assert elsewhere or rankjury(*example.split()[1:]).code == 0, example
     assert "plan and data beside" not in " ".join(text.split())
 
 

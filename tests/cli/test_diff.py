@@ -1,26 +1,26 @@
-"""karat diff: two archived runs."""
+"""rankjury diff: two archived runs."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive
+from rankjury.archive import Archive
 from tests.archive.made import PLAN, kept, put_small, ranked
 
 from .archives import two_runs
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
-def test_what_changed_and_what_came_of_it(karat: Karat, folder: Path) -> None:
+def test_what_changed_and_what_came_of_it(rankjury: Rankjury, folder: Path) -> None:
     first, last = two_runs(folder)
-    outcome = karat("diff")
+    outcome = rankjury("diff")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert lines[:2] == [
@@ -37,49 +37,49 @@ def test_what_changed_and_what_came_of_it(karat: Karat, folder: Path) -> None:
     check_width(outcome.out)
 
 
-def test_the_baseline_goes_before_the_run_before(karat: Karat, folder: Path) -> None:
+def test_the_baseline_goes_before_the_run_before(rankjury: Rankjury, folder: Path) -> None:
     first, last = two_runs(folder)
-    newest = kept(Archive(folder / ".karat"), folder / "plan.toml", 2)
-    assert json.loads(karat("diff", "--json").out)["before"] == last.name
-    karat("baseline", "set", first.name)
-    form = json.loads(karat("diff", "latest", "--json").out)
+    newest = kept(Archive(folder / ".rankjury"), folder / "plan.toml", 2)
+    assert json.loads(rankjury("diff", "--json").out)["before"] == last.name
+    rankjury("baseline", "set", first.name)
+    form = json.loads(rankjury("diff", "latest", "--json").out)
     assert (form["before"], form["after"]) == (first.name, newest.name)
-    assert " (baseline)" in karat("diff").out.splitlines()[0]
-    form = json.loads(karat("diff", last.name, "latest", "--json").out)
+    assert " (baseline)" in rankjury("diff").out.splitlines()[0]
+    form = json.loads(rankjury("diff", last.name, "latest", "--json").out)
     assert (form["before"], form["after"]) == (last.name, newest.name)
-    check_failure(karat("diff", first.name), 3, "there is no run of this plan before it")
+    check_failure(rankjury("diff", first.name), 3, "there is no run of this plan before it")
 
 
-def test_some_measures_and_systems(karat: Karat, folder: Path) -> None:
+def test_some_measures_and_systems(rankjury: Rankjury, folder: Path) -> None:
     two_runs(folder)
-    form = json.loads(karat("diff", "-m", "precision(missing=zero)@3", "--system", "new", "--json").out)
+    form = json.loads(rankjury("diff", "-m", "precision(missing=zero)@3", "--system", "new", "--json").out)
     assert [(one["measure"], one["system"]) for one in form["comparisons"]] == [("precision@3", "new")]
-    check_failure(karat("diff", "-m", "ap"), 2, "unknown measure in these runs: 'ap'")
-    check_failure(karat("diff", "--system", "nwe"), 2, "Did you mean new?")
+    check_failure(rankjury("diff", "-m", "ap"), 2, "unknown measure in these runs: 'ap'")
+    check_failure(rankjury("diff", "--system", "nwe"), 2, "Did you mean new?")
 
 
-def test_verdicts_and_conventions_are_told(karat: Karat, folder: Path) -> None:
+def test_verdicts_and_conventions_are_told(rankjury: Rankjury, folder: Path) -> None:
     two_runs(folder)
     (folder / "new.trec").write_text(ranked(1).replace(" a ", " x "))
     plan = PLAN.replace('["rr", "ndcg@3", "precision@3"]', '["rr", "ndcg(gain=exp)@3"]')
     (folder / "plan.toml").write_text(plan.replace('headline = ["rr", "ndcg@3"]\n', ""))
-    kept(Archive(folder / ".karat"), folder / "plan.toml", 2)
-    out = karat("diff").out
+    kept(Archive(folder / ".rankjury"), folder / "plan.toml", 2)
+    out = rankjury("diff").out
     assert "  pass → fail: rr at least 0.3 (new)" in out.splitlines()
     assert "measure ndcg@3 was there before only" in out and "measure ndcg(gain=exp)@3 is new" in out
     check_width(out)
 
 
 @pytest.mark.parametrize("width", ["60", "80", "200"])
-def test_it_fits_the_screen(karat: Karat, folder: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_it_fits_the_screen(rankjury: Rankjury, folder: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     two_runs(folder)
     monkeypatch.setenv("COLUMNS", width)
-    assert max(map(len, karat("diff").out.splitlines())) <= int(width)
+    assert max(map(len, rankjury("diff").out.splitlines())) <= int(width)
 
 
-def test_requests_that_make_no_sense(karat: Karat, folder: Path) -> None:
-    check_failure(karat("diff"), 3, "the archive has no run")
+def test_requests_that_make_no_sense(rankjury: Rankjury, folder: Path) -> None:
+    check_failure(rankjury("diff"), 3, "the archive has no run")
     plan = put_small(folder)
-    only = kept(Archive(folder / ".karat"), plan)
-    check_failure(karat("diff"), 3, only.name, "Name two runs")
-    check_failure(karat("diff", "latest", "nothing"), 2, "unknown run 'nothing'")
+    only = kept(Archive(folder / ".rankjury"), plan)
+    check_failure(rankjury("diff"), 3, only.name, "Name two runs")
+    check_failure(rankjury("diff", "latest", "nothing"), 2, "unknown run 'nothing'")

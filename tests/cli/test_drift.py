@@ -1,4 +1,4 @@
-"""karat drift: what moved on the screen and as JSON, and exit codes that tell beyond from unsure."""
+"""rankjury drift: what moved on the screen and as JSON, and exit codes that tell beyond from unsure."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from tests.drifting import QUERIES, entry, form_of, scores_of, stability
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width, put
 
 TOPS = [[f"item-{row + place}" for place in range(3)] for row in range(QUERIES)]
@@ -22,7 +22,7 @@ def put_report(name: str, form: dict[str, Any]) -> str:
 
 def drift_of(outcome: Any) -> dict[str, Any]:
     form = json.loads(outcome.out)
-    assert form["schema"] == "karat.drifts/1" and "NaN" not in outcome.out
+    assert form["schema"] == "rankjury.drifts/1" and "NaN" not in outcome.out
     (one,) = form["drifts"]
     assert form["verdict"] == one["verdict"]
     return dict(one)
@@ -44,28 +44,28 @@ def old(folder: Path) -> str:
         (0.008, ["--allowed", "0.005"], "fail", 4),
     ],
 )
-def test_exit_codes(karat: Karat, old: str, by: float, options: list[str], verdict: str, code: int) -> None:
+def test_exit_codes(rankjury: Rankjury, old: str, by: float, options: list[str], verdict: str, code: int) -> None:
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + by))))
-    assert karat("drift", new, old, *options).code == code
-    outcome = karat("drift", new, old, *options, "--json")
+    assert rankjury("drift", new, old, *options).code == code
+    outcome = rankjury("drift", new, old, *options, "--json")
     assert (outcome.code, drift_of(outcome)["verdict"]) == (code, verdict)
 
 
-def test_unsure_counts_under_strict(karat: Karat, old: str) -> None:
+def test_unsure_counts_under_strict(rankjury: Rankjury, old: str) -> None:
     """The same similarities, of other queries: no figure moves, but the paired interval is wider than allowed."""
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of()[::-1]))))
     options = ["--allowed", "1%"]
-    outcome = karat("drift", new, old, *options)
+    outcome = rankjury("drift", new, old, *options)
     assert outcome.code == 0
     assert outcome.out.splitlines()[-1] == "UNSURE: no figure moved; an interval reaches past ±1 %"
-    outcome = karat("drift", new, old, *options, "--strict", "--json")
+    outcome = rankjury("drift", new, old, *options, "--strict", "--json")
     assert (outcome.code, drift_of(outcome)["verdict"]) == (5, "unsure")
-    assert karat("drift", new, old, "--allowed", "20%", "--strict").code == 0
+    assert rankjury("drift", new, old, "--allowed", "20%", "--strict").code == 0
 
 
-def test_the_screen_says_both(karat: Karat, old: str) -> None:
+def test_the_screen_says_both(rankjury: Rankjury, old: str) -> None:
     new = put_report("new.json", form_of(tops=OTHER_TOPS, hnsw=entry(stability(scores_of() + 0.008))))
-    outcome = karat("drift", new, old)
+    outcome = rankjury("drift", new, old)
     check_width(outcome.out)
     lines = outcome.out.splitlines()
     assert lines[0] == "hnsw of new.json beside hnsw of old.json"
@@ -79,16 +79,16 @@ def test_the_screen_says_both(karat: Karat, old: str) -> None:
     assert lines[-1].startswith("PASS: top3 mean moved most, +1.1 %")
 
 
-def test_noise_is_told(karat: Karat, old: str) -> None:
+def test_noise_is_told(rankjury: Rankjury, old: str) -> None:
     noise = np.random.default_rng(3).normal(0, 0.02, size=(QUERIES, 1))
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + noise))))
-    assert "and within noise: the interval holds 0" in " ".join(karat("drift", new, old).out.split())
+    assert "and within noise: the interval holds 0" in " ".join(rankjury("drift", new, old).out.split())
 
 
-def test_a_failure_comes_with_its_hint(karat: Karat, old: str) -> None:
+def test_a_failure_comes_with_its_hint(rankjury: Rankjury, old: str) -> None:
     form = form_of(hnsw=entry(stability(scores_of() + 0.1, norms=[6.0, 8.0])))
     form["provenance"]["meta"]["model_version"] = "m2"
-    outcome = karat("drift", put_report("new.json", form), old)
+    outcome = rankjury("drift", put_report("new.json", form), old)
     check_width(outcome.out)
     flowing = " ".join(outcome.out.split())
     assert "beyond ±5 %, and real" in flowing and "FAIL: norm mean moved most, +600.0 %" in flowing
@@ -97,53 +97,53 @@ def test_a_failure_comes_with_its_hint(karat: Karat, old: str) -> None:
     assert "Hint: score drift" in flowing and "normalisation is missing" in flowing
 
 
-def test_warnings_are_on_standard_error(karat: Karat, old: str) -> None:
+def test_warnings_are_on_standard_error(rankjury: Rankjury, old: str) -> None:
     ids = [f"q{row:02}" for row in range(2, QUERIES + 2)]
     new = put_report("new.json", form_of(hnsw=entry(stability(ids=ids))))
-    outcome = karat("drift", new, old)
+    outcome = rankjury("drift", new, old)
     assert any("different queries" in warning for warning in outcome.warnings)
-    assert karat("drift", new, old, "-q").err == ""
+    assert rankjury("drift", new, old, "-q").err == ""
 
 
-def test_every_system_of_both(karat: Karat) -> None:
+def test_every_system_of_both(rankjury: Rankjury) -> None:
     moved = entry(stability(scores_of() + 0.1))
     new = put_report("new.json", form_of(a=entry(stability()), b=moved, c=entry(stability())))
     old = put_report("old.json", form_of(a=entry(stability()), b=entry(stability())))
-    outcome = karat("drift", new, old, "--json")
+    outcome = rankjury("drift", new, old, "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], form["strict"]) == (4, "fail", False)
     assert [(one["system"], one["verdict"]) for one in form["drifts"]] == [("a", "pass"), ("b", "fail")]
-    assert karat("drift", new, old, "--system", "a").code == 0
+    assert rankjury("drift", new, old, "--system", "a").code == 0
     unsure = put_report("unsure.json", form_of(a=entry(stability(scores_of()[::-1])), b=moved))
-    outcome = karat("drift", unsure, old, "--allowed", "1%", "--strict", "--json")
+    outcome = rankjury("drift", unsure, old, "--allowed", "1%", "--strict", "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], [one["verdict"] for one in form["drifts"]]) == (
         4,
         "fail",
         ["unsure", "fail"],
     )
-    assert karat("drift", new, old, "--system", "b", "--old-system", "a").code == 4
-    assert drift_of(karat("drift", new, old, "--system", "c", "--old-system", "a", "--json"))["old_system"] == "a"
+    assert rankjury("drift", new, old, "--system", "b", "--old-system", "a").code == 4
+    assert drift_of(rankjury("drift", new, old, "--system", "c", "--old-system", "a", "--json"))["old_system"] == "a"
 
 
-def test_standard_input(karat: Karat, old: str) -> None:
-    outcome = karat("drift", "-", old, "--json", stdin=json.dumps(form_of()).encode())
+def test_standard_input(rankjury: Rankjury, old: str) -> None:
+    outcome = rankjury("drift", "-", old, "--json", stdin=json.dumps(form_of()).encode())
     assert drift_of(outcome)["report"] == "-"
-    check_failure(karat("drift", "-", "-"), 2, "standard input was named twice")
+    check_failure(rankjury("drift", "-", "-"), 2, "standard input was named twice")
 
 
 @pytest.mark.parametrize("share", ["five", "5", "-1%", "100%", "5%%", "5% or so", "nan"])
-def test_shares_that_are_none(karat: Karat, old: str, share: str) -> None:
-    check_failure(karat("drift", old, old, "--allowed", share), 2, "--allowed", "such as 5% or 0.05")
+def test_shares_that_are_none(rankjury: Rankjury, old: str, share: str) -> None:
+    check_failure(rankjury("drift", old, old, "--allowed", share), 2, "--allowed", "such as 5% or 0.05")
 
 
-def test_bad_reports(karat: Karat, old: str) -> None:
-    check_failure(karat("drift", old, "run.trec"), 3, "run.trec")
-    check_failure(karat("drift", old, old, "--system", "hnws"), 2, "unknown system 'hnws'", "Did you mean hnsw?")
+def test_bad_reports(rankjury: Rankjury, old: str) -> None:
+    check_failure(rankjury("drift", old, "run.trec"), 3, "run.trec")
+    check_failure(rankjury("drift", old, old, "--system", "hnws"), 2, "unknown system 'hnws'", "Did you mean hnsw?")
     bare = put_report("bare.json", form_of(hnsw=entry()))
-    check_failure(karat("drift", bare, old), 3, "bare.json: the report holds no stability of hnsw", "karat run")
-    check_failure(karat("drift", old, bare), 3, "bare.json: the report holds no stability of hnsw")
+    check_failure(rankjury("drift", bare, old), 3, "bare.json: the report holds no stability of hnsw", "rankjury run")
+    check_failure(rankjury("drift", old, bare), 3, "bare.json: the report holds no stability of hnsw")
     broken = put_report("broken.json", form_of(hnsw=entry(stability() | {"norm": 1})))
-    check_failure(karat("drift", broken, old), 3, "broken.json: systems → hnsw → stability → norm")
+    check_failure(rankjury("drift", broken, old), 3, "broken.json: systems → hnsw → stability → norm")
     other = put_report("other.json", form_of(hnsw=entry(stability(ids=[f"x{row}" for row in range(QUERIES)]))))
-    check_failure(karat("drift", other, old), 3, "no query in common")
+    check_failure(rankjury("drift", other, old), 3, "no query in common")

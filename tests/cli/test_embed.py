@@ -1,4 +1,4 @@
-"""karat embed: texts to vectors and vectors to variants; interrupted, repeated, refused; what every option does."""
+"""rankjury embed: texts to vectors and vectors to variants; interrupted, repeated, refused; what every option does."""
 
 import importlib
 import json
@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.cli import embed
-from karat.formats.vectors import read_vectors
-from karat.text.queries import read_queries
+from rankjury.cli import embed
+from rankjury.formats.vectors import read_vectors
+from rankjury.text.queries import read_queries
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import Outcome, check_failure, put
 from .terminal import in_terminal
 
@@ -75,18 +75,18 @@ def calls() -> list[str]:
     return found
 
 
-def test_texts_become_vectors(karat: Karat) -> None:
-    outcome = done(karat("embed", *MADE))
+def test_texts_become_vectors(rankjury: Rankjury) -> None:
+    outcome = done(rankjury("embed", *MADE))
     found = read_vectors("v.npz")
     assert found.values.tolist() == expected() and found.ids.to_list() == [row["paper_id"] for row in ROWS]
     assert outcome.out == ""
-    assert outcome.err == "Wrote v.npz: 10 × 4, float32. Next: karat neighbours v.npz · karat vectors\n"
+    assert outcome.err == "Wrote v.npz: 10 × 4, float32. Next: rankjury neighbours v.npz · rankjury vectors\n"
 
 
-def test_codes_are_searched_as_the_numbers_they_stand_for(karat: Karat) -> None:
-    done(karat("embed", *MADE))
-    done(karat("embed", "--from", "v.npz", "--dtype", "int8", "-o", "small.npz"))
-    done(karat("neighbours", "small.npz", "-k", "0", "-o", "run.csv"))
+def test_codes_are_searched_as_the_numbers_they_stand_for(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE))
+    done(rankjury("embed", "--from", "v.npz", "--dtype", "int8", "-o", "small.npz"))
+    done(rankjury("neighbours", "small.npz", "-k", "0", "-o", "run.csv"))
     codes = np.load("small.npz")["vectors"].astype(float)
     units = codes / np.linalg.norm(codes, axis=1, keepdims=True)
     cosines = units @ units.T
@@ -96,50 +96,52 @@ def test_codes_are_searched_as_the_numbers_they_stand_for(karat: Karat) -> None:
         assert score == pytest.approx(cosines[int(query[1:]), int(item[1:])], abs=1e-12)
 
 
-def test_quiet_and_json(karat: Karat) -> None:
-    outcome = done(karat("embed", *MADE, "--quiet", "--json"))
+def test_quiet_and_json(rankjury: Rankjury) -> None:
+    outcome = done(rankjury("embed", *MADE, "--quiet", "--json"))
     form = json.loads(outcome.out)
-    assert outcome.err == "" and form["schema"] == "karat.embed/1" and form["anew"] is True and form["file"] == "v.npz"
+    assert (
+        outcome.err == "" and form["schema"] == "rankjury.embed/1" and form["anew"] is True and form["file"] == "v.npz"
+    )
     assert (form["vectors"]["model"], form["vectors"]["join"]) == ("models_for_cli:counted", "\n")
-    assert json.loads(done(karat("embed", *MADE, "--json")).out) == {**form, "anew": False}
+    assert json.loads(done(rankjury("embed", *MADE, "--json")).out) == {**form, "anew": False}
 
 
-def test_columns_of_ids_and_what_joins_texts(karat: Karat) -> None:
+def test_columns_of_ids_and_what_joins_texts(rankjury: Rankjury) -> None:
     pl.DataFrame(ROWS).rename({"paper_id": "key"}).write_csv("papers.csv")
     given = ["papers.csv", *MADE[1:]]
-    check_failure(karat("embed", *given), 3, "none holds ids")
-    done(karat("embed", *given, "--id", "key", "--join", ". "))
+    check_failure(rankjury("embed", *given), 3, "none holds ids")
+    done(rankjury("embed", *given, "--id", "key", "--join", ". "))
     assert read_vectors("v.npz").values.tolist() == expected(". ")
 
 
-def test_empty_texts(karat: Karat) -> None:
+def test_empty_texts(rankjury: Rankjury) -> None:
     put("papers.jsonl", "\n".join(map(json.dumps, [*ROWS, {"paper_id": "bare", "title": " ", "abstract": None}])))
-    check_failure(karat("embed", *MADE), 3, "no text in title, abstract for bare", "--empty skip")
-    assert "warning: 1 row without text was left out" in done(karat("embed", *MADE, "--empty", "skip")).err
+    check_failure(rankjury("embed", *MADE), 3, "no text in title, abstract for bare", "--empty skip")
+    assert "warning: 1 row without text was left out" in done(rankjury("embed", *MADE, "--empty", "skip")).err
     assert len(read_vectors("v.npz")) == 10
 
 
-def test_normalised_cut_and_rounded(karat: Karat) -> None:
-    done(karat("embed", *MADE, "--normalise", "--truncate", "2", "--dtype", "float16"))
+def test_normalised_cut_and_rounded(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE, "--normalise", "--truncate", "2", "--dtype", "float16"))
     found = read_vectors("v.npz")
     rows = np.array(expected())[:, :2]
     np.testing.assert_allclose(found.values, rows / np.linalg.norm(rows, axis=1, keepdims=True), atol=1e-3)
     assert found.values.dtype == np.float16
 
 
-def test_zeros_are_told(karat: Karat) -> None:
+def test_zeros_are_told(rankjury: Rankjury) -> None:
     given = ["papers.jsonl", "--text", "title", "--model", "models_for_cli:blank", "-o", "v.npz"]
-    assert "warning: the vectors of p9 are zero" in done(karat("embed", *given)).err
+    assert "warning: the vectors of p9 are zero" in done(rankjury("embed", *given)).err
 
 
 # --- again ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_again_is_no_work(karat: Karat) -> None:
-    done(karat("embed", *MADE))
+def test_the_same_again_is_no_work(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE))
     calls()
     before = Path("v.npz").read_bytes()
-    assert "is there already" in done(karat("embed", *MADE)).err
+    assert "is there already" in done(rankjury("embed", *MADE)).err
     assert calls() == [] and Path("v.npz").read_bytes() == before
 
 
@@ -154,44 +156,44 @@ def test_the_same_again_is_no_work(karat: Karat) -> None:
         (["--dtype", "binary"], "dtype float32, now binary"),
     ],
 )
-def test_other_settings_are_another_file(karat: Karat, changed: list[str], told: str) -> None:
-    done(karat("embed", *MADE))
+def test_other_settings_are_another_file(rankjury: Rankjury, changed: list[str], told: str) -> None:
+    done(rankjury("embed", *MADE))
     before = Path("v.npz").read_bytes()
     check_failure(
-        karat("embed", *MADE, *changed), 2, "v.npz: the file is there, made otherwise: ", told, "another name"
+        rankjury("embed", *MADE, *changed), 2, "v.npz: the file is there, made otherwise: ", told, "another name"
     )
     assert Path("v.npz").read_bytes() == before
-    done(karat("embed", *MADE, *changed, "-o", "other.npz"))
+    done(rankjury("embed", *MADE, *changed, "-o", "other.npz"))
 
 
-def test_another_corpus_is_another_file(karat: Karat) -> None:
-    done(karat("embed", *MADE))
+def test_another_corpus_is_another_file(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE))
     put("papers.jsonl", "\n".join(map(json.dumps, ROWS[1:])))
-    check_failure(karat("embed", *MADE), 2, "made otherwise: corpus ")
+    check_failure(rankjury("embed", *MADE), 2, "made otherwise: corpus ")
 
 
-def test_a_run_that_failed_goes_on(karat: Karat) -> None:
+def test_a_run_that_failed_goes_on(rankjury: Rankjury) -> None:
     put("stop.txt", "no more quota")
     given = [*MADE, "--model", "models_for_cli:failing", "--batch-size", "2"]
-    failed = karat("embed", *given)
+    failed = rankjury("embed", *given)
     assert failed.code == 3 and failed.out == ""
     assert "6 of 10 texts are kept: the same command goes on from there" in failed.err
     assert "error: models_for_cli:failing: the model failed at the texts of p6, p7: RuntimeError: no more" in failed.err
     assert calls() == TITLES[:6] and Path(".v.npz.parts").is_dir()
     Path("stop.txt").unlink()
-    assert "Going on from 6 of 10 texts" in done(karat("embed", *given)).err
+    assert "Going on from 6 of 10 texts" in done(rankjury("embed", *given)).err
     assert calls() == TITLES[6:] and not Path(".v.npz.parts").exists()
     assert read_vectors("v.npz").values.tolist() == expected()
 
 
-def test_a_run_that_was_interrupted_goes_on(karat: Karat) -> None:
+def test_a_run_that_was_interrupted_goes_on(rankjury: Rankjury) -> None:
     put("stop.txt", "")
     given = [*MADE, "--model", "models_for_cli:interrupted", "--batch-size", "3"]
-    stopped = karat("embed", *given)
+    stopped = rankjury("embed", *given)
     assert stopped.code == 130 and "6 of 10 texts are kept" in stopped.err and not Path("v.npz").exists()
     calls()
     Path("stop.txt").unlink()
-    done(karat("embed", *given))
+    done(rankjury("embed", *given))
     assert calls() == TITLES[6:]
 
 
@@ -207,7 +209,9 @@ def encode(texts):
 
 
 @pytest.mark.parametrize("version", ["", "encode.version = 3"])
-def test_a_function_that_was_edited_starts_anew(karat: Karat, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_a_function_that_was_edited_starts_anew(
+    rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
     """Resumed after an edit, one file held vectors of two models; a declared version may be forgotten to be raised."""
     given = [*MADE, "--model", "edited_for_cli:encode", "--batch-size", "2"]
 
@@ -219,73 +223,75 @@ def test_a_function_that_was_edited_starts_anew(karat: Karat, monkeypatch: pytes
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     put("stop.txt", "")
     write("1.0")
-    assert "6 of 10 texts are kept" in karat("embed", *given).err
+    assert "6 of 10 texts are kept" in rankjury("embed", *given).err
     Path("stop.txt").unlink()
     write("2.0")
-    resumed = done(karat("embed", *given)).err
+    resumed = done(rankjury("embed", *given)).err
     assert "Going on" not in resumed and ".v.npz.parts" in resumed
     assert {row[0] for row in read_vectors("v.npz").values.tolist()} == {2.0}
-    assert "is there already" in done(karat("embed", *given)).err
+    assert "is there already" in done(rankjury("embed", *given)).err
     if not version:
         write("3.0")
-        check_failure(karat("embed", *given), 2, "v.npz", "version of the model")
+        check_failure(rankjury("embed", *given), 2, "v.npz", "version of the model")
 
 
 @pytest.mark.parametrize("name", ["query_id", "qid", "query"])
-def test_queries_are_embedded_by_their_own_ids(karat: Karat, name: str) -> None:
+def test_queries_are_embedded_by_their_own_ids(rankjury: Rankjury, name: str) -> None:
     """A table of queries, as every other command reads it, was refused: none holds ids."""
     put("queries.jsonl", "\n".join(json.dumps({name: f"q{n}", "text": title}) for n, title in enumerate(TITLES)))
-    done(karat("embed", "queries.jsonl", "--text", "text", "--model", "models_for_cli:counted", "-o", "q.npz"))
+    done(rankjury("embed", "queries.jsonl", "--text", "text", "--model", "models_for_cli:counted", "-o", "q.npz"))
     assert read_vectors("q.npz").ids.to_list() == [f"q{n}" for n in range(10)]
 
 
-def test_queries_that_have_no_ids(karat: Karat) -> None:
+def test_queries_that_have_no_ids(rankjury: Rankjury) -> None:
     put("queries.csv", "query\nred dress\nboots\n")
-    outcome = karat("embed", "queries.csv", "--text", "query", "--model", "models_for_cli:counted", "-o", "q.npz")
+    outcome = rankjury("embed", "queries.csv", "--text", "query", "--model", "models_for_cli:counted", "-o", "q.npz")
     check_failure(outcome, 3, "queries.csv", "none holds ids", "--id")
 
 
-def test_queries_of_a_plain_text_file(karat: Karat) -> None:
+def test_queries_of_a_plain_text_file(rankjury: Rankjury) -> None:
     put("queries.txt", "# version: 1\nsummer dress\nq2\tboots\n")
-    done(karat("embed", "queries.txt", "--model", "models_for_cli:counted", "-o", "q.npz"))
+    done(rankjury("embed", "queries.txt", "--model", "models_for_cli:counted", "-o", "q.npz"))
     found = read_vectors("q.npz")
     assert found.ids.to_list() == read_queries("queries.txt")["id"].to_list()
     assert found.values[:, 0].tolist() == [12.0, 5.0]
     put("table.txt", "query_id\ttext\nq1\tsummer dress\n")
-    done(karat("embed", "table.txt", "--model", "models_for_cli:counted", "-o", "t.npz"))
+    done(rankjury("embed", "table.txt", "--model", "models_for_cli:counted", "-o", "t.npz"))
     assert read_vectors("t.npz").ids.to_list() == ["q1"], "a table with a header may be called .txt, too"
 
 
 # --- variants -------------------------------------------------------------------------------------------------------
 
 
-def test_a_variant_of_a_file(karat: Karat) -> None:
-    done(karat("embed", *MADE))
+def test_a_variant_of_a_file(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE))
     before = Path("v.npz").read_bytes()
-    outcome = done(karat("embed", "--from", "v.npz", "--truncate", "2", "--dtype", "int8", "-o", "small.npz", "--json"))
+    outcome = done(
+        rankjury("embed", "--from", "v.npz", "--truncate", "2", "--dtype", "int8", "-o", "small.npz", "--json")
+    )
     told = json.loads(outcome.out)["vectors"]
     assert (told["dimensions"], told["dtype"], told["model"]) == (2, "int8", "models_for_cli:counted")
     assert told["of"]["name"] == "v.npz" and Path("v.npz").read_bytes() == before
     rows = np.array(expected())[:, :2]
     np.testing.assert_allclose(read_vectors("small.npz").values, rows, atol=rows.max() / 254 * 1.001)
     again = ["--from", "v.npz", "--truncate", "2", "-o", "small.npz"]
-    assert "is there already" in done(karat("embed", *again, "--dtype", "int8")).err
-    check_failure(karat("embed", *again), 2, "dtype int8, now float32")
+    assert "is there already" in done(rankjury("embed", *again, "--dtype", "int8")).err
+    check_failure(rankjury("embed", *again), 2, "dtype int8, now float32")
 
 
-def test_a_variant_of_another_source_is_another_file(karat: Karat) -> None:
+def test_a_variant_of_another_source_is_another_file(rankjury: Rankjury) -> None:
     given = ["--dtype", "binary", "-o", "small.npz"]
     np.savez("a.npz", ids=np.array(["a", "b"]), one=np.eye(2), two=-np.eye(2))
-    done(karat("embed", "--from", "a.npz:one", *given))
-    check_failure(karat("embed", "--from", "a.npz:two", *given), 2, "source a.npz:one (", "now a.npz:two (")
+    done(rankjury("embed", "--from", "a.npz:one", *given))
+    check_failure(rankjury("embed", "--from", "a.npz:two", *given), 2, "source a.npz:one (", "now a.npz:two (")
 
 
-def test_ids_of_a_variant(karat: Karat) -> None:
+def test_ids_of_a_variant(rankjury: Rankjury) -> None:
     np.save("a.npy", np.eye(2))
     put("names.txt", "x\ny\n")
-    done(karat("embed", "--from", "a.npy", "--ids", "names.txt", "--dtype", "float16", "-o", "small.npz"))
+    done(rankjury("embed", "--from", "a.npy", "--ids", "names.txt", "--dtype", "float16", "-o", "small.npz"))
     assert read_vectors("small.npz").ids.to_list() == ["x", "y"]
-    done(karat("embed", "--from", "a.npy", "--dtype", "float16", "-o", "bare.npz"))
+    done(rankjury("embed", "--from", "a.npy", "--dtype", "float16", "-o", "bare.npz"))
     assert read_vectors("bare.npz").numbered
 
 
@@ -306,44 +312,44 @@ def test_ids_of_a_variant(karat: Karat) -> None:
         ([*MADE, "-o", "nowhere/v.npz"], 3, "no such folder"),
         ([*MADE, "--text", "titel"], 2, "Did you mean title"),
         ([*MADE, "--text", ","], 2, "no column of texts"),
-        ([*MADE, "--model", "all-MiniLM-L6-v2"], 2, "karat downloads nothing"),
+        ([*MADE, "--model", "all-MiniLM-L6-v2"], 2, "rankjury downloads nothing"),
         ([*MADE, "--truncate", "9"], 2, "from 1 to 4"),
         (["--from", "v.npz", "--dtype", "int8", "-o", "w.npz"], 3, "v.npz: no such file"),
         (["nothing.csv", *MADE[1:]], 3, "nothing.csv: no such file"),
     ],
 )
-def test_what_makes_no_sense(karat: Karat, given: list[str], code: int, told: str) -> None:
-    outcome = karat("embed", *given)
+def test_what_makes_no_sense(rankjury: Rankjury, given: list[str], code: int, told: str) -> None:
+    outcome = rankjury("embed", *given)
     assert outcome.code == code and outcome.out == ""
     assert told in outcome.err and outcome.err.splitlines()[-1].startswith("error: ")
 
 
-def test_nothing_to_change(karat: Karat) -> None:
-    done(karat("embed", *MADE))
-    check_failure(karat("embed", "--from", "v.npz", "-o", "w.npz"), 2, "nothing is to be changed")
-    check_failure(karat("embed", "--from", "v.npz", "--truncate", "5", "-o", "w.npz"), 2, "from 1 to 4")
+def test_nothing_to_change(rankjury: Rankjury) -> None:
+    done(rankjury("embed", *MADE))
+    check_failure(rankjury("embed", "--from", "v.npz", "-o", "w.npz"), 2, "nothing is to be changed")
+    check_failure(rankjury("embed", "--from", "v.npz", "--truncate", "5", "-o", "w.npz"), 2, "from 1 to 4")
     assert not Path("w.npz").exists()
 
 
 def test_every_dtype_can_be_asked_for() -> None:
-    from karat.text.corpus import EMPTY_POLICIES
-    from karat.variants import DTYPES
+    from rankjury.text.corpus import EMPTY_POLICIES
+    from rankjury.variants import DTYPES
 
     assert tuple(embed.Dtype) == DTYPES and tuple(embed.Empty) == EMPTY_POLICIES
 
 
-def test_the_same_bytes_at_the_same_time(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_bytes_at_the_same_time(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     found: list[Any] = []
     for name in ("a.npz", "b.npz"):
-        done(karat("embed", *MADE, "-o", name))
+        done(rankjury("embed", *MADE, "-o", name))
         found.append(Path(name).read_bytes())
     assert found[0] == found[1]
 
 
-def test_wordllama(karat: Karat) -> None:
+def test_wordllama(rankjury: Rankjury) -> None:
     pytest.importorskip("wordllama", reason="wordllama is not installed")
-    done(karat("embed", *MADE, "--model", "wordllama", "--normalise"))
+    done(rankjury("embed", *MADE, "--model", "wordllama", "--normalise"))
     found = read_vectors("v.npz")
     assert (len(found), found.dimensions) == (10, 256)
     np.testing.assert_allclose(np.linalg.norm(found.values, axis=1), 1.0, atol=1e-6)

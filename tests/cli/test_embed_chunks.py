@@ -1,13 +1,13 @@
-"""karat embed --chunking: a vector a window."""
+"""rankjury embed --chunking: a vector a window."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from karat.formats.vectors import read_vectors
+from rankjury.formats.vectors import read_vectors
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, put
 
 ROWS = [
@@ -24,19 +24,19 @@ def corpus(folder: Path) -> None:
     put("chunk_models.py", MODEL)
 
 
-def test_windows_become_vectors(karat: Karat) -> None:
-    assert karat("embed", *MADE).code == 0
+def test_windows_become_vectors(rankjury: Rankjury) -> None:
+    assert rankjury("embed", *MADE).code == 0
     found = read_vectors("v.npz")
     assert found.ids.to_list() == ["a#0", "a#1", "a#2", "b#0"]
     texts = ["Red dress\nof", "of silk, for", "for summer", "Boots"]
     assert found.values[:, 0].tolist() == [len(text) for text in texts]
 
 
-def test_it_is_recorded_and_another_chunking_is_another_file(karat: Karat) -> None:
-    made = karat("embed", *MADE, "--json")
+def test_it_is_recorded_and_another_chunking_is_another_file(rankjury: Rankjury) -> None:
+    made = rankjury("embed", *MADE, "--json")
     assert json.loads(made.out)["vectors"]["text"] == ["title+bullets/3+1"]
-    assert karat("embed", *MADE).code == 0
-    other = karat("embed", *[part.replace("3+1", "3") for part in MADE])
+    assert rankjury("embed", *MADE).code == 0
+    other = rankjury("embed", *[part.replace("3+1", "3") for part in MADE])
     check_failure(other, 2, "text title+bullets/3+1, now title+bullets/3")
 
 
@@ -48,10 +48,12 @@ def test_it_is_recorded_and_another_chunking_is_another_file(karat: Karat) -> No
         (["--chunking", "titel"], "unknown column 'titel'"),
     ],
 )
-def test_what_is_refused(karat: Karat, more: list[str], told: str) -> None:
-    check_failure(karat("embed", *MADE, *more), 2, told)
+def test_what_is_refused(rankjury: Rankjury, more: list[str], told: str) -> None:
+    check_failure(rankjury("embed", *MADE, *more), 2, told)
 
 
-def test_not_with_vectors(karat: Karat) -> None:
-    karat("embed", *MADE)
-    check_failure(karat("embed", "--from", "v.npz", "--chunking", "title", "-o", "w.npz"), 2, "--chunking with --from")
+def test_not_with_vectors(rankjury: Rankjury) -> None:
+    rankjury("embed", *MADE)
+    check_failure(
+        rankjury("embed", "--from", "v.npz", "--chunking", "title", "-o", "w.npz"), 2, "--chunking with --from"
+    )

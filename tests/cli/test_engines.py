@@ -1,14 +1,14 @@
-"""karat engines: every index that a plan can try, and everything that can be set of one."""
+"""rankjury engines: every index that a plan can try, and everything that can be set of one."""
 
 import json
 from typing import Any
 
 import pytest
 
-from karat.engines import ENGINES, Param
-from karat.engines.exact import Exact
+from rankjury.engines import ENGINES, Param
+from rankjury.engines.exact import Exact
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 OWN = ["exact", "faiss-flat", "faiss-hnsw", "faiss-ivf", "faiss-ivfpq", "usearch", "hnswlib", "pgvector", "lancedb",
@@ -21,22 +21,22 @@ def parameters(name: str) -> list[tuple[str, str, Param]]:
     return [(part, one, param) for part, known in parts for one, param in known.items()]
 
 
-def test_all_with_what_installs_them(karat: Karat) -> None:
-    outcome = karat("engines")
+def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
+    outcome = rankjury("engines")
     assert (outcome.code, outcome.err) == (0, "")
     check_width(outcome.out)
     firsts = {line.split()[0]: line.split()[-1] for line in outcome.out.splitlines() if line.split() and line[0] != " "}
     assert set(OWN) <= set(ENGINES.names()) and set(ENGINES.names()) <= set(firsts)
     for name in ENGINES.names():
         assert ENGINES.get(name).about.split()[0] in outcome.out
-    assert (firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]) == ("core", "core", "karat[pgvector]")
-    assert firsts["usearch"] == "karat[engines]"
-    assert outcome.out.endswith("Next: karat engines NAME shows what can be set of one\n")
+    assert (firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]) == ("core", "core", "rankjury[pgvector]")
+    assert firsts["usearch"] == "rankjury[engines]"
+    assert outcome.out.endswith("Next: rankjury engines NAME shows what can be set of one\n")
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_everything_that_can_be_set_of_one(karat: Karat, name: str) -> None:
-    outcome = karat("engines", name)
+def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> None:
+    outcome = rankjury("engines", name)
     assert (outcome.code, outcome.err) == (0, "")
     kind, lines = ENGINES.get(name), outcome.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -47,15 +47,15 @@ def test_everything_that_can_be_set_of_one(karat: Karat, name: str) -> None:
         assert all(choice in outcome.out for choice in param.choices)
 
 
-def test_an_engine_without_parameters_has_no_empty_table(karat: Karat) -> None:
-    outcome = karat("engines", "faiss-flat")
+def test_an_engine_without_parameters_has_no_empty_table(rankjury: Rankjury) -> None:
+    outcome = rankjury("engines", "faiss-flat")
     assert parameters("faiss-flat") == []
     assert "usual" not in outcome.out and "─" not in outcome.out
     assert "no parameters" in outcome.out
 
 
-def test_json_of_all(karat: Karat) -> None:
-    found = json.loads(karat("engines", "--json").out)
+def test_json_of_all(rankjury: Rankjury) -> None:
+    found = json.loads(rankjury("engines", "--json").out)
     assert list(found) == ENGINES.names()
     for name, facts in found.items():
         kind = ENGINES.get(name)
@@ -66,8 +66,8 @@ def test_json_of_all(karat: Karat) -> None:
         ]
 
 
-def test_json_of_one(karat: Karat) -> None:
-    found: dict[str, Any] = json.loads(karat("engines", "faiss-hnsw", "--json").out)
+def test_json_of_one(rankjury: Rankjury) -> None:
+    found: dict[str, Any] = json.loads(rankjury("engines", "faiss-hnsw", "--json").out)
     param = ENGINES.get("faiss-hnsw").searches["ef_search"]
     assert list(found) == ["faiss-hnsw"]
     assert found["faiss-hnsw"]["search"]["ef_search"] == {
@@ -80,19 +80,19 @@ def test_json_of_one(karat: Karat) -> None:
     }
 
 
-def test_a_name_that_is_not_known(karat: Karat) -> None:
-    check_failure(karat("engines", "faiss-hnws"), 2, "unknown engine 'faiss-hnws'", "Did you mean faiss-hnsw")
-    check_failure(karat("engines", "pgvektor", "--json"), 2, "Did you mean pgvector")
+def test_a_name_that_is_not_known(rankjury: Rankjury) -> None:
+    check_failure(rankjury("engines", "faiss-hnws"), 2, "unknown engine 'faiss-hnws'", "Did you mean faiss-hnsw")
+    check_failure(rankjury("engines", "pgvektor", "--json"), 2, "Did you mean pgvector")
 
 
-def test_engines_of_others_are_listed_too(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(Exact):
         about = "my own"
 
     monkeypatch.setattr(ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"mine": Mine})
-    assert any(line.split()[:3] == ["mine", "my", "own"] for line in karat("engines").out.splitlines())
+    assert any(line.split()[:3] == ["mine", "my", "own"] for line in rankjury("engines").out.splitlines())
 
 
-def test_help_shows_how_a_plan_names_one(karat: Karat) -> None:
-    outcome = karat("engines", "--help")
-    assert outcome.code == 0 and "karat engines pgvector" in outcome.out and "ef_search = 64" in outcome.out
+def test_help_shows_how_a_plan_names_one(rankjury: Rankjury) -> None:
+    outcome = rankjury("engines", "--help")
+    assert outcome.code == 0 and "rankjury engines pgvector" in outcome.out and "ef_search = 64" in outcome.out

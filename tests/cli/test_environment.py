@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from karat.cli.environment import prepare_process
+from rankjury.cli.environment import prepare_process
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import GOLD, RUN, put
 
 COMPARE = "compare gold.qrels run.trec other.trec -m ndcg@2"
@@ -28,8 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shell(command: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
-    """Run a command line, with ``karat`` in it, as a shell does."""
-    line = f"karat() {{ '{sys.executable}' -m karat \"$@\"; }}; {command}"
+    """Run a command line, with ``rankjury`` in it, as a shell does."""
+    line = f"rankjury() {{ '{sys.executable}' -m rankjury \"$@\"; }}; {command}"
     return subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, env={**os.environ, **variables})
 
 
@@ -39,35 +39,35 @@ NO_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 @pytest.mark.parametrize("variables", [ASCII, NO_LOCALE], ids=["ascii", "C"])
 def test_tables_are_printed_in_any_encoding(folder: Path, variables: dict[str, str]) -> None:
-    done = shell(f"karat {COMPARE}", **variables)
+    done = shell(f"rankjury {COMPARE}", **variables)
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii() and b"1.000 > 0.631" in done.stdout and b"-0.369" in done.stdout
 
 
-def test_a_file_name_that_is_not_utf8_is_an_error(folder: Path, karat: Karat) -> None:
+def test_a_file_name_that_is_not_utf8_is_an_error(folder: Path, rankjury: Rankjury) -> None:
     Path("\udcff.trec").write_text(RUN)
-    done = karat("evaluate", "gold.qrels", "\udcff.trec")
+    done = rankjury("evaluate", "gold.qrels", "\udcff.trec")
     assert done.code == 3 and "\\udcff.trec: the name of the file is not UTF-8" in done.err
 
 
 def test_json_is_the_same_in_any_encoding(folder: Path) -> None:
     put(f"{NAME}.trec", RUN)
-    done = shell(f"karat evaluate gold.qrels '{NAME}.trec' --json", PYTHONIOENCODING="latin-1")
+    done = shell(f"rankjury evaluate gold.qrels '{NAME}.trec' --json", PYTHONIOENCODING="latin-1")
     assert done.returncode == 0 and done.stdout.isascii()
     assert list(json.loads(done.stdout)["systems"]) == [NAME]
 
 
-def test_json_steers_no_terminal(folder: Path, karat: Karat) -> None:
+def test_json_steers_no_terminal(folder: Path, rankjury: Rankjury) -> None:
     put("a\x9bb\u202e.trec", RUN)
-    done = karat("evaluate", "gold.qrels", "a\x9bb\u202e.trec", "--json")
+    done = rankjury("evaluate", "gold.qrels", "a\x9bb\u202e.trec", "--json")
     assert not {"\x9b", "\u202e"}.intersection(done.out)
     assert list(json.loads(done.out)["systems"]) == ["a\x9bb\u202e"]
 
 
-def test_names_steer_no_terminal(folder: Path, karat: Karat) -> None:
+def test_names_steer_no_terminal(folder: Path, rankjury: Rankjury) -> None:
     name = "[red]x\x1b[2J\x9b1m\u202e\r:smile:"
     put(f"{name}.trec", RUN)
-    done = karat("evaluate", "gold.qrels", f"{name}.trec", "-m", "ndcg@2")
+    done = rankjury("evaluate", "gold.qrels", f"{name}.trec", "-m", "ndcg@2")
     assert done.code == 0
     assert not set("\x1b\x9b\u202e\r").intersection(done.out + done.err)
     assert "[red]x␛[2J␡1m\\u202e␍:smile:" in "".join(done.out.split())
@@ -75,25 +75,30 @@ def test_names_steer_no_terminal(folder: Path, karat: Karat) -> None:
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(folder: Path, closed: str) -> None:
-    done = shell(f"karat {COMPARE} -o r.json {closed}")
+    done = shell(f"rankjury {COMPARE} -o r.json {closed}")
     assert (done.returncode, done.stdout == b"") == (0, ">&- 2" in closed)
     assert json.loads(Path("r.json").read_text(encoding="utf-8"))["systems"]
 
 
 def test_a_full_standard_output_is_an_error(folder: Path) -> None:
-    for command in (f"karat {COMPARE} > /dev/full", "karat show --help > /dev/full"):
+    for command in (f"rankjury {COMPARE} > /dev/full", "rankjury show --help > /dev/full"):
         done = shell(command)
         assert done.returncode in (1, 3)
         assert done.stderr.startswith(b"error: ") and done.stderr.count(b"\n") == 1
 
 
 def test_a_full_standard_error_loses_messages_only(folder: Path) -> None:
-    assert shell(f"karat {COMPARE} 2> /dev/full").returncode == 0
+    assert shell(f"rankjury {COMPARE} 2> /dev/full").returncode == 0
 
 
 def test_numbers_of_threads_that_are_none(folder: Path) -> None:
-    odd = {"POLARS_MAX_THREADS": "0", "OMP_NUM_THREADS": "-1", "OPENBLAS_NUM_THREADS": "abc", "KARAT_THREADS": "9" * 9}
-    done = shell(f"karat {COMPARE} -q", **odd)
+    odd = {
+        "POLARS_MAX_THREADS": "0",
+        "OMP_NUM_THREADS": "-1",
+        "OPENBLAS_NUM_THREADS": "abc",
+        "RANKJURY_THREADS": "9" * 9,
+    }
+    done = shell(f"rankjury {COMPARE} -q", **odd)
     assert done.returncode == 0
     lines = done.stderr.decode().splitlines()
     assert sorted(line.split()[1] for line in lines) == sorted(odd)
@@ -111,20 +116,24 @@ def test_numbers_of_threads_that_are_fine_stay(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("columns", "widest"), [("0", 80), ("1", 20), ("40", 40), ("abc", 80)])
-def test_narrow_screens(folder: Path, karat: Karat, monkeypatch: pytest.MonkeyPatch, columns: str, widest: int) -> None:
+def test_narrow_screens(
+    folder: Path, rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
+) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    done = karat(*COMPARE.split())
+    done = rankjury(*COMPARE.split())
     assert done.code == 0
     assert 15 < max(map(len, done.out.splitlines())) <= widest
     assert "−0.234 [−0.369, −0.100]" in " ".join(done.out.split()), "no figure is cut"
 
 
 @pytest.mark.parametrize("mask", [0o077, 0o000])
-def test_the_mask_of_the_user_holds_for_files_and_folders(folder: Path, karat: Karat, mask: int) -> None:
-    put("karat.toml", 'version = 1\nmeasures = ["ap"]\n[gold]\npath = "gold.qrels"\n[systems.a]\npath = "run.trec"\n')
+def test_the_mask_of_the_user_holds_for_files_and_folders(folder: Path, rankjury: Rankjury, mask: int) -> None:
+    put(
+        "rankjury.toml", 'version = 1\nmeasures = ["ap"]\n[gold]\npath = "gold.qrels"\n[systems.a]\npath = "run.trec"\n'
+    )
     before = os.umask(mask)
     try:
-        done = karat("run", "--archive", "kept", "-q")
+        done = rankjury("run", "--archive", "kept", "-q")
     finally:
         os.umask(before)
     assert done.code == 0, done.err
@@ -134,23 +143,23 @@ def test_the_mask_of_the_user_holds_for_files_and_folders(folder: Path, karat: K
 
 
 def test_a_folder_that_is_gone(folder: Path) -> None:
-    done = shell("mkdir gone && cd gone && rmdir ../gone && karat init")
+    done = shell("mkdir gone && cd gone && rmdir ../gone && rankjury init")
     assert done.returncode == 3
     assert done.stderr.startswith(b"error: ") and b"Traceback" not in done.stderr
 
 
 def test_python_without_its_defaults(folder: Path) -> None:
     environment = "env -u HOME TMPDIR=/nowhere PYTHONWARNINGS=error TERM=dumb"
-    done = shell(f"{environment} '{sys.executable}' -m karat {COMPARE} -q")
+    done = shell(f"{environment} '{sys.executable}' -m rankjury {COMPARE} -q")
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("command", ["init", "show", "history"])
-def test_a_current_folder_that_was_removed_is_named(karat: Karat, folder: Path, command: str) -> None:
+def test_a_current_folder_that_was_removed_is_named(rankjury: Rankjury, folder: Path, command: str) -> None:
     gone = folder / "gone"
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
-    done = karat(command)
+    done = rankjury(command)
     os.chdir(folder)
     assert done.code == 3 and "current folder" in done.err

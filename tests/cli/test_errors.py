@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import zstandard
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import GOLD, RUN, check_failure, put
 
 H = "query_id,item_id,score\n"
@@ -115,22 +115,22 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("case", BAD_RUNS)
-def test_a_bad_run(karat: Karat, folder: Path, case: str) -> None:
+def test_a_bad_run(rankjury: Rankjury, folder: Path, case: str) -> None:
     name, content, fragments = BAD_RUNS[case]
     put(name, content)
     put("old.md", "as it was")
     before = _tree(folder)
     options = ["-o", "new.json", "-o", "old.md", "--per-query", "scores.csv"]
-    check_failure(karat("evaluate", "gold.qrels", "run.trec", name, *options), 3, *fragments)
+    check_failure(rankjury("evaluate", "gold.qrels", "run.trec", name, *options), 3, *fragments)
     assert _tree(folder) == before
 
 
 @pytest.mark.parametrize("case", BAD_GOLDS)
-def test_a_bad_gold(karat: Karat, folder: Path, case: str) -> None:
+def test_a_bad_gold(rankjury: Rankjury, folder: Path, case: str) -> None:
     name, content, fragments = BAD_GOLDS[case]
     put(name, content)
     before = _tree(folder)
-    check_failure(karat("evaluate", name, "run.trec", "-o", "new.json", "--json"), 3, *fragments)
+    check_failure(rankjury("evaluate", name, "run.trec", "-o", "new.json", "--json"), 3, *fragments)
     assert _tree(folder) == before
 
 
@@ -138,12 +138,12 @@ _CONVERTIBLE = ("duplicate", "twice", "gold as run", "no query in common")
 
 
 @pytest.mark.parametrize("case", [case for case in BAD_RUNS if not any(word in case for word in _CONVERTIBLE)])
-def test_bad_runs_are_not_converted(karat: Karat, folder: Path, case: str) -> None:
+def test_bad_runs_are_not_converted(rankjury: Rankjury, folder: Path, case: str) -> None:
     name, content, _ = BAD_RUNS[case]
     put(name, content)
     put("target.csv", "as it was")
     before = _tree(folder)
-    check_failure(karat("convert", name, "target.csv", "--kind", "run"), 3, name)
+    check_failure(rankjury("convert", name, "target.csv", "--kind", "run"), 3, name)
     assert _tree(folder) == before
 
 
@@ -158,13 +158,15 @@ def test_bad_runs_are_not_converted(karat: Karat, folder: Path, case: str) -> No
         ("run.trec", "gold.qrels", "run.trec:1: found 6 columns"),
     ],
 )
-def test_files_that_are_not_there_or_swapped(karat: Karat, command: str, gold: str, run: str, fragment: str) -> None:
-    check_failure(karat(command, gold, run), 3, fragment)
+def test_files_that_are_not_there_or_swapped(
+    rankjury: Rankjury, command: str, gold: str, run: str, fragment: str
+) -> None:
+    check_failure(rankjury(command, gold, run), 3, fragment)
 
 
-def test_a_qrels_line_of_three_columns(karat: Karat) -> None:
+def test_a_qrels_line_of_three_columns(rankjury: Rankjury) -> None:
     put("g.qrels", GOLD + "q2 0 d5\n")
-    check_failure(karat("evaluate", "g.qrels", "run.trec"), 3, "g.qrels:5: found 3 columns in the line 'q2 0 d5'")
+    check_failure(rankjury("evaluate", "g.qrels", "run.trec"), 3, "g.qrels:5: found 3 columns in the line 'q2 0 d5'")
 
 
 # --- outputs ------------------------------------------------------------------------------------------------------
@@ -180,14 +182,14 @@ def test_a_qrels_line_of_three_columns(karat: Karat) -> None:
         (["convert", "run.trec", "folder.json"], "folder.json: cannot write here: found a folder"),
     ],
 )
-def test_targets_that_cannot_be_written(karat: Karat, folder: Path, arguments: list[str], fragment: str) -> None:
+def test_targets_that_cannot_be_written(rankjury: Rankjury, folder: Path, arguments: list[str], fragment: str) -> None:
     (folder / "folder.json").mkdir()
     before = _tree(folder)
-    check_failure(karat(*arguments), 3, fragment)
+    check_failure(rankjury(*arguments), 3, fragment)
     assert _tree(folder) == before
 
 
-def test_an_interrupted_write_leaves_nothing(karat: Karat, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_write_leaves_nothing(rankjury: Rankjury, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half_way(self: pl.DataFrame, file: Path, **_: object) -> None:
         Path(file).write_text("half")
         raise OSError(28, "No space left on device")
@@ -195,7 +197,7 @@ def test_an_interrupted_write_leaves_nothing(karat: Karat, folder: Path, monkeyp
     put("target.csv", "as it was")
     before = _tree(folder)
     monkeypatch.setattr(pl.DataFrame, "write_csv", half_way)
-    check_failure(karat("convert", "run.trec", "target.csv"), 3, "target.csv: cannot write: No space left on device")
+    check_failure(rankjury("convert", "run.trec", "target.csv"), 3, "target.csv: cannot write: No space left on device")
     assert _tree(folder) == before
 
 
@@ -235,26 +237,28 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         (["convert", "run.trec", "run.parquet.gz"], ("Parquet is compressed by itself",)),
     ],
 )
-def test_a_request_that_makes_no_sense(karat: Karat, folder: Path, arguments: list[str], fragments: list[str]) -> None:
+def test_a_request_that_makes_no_sense(
+    rankjury: Rankjury, folder: Path, arguments: list[str], fragments: list[str]
+) -> None:
     before = _tree(folder)
-    check_failure(karat(*arguments, stdin=RUN.encode()), 2, *fragments)
+    check_failure(rankjury(*arguments, stdin=RUN.encode()), 2, *fragments)
     assert _tree(folder) == before
 
 
-def test_explain_with_standard_input_twice(karat: Karat) -> None:
-    check_failure(karat("explain", "-", "-", stdin=RUN.encode()), 2, "standard input was named twice")
+def test_explain_with_standard_input_twice(rankjury: Rankjury) -> None:
+    check_failure(rankjury("explain", "-", "-", stdin=RUN.encode()), 2, "standard input was named twice")
 
 
 @pytest.mark.parametrize("bad", [["-o", "report.xls"], ["--per-query", "scores.md"]])
-def test_a_bad_suffix_is_found_before_anything_is_written(karat: Karat, folder: Path, bad: list[str]) -> None:
+def test_a_bad_suffix_is_found_before_anything_is_written(rankjury: Rankjury, folder: Path, bad: list[str]) -> None:
     before = _tree(folder)
-    check_failure(karat(*EVALUATE, "-o", "good.json", *bad), 2)
+    check_failure(rankjury(*EVALUATE, "-o", "good.json", *bad), 2)
     assert _tree(folder) == before
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])
-def test_rel_must_be_a_number_that_grades_can_reach(karat: Karat, value: str) -> None:
-    check_failure(karat(*EVALUATE, "--rel", value), 2, "rel")
+def test_rel_must_be_a_number_that_grades_can_reach(rankjury: Rankjury, value: str) -> None:
+    check_failure(rankjury(*EVALUATE, "--rel", value), 2, "rel")
 
 
 @pytest.mark.parametrize(
@@ -270,28 +274,28 @@ def test_rel_must_be_a_number_that_grades_can_reach(karat: Karat, value: str) ->
         ["nonsense"],
     ],
 )
-def test_what_the_parser_refuses(karat: Karat, arguments: list[str]) -> None:
-    outcome = karat(*arguments)
+def test_what_the_parser_refuses(rankjury: Rankjury, arguments: list[str]) -> None:
+    outcome = rankjury(*arguments)
     assert outcome.code == 2
     assert outcome.out == ""
-    assert "Error: " in outcome.err and "Usage: karat" in outcome.err
+    assert "Error: " in outcome.err and "Usage: rankjury" in outcome.err
 
 
-def test_one_measure_is_explained_at_a_time(karat: Karat) -> None:
-    check_failure(karat("explain", "gold.qrels", "run.trec", "-m", "ap", "-m", "rr"), 2, "found 2 measures: ap, rr")
+def test_one_measure_is_explained_at_a_time(rankjury: Rankjury) -> None:
+    check_failure(rankjury("explain", "gold.qrels", "run.trec", "-m", "ap", "-m", "rr"), 2, "found 2 measures: ap, rr")
 
 
-def test_standard_output_is_no_file_to_convert_to(karat: Karat) -> None:
-    check_failure(karat("convert", "run.trec", "-", "--to", "csv"), 2, "standard output")
+def test_standard_output_is_no_file_to_convert_to(rankjury: Rankjury) -> None:
+    check_failure(rankjury("convert", "run.trec", "-", "--to", "csv"), 2, "standard output")
 
 
-def test_other_packings_are_named(karat: Karat) -> None:
+def test_other_packings_are_named(rankjury: Rankjury) -> None:
     import bz2
 
     put("run.trec.bz2", bz2.compress(RUN.encode()))
-    check_failure(karat("evaluate", "gold.qrels", "run.trec.bz2"), 3, "packed with bzip2")
+    check_failure(rankjury("evaluate", "gold.qrels", "run.trec.bz2"), 3, "packed with bzip2")
 
 
-def test_a_table_without_a_header(karat: Karat) -> None:
+def test_a_table_without_a_header(rankjury: Rankjury) -> None:
     put("run.csv", "1,7,1\n1,8,2\n")
-    check_failure(karat("evaluate", "gold.qrels", "run.csv"), 3, "Is the header missing?")
+    check_failure(rankjury("evaluate", "gold.qrels", "run.csv"), 3, "Is the header missing?")

@@ -1,4 +1,4 @@
-"""karat evaluate: what stands on the screen and what is piped; names of systems."""
+"""rankjury evaluate: what stands on the screen and what is piped; names of systems."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import GOLD, RUN, check_width, means_of, put, report_of, warnings_of
 from .terminal import in_terminal
 
@@ -20,8 +20,8 @@ BASIC = ["evaluate", "gold.qrels", "run.trec"]
 # --- the table ----------------------------------------------------------------------------------------------------
 
 
-def test_the_table_shows_means_and_how_many(karat: Karat) -> None:
-    lines = karat(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret", "--no-ci").out.splitlines()
+def test_the_table_shows_means_and_how_many(rankjury: Rankjury) -> None:
+    lines = rankjury(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret", "--no-ci").out.splitlines()
     assert lines[0].split() == ["measure", "run", "n"]
     assert [line.split() for line in lines[2:]] == [
         ["ndcg@10", f"{NDCG:.4f}", "2"],
@@ -30,25 +30,25 @@ def test_the_table_shows_means_and_how_many(karat: Karat) -> None:
     ]
 
 
-def test_several_runs_stand_beside_each_other(karat: Karat) -> None:
+def test_several_runs_stand_beside_each_other(rankjury: Rankjury) -> None:
     put("worse.trec", RUN.replace("2.5", "0.5"))
-    outcome = karat("evaluate", "gold.qrels", "run.trec", "worse.trec", "-m", "rr", "--no-ci")
+    outcome = rankjury("evaluate", "gold.qrels", "run.trec", "worse.trec", "-m", "rr", "--no-ci")
     lines = outcome.out.splitlines()
     assert lines[0].split() == ["measure", "run", "worse", "n"]
     assert lines[2].split() == ["rr", "1.0000", "0.7500", "2"]
 
 
-def test_many_runs_stand_below_each_other(karat: Karat) -> None:
+def test_many_runs_stand_below_each_other(rankjury: Rankjury) -> None:
     names = [put(f"s{number}.trec", RUN) for number in range(5)]
-    lines = karat("evaluate", "gold.qrels", *names, "-m", "rr,ap", "--no-ci").out.splitlines()
+    lines = rankjury("evaluate", "gold.qrels", *names, "-m", "rr,ap", "--no-ci").out.splitlines()
     assert lines[0].split() == ["system", "rr", "ap", "n"]
     assert [line.split()[0] for line in lines[2:]] == ["s0", "s1", "s2", "s3", "s4"]
 
 
 @pytest.mark.parametrize("systems", [1, 2, 4, 5, 9])
-def test_the_default_table_fits_80_columns(karat: Karat, systems: int) -> None:
+def test_the_default_table_fits_80_columns(rankjury: Rankjury, systems: int) -> None:
     names = [put(f"s{number}.trec", RUN) for number in range(systems)]
-    outcome = karat("evaluate", "gold.qrels", *names)
+    outcome = rankjury("evaluate", "gold.qrels", *names)
     check_width(outcome.out)
 
 
@@ -67,12 +67,12 @@ def test_the_default_table_fits_80_columns(karat: Karat, systems: int) -> None:
     [(["--no-ci"], r"\b[01]\.\d{4}\b"), ([], r"\b[01]\.\d{3,4}\b(?: \[[01]\.\d{3,4}, [01]\.\d{3,4}\])?")],
 )
 def test_no_figure_is_lost_to_long_names(
-    karat: Karat, systems: int, measures: str, options: list[str], figure: str
+    rankjury: Rankjury, systems: int, measures: str, options: list[str], figure: str
 ) -> None:
     """Names may be shortened or wrapped, but every mean stands in the table whole, with its interval."""
     names = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(systems)]
-    out = karat("evaluate", "gold.qrels", *names, "-m", measures, *options).out
-    count = len(means_of(karat("evaluate", "gold.qrels", names[0], "-m", measures, "--json"), names[0][:-5]))
+    out = rankjury("evaluate", "gold.qrels", *names, "-m", measures, *options).out
+    count = len(means_of(rankjury("evaluate", "gold.qrels", names[0], "-m", measures, "--json"), names[0][:-5]))
     assert max(map(len, out.splitlines())) <= 80
     assert len(re.findall(figure, out)) == systems * count
 
@@ -86,19 +86,19 @@ def test_no_figure_is_lost_to_long_names(
         (5, "short"),
     ],
 )
-def test_how_many_queries_were_averaged_is_shown_in_every_layout(karat: Karat, systems: int, name: str) -> None:
+def test_how_many_queries_were_averaged_is_shown_in_every_layout(rankjury: Rankjury, systems: int, name: str) -> None:
     """ap is defined for one query of two; a table that hides it compares what cannot be compared."""
     put("half.qrels", "q1 0 d1 1\nq2 0 d1 0\n")
     names = [put(f"{name}-{number}.trec", RUN) for number in range(systems)]
-    out = karat("evaluate", "half.qrels", *names, "-m", "ap").out
+    out = rankjury("evaluate", "half.qrels", *names, "-m", "ap").out
     assert re.search(r"\bn\b", out.splitlines()[0])
     assert "1 (1 undefined)" in out
 
 
-def test_a_wider_terminal_is_used(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wider_terminal_is_used(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     names = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(4)]
-    out = karat("evaluate", "gold.qrels", *names, "-m", "rr").out
+    out = rankjury("evaluate", "gold.qrels", *names, "-m", "rr").out
     assert out.splitlines()[0].split() == ["measure", *(name[:-5] for name in names), "n"]
 
 
@@ -117,11 +117,11 @@ def test_a_wider_terminal_is_used(karat: Karat, monkeypatch: pytest.MonkeyPatch)
         (["x/a/run.trec", "y/a/run.trec"], ["x/a/run.trec", "y/a/run.trec"]),
     ],
 )
-def test_systems_are_called_by_their_stem(karat: Karat, paths: list[str], names: list[str]) -> None:
+def test_systems_are_called_by_their_stem(rankjury: Rankjury, paths: list[str], names: list[str]) -> None:
     for path in paths:
         text = "query_id,item_id,score\nq1,d1,1\n" if path.endswith(".csv") else RUN
         put(path, text)
-    report = report_of(karat("evaluate", "gold.qrels", *paths, "-m", "rr", "--json"))
+    report = report_of(rankjury("evaluate", "gold.qrels", *paths, "-m", "rr", "--json"))
     assert list(report["systems"]) == names
     assert report["provenance"]["runs"] == dict(zip(names, paths, strict=True))
 
@@ -129,40 +129,40 @@ def test_systems_are_called_by_their_stem(karat: Karat, paths: list[str], names:
 # --- standard input and output ------------------------------------------------------------------------------------
 
 
-def test_the_run_from_standard_input(karat: Karat) -> None:
-    assert means_of(karat("evaluate", "gold.qrels", "-", "-m", "rr", "--json", stdin=RUN.encode()), "stdin") == {
+def test_the_run_from_standard_input(rankjury: Rankjury) -> None:
+    assert means_of(rankjury("evaluate", "gold.qrels", "-", "-m", "rr", "--json", stdin=RUN.encode()), "stdin") == {
         "rr": 1.0
     }
 
 
-def test_the_gold_from_standard_input(karat: Karat) -> None:
-    assert means_of(karat("evaluate", "-", "run.trec", "-m", "rr", "--json", stdin=GOLD.encode())) == {"rr": 1.0}
+def test_the_gold_from_standard_input(rankjury: Rankjury) -> None:
+    assert means_of(rankjury("evaluate", "-", "run.trec", "-m", "rr", "--json", stdin=GOLD.encode())) == {"rr": 1.0}
 
 
-def test_warnings_go_to_standard_error_only(karat: Karat) -> None:
+def test_warnings_go_to_standard_error_only(rankjury: Rankjury) -> None:
     put("half.trec", "q1 Q0 x 1 2 t\n")
-    outcome = karat("evaluate", "gold.qrels", "half.trec", "--json")
+    outcome = rankjury("evaluate", "gold.qrels", "half.trec", "--json")
     assert len(outcome.warnings) == len(report_of(outcome)["warnings"]) > 0
     assert [line.removeprefix("warning: ") for line in outcome.warnings] == warnings_of(outcome)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["-o", "report.md"]])
-def test_quiet_silences_standard_error(karat: Karat, form: list[str]) -> None:
+def test_quiet_silences_standard_error(rankjury: Rankjury, form: list[str]) -> None:
     put("half.trec", "q1 Q0 x 1 2 t\n")
-    loud = karat("evaluate", "gold.qrels", "half.trec", *form)
-    quiet = karat("evaluate", "gold.qrels", "half.trec", *form, "--quiet")
+    loud = rankjury("evaluate", "gold.qrels", "half.trec", *form)
+    quiet = rankjury("evaluate", "gold.qrels", "half.trec", *form, "--quiet")
     assert loud.err != "" and quiet.err == ""
     assert quiet.out == loud.out
 
 
-def test_the_next_step_is_a_command_that_works(karat: Karat) -> None:
-    line = karat(*BASIC).err.splitlines()[-1]
+def test_the_next_step_is_a_command_that_works(rankjury: Rankjury) -> None:
+    line = rankjury(*BASIC).err.splitlines()[-1]
     assert line.startswith("Next: ")
-    assert karat(*line.split("karat ")[1].split()).code == 0
+    assert rankjury(*line.split("rankjury ")[1].split()).code == 0
 
 
 def test_piped_output_has_no_escapes(folder: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "karat", *BASIC], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "rankjury", *BASIC], capture_output=True, check=True, timeout=60)
     assert b"\x1b" not in done.stdout + done.stderr
     assert b"0.150 [" in done.stdout
 

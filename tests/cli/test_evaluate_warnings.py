@@ -1,4 +1,4 @@
-"""karat evaluate: what it warns of, with counts; and that no digit hangs on order or threads."""
+"""rankjury evaluate: what it warns of, with counts; and that no digit hangs on order or threads."""
 
 import math
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import karat as library
+import rankjury as library
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import GOLD, RUN, means_of, put, report_of
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
@@ -22,47 +22,47 @@ BASIC = ["evaluate", "gold.qrels", "run.trec"]
 # --- warnings -----------------------------------------------------------------------------------------------------
 
 
-def _warned(karat: Karat, gold: str, run: str, *options: str) -> list[str]:
+def _warned(rankjury: Rankjury, gold: str, run: str, *options: str) -> list[str]:
     put("g.qrels", gold)
     put("r.trec", run)
-    outcome = karat("evaluate", "g.qrels", "r.trec", "--no-ci", *(options or ("-m", "rr@2")))
+    outcome = rankjury("evaluate", "g.qrels", "r.trec", "--no-ci", *(options or ("-m", "rr@2")))
     assert outcome.code == 0, outcome.err
     return [line.removeprefix("warning: r: ") for line in outcome.warnings]
 
 
-def test_nothing_to_warn_of(karat: Karat) -> None:
-    assert _warned(karat, GOLD, RUN) == []
+def test_nothing_to_warn_of(rankjury: Rankjury) -> None:
+    assert _warned(rankjury, GOLD, RUN) == []
 
 
 @pytest.mark.parametrize(("missing", "text"), [(1, "1 judged query is"), (2, "2 judged queries are"), (5, "5 judged")])
-def test_missing_queries_are_counted_and_listed(karat: Karat, missing: int, text: str) -> None:
-    (warning,) = _warned(karat, GOLD + "".join(f"x{n} 0 d1 1\n" for n in range(missing)), RUN)
+def test_missing_queries_are_counted_and_listed(rankjury: Rankjury, missing: int, text: str) -> None:
+    (warning,) = _warned(rankjury, GOLD + "".join(f"x{n} 0 d1 1\n" for n in range(missing)), RUN)
     assert warning.startswith(text)
     assert "x0" in warning and ("…" in warning) == (missing > 3)
     assert "scored 0" in warning and "missing=skip" in warning
 
 
-def test_missing_queries_that_are_left_out(karat: Karat) -> None:
-    (warning,) = _warned(karat, GOLD + "x 0 d1 1\n", RUN, "-m", "rr@2", "--missing", "skip")
+def test_missing_queries_that_are_left_out(rankjury: Rankjury) -> None:
+    (warning,) = _warned(rankjury, GOLD + "x 0 d1 1\n", RUN, "-m", "rr@2", "--missing", "skip")
     assert "1 judged query is missing" in warning and "left out" in warning and "missing=zero" in warning
 
 
 @pytest.mark.parametrize(("extra", "text"), [(1, "1 retrieved query has"), (3, "3 retrieved queries have")])
-def test_queries_without_gold_are_counted(karat: Karat, extra: int, text: str) -> None:
-    (warning,) = _warned(karat, GOLD, RUN + "".join(f"x{n} Q0 d1 1 1 t\n" for n in range(extra)))
+def test_queries_without_gold_are_counted(rankjury: Rankjury, extra: int, text: str) -> None:
+    (warning,) = _warned(rankjury, GOLD, RUN + "".join(f"x{n} Q0 d1 1 1 t\n" for n in range(extra)))
     assert warning.startswith(text) and "no gold" in warning
 
 
 @pytest.mark.parametrize(("empty", "text"), [(1, "1 query has"), (2, "2 queries have")])
-def test_queries_with_nothing_relevant_are_counted(karat: Karat, empty: int, text: str) -> None:
+def test_queries_with_nothing_relevant_are_counted(rankjury: Rankjury, empty: int, text: str) -> None:
     names = [f"x{n}" for n in range(empty)]
     run = RUN + "".join(f"{name} Q0 d1 1 1 t\n" for name in names)
-    (warning,) = _warned(karat, GOLD + "".join(f"{name} 0 d1 0\n" for name in names), run)
+    (warning,) = _warned(rankjury, GOLD + "".join(f"{name} 0 d1 0\n" for name in names), run)
     assert warning.startswith(f"{text} nothing relevant in the gold")
 
 
-def test_queries_that_a_threshold_empties_are_counted(karat: Karat) -> None:
-    (warning,) = _warned(karat, GOLD, RUN, "-m", "rr@2", "--rel", "2")
+def test_queries_that_a_threshold_empties_are_counted(rankjury: Rankjury) -> None:
+    (warning,) = _warned(rankjury, GOLD, RUN, "-m", "rr@2", "--rel", "2")
     assert warning.startswith("1 query has nothing relevant")
 
 
@@ -75,29 +75,29 @@ def test_queries_that_a_threshold_empties_are_counted(karat: Karat) -> None:
         ("rr", "50.0 % of the top 10"),
     ],
 )
-def test_the_unjudged_share_is_told(karat: Karat, measures: str, text: str | None) -> None:
+def test_the_unjudged_share_is_told(rankjury: Rankjury, measures: str, text: str | None) -> None:
     """q1: d1 x y z, q2: d3 d1 and nothing else: 1 of 4 unjudged in the top 2, 3 of 6 in all."""
     run = "".join(f"q1 Q0 {item} 1 {9 - n} t\n" for n, item in enumerate(["d1", "x", "y", "z"]))
     run += "q2 Q0 d3 1 2 t\nq2 Q0 d1 2 1 t\n"
-    warnings = _warned(karat, GOLD, run, "-m", measures)
+    warnings = _warned(rankjury, GOLD, run, "-m", measures)
     assert warnings == ([] if text is None else [f"unjudged items count as not relevant: {text}"])
 
 
 @pytest.mark.parametrize(
     ("measures", "text"), [("rr@1", "1 query at 1"), ("rr@2", None), ("rr@1,rr@3", "1 query at 1, 2 queries at 3")]
 )
-def test_ties_at_the_cut_off_are_counted(karat: Karat, measures: str, text: str | None) -> None:
+def test_ties_at_the_cut_off_are_counted(rankjury: Rankjury, measures: str, text: str | None) -> None:
     gold = "".join(f"{query} 0 {item} 1\n" for query in ("q1", "q2") for item in "abcd")
     run = "".join(f"q1 Q0 {item} 1 {score} t\n" for item, score in zip("abcd", (5, 5, 3, 3), strict=True))
     run += "".join(f"q2 Q0 {item} 1 {score} t\n" for item, score in zip("abcd", (5, 4, 3, 3), strict=True))
-    warnings = _warned(karat, gold, run, "-m", measures)
+    warnings = _warned(rankjury, gold, run, "-m", measures)
     assert [warning.rpartition(": ")[2] for warning in warnings] == ([] if text is None else [text])
     assert all("equal scores" in warning for warning in warnings)
 
 
-def test_warnings_name_their_system(karat: Karat) -> None:
+def test_warnings_name_their_system(rankjury: Rankjury) -> None:
     put("half.trec", "q1 Q0 d1 1 2 t\n")
-    outcome = karat("evaluate", "gold.qrels", "run.trec", "half.trec", "-m", "rr", "--no-ci")
+    outcome = rankjury("evaluate", "gold.qrels", "run.trec", "half.trec", "-m", "rr", "--no-ci")
     assert [line.split(":")[1] for line in outcome.warnings] == [" half"]
 
 
@@ -129,7 +129,7 @@ def test_end_to_end_the_number_of_threads_changes_no_digit(folder: Path) -> None
     seen = []
     for threads in ("1", "2"):
         done = subprocess.run(
-            [sys.executable, "-m", "karat", *command],
+            [sys.executable, "-m", "rankjury", *command],
             capture_output=True,
             timeout=60,
             check=True,
@@ -140,42 +140,44 @@ def test_end_to_end_the_number_of_threads_changes_no_digit(folder: Path) -> None
     assert len(seen[0][1].splitlines()) == 151
 
 
-def test_the_order_of_lines_changes_no_digit(karat: Karat) -> None:
+def test_the_order_of_lines_changes_no_digit(rankjury: Rankjury) -> None:
     gold, run = _large(2)
-    expected = report_of(karat("evaluate", put("g.qrels", gold), put("r.trec", run), "-m", MEASURES, "--json"))
+    expected = report_of(rankjury("evaluate", put("g.qrels", gold), put("r.trec", run), "-m", MEASURES, "--json"))
     for seed in range(3):
         lines, judged = run.splitlines(keepends=True), gold.splitlines(keepends=True)
         random.Random(seed).shuffle(lines)
         random.Random(seed).shuffle(judged)
         put("g.qrels", "".join(judged))
         put("r.trec", "".join(lines))
-        assert report_of(karat("evaluate", "g.qrels", "r.trec", "-m", MEASURES, "--json")) == expected
+        assert report_of(rankjury("evaluate", "g.qrels", "r.trec", "-m", MEASURES, "--json")) == expected
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.tsv.gz", "r.jsonl.zst", "r.json", "r.parquet", "r.trec.gz"])
-def test_the_format_changes_no_digit(karat: Karat, name: str) -> None:
+def test_the_format_changes_no_digit(rankjury: Rankjury, name: str) -> None:
     gold, run = _large(3)
     put("g.qrels", gold)
     put("r.trec", run)
-    expected = means_of(karat("evaluate", "g.qrels", "r.trec", "-m", MEASURES, "--json"), "r")
-    assert karat("convert", "r.trec", name).code == 0
-    assert karat("convert", "g.qrels", "g" + name[1:]).code == 0
-    assert means_of(karat("evaluate", "g" + name[1:], name, "-m", MEASURES, "--json"), "r") == expected
+    expected = means_of(rankjury("evaluate", "g.qrels", "r.trec", "-m", MEASURES, "--json"), "r")
+    assert rankjury("convert", "r.trec", name).code == 0
+    assert rankjury("convert", "g.qrels", "g" + name[1:]).code == 0
+    assert means_of(rankjury("evaluate", "g" + name[1:], name, "-m", MEASURES, "--json"), "r") == expected
 
 
-def test_format_overrides(karat: Karat) -> None:
+def test_format_overrides(rankjury: Rankjury) -> None:
     put("g.txt", "query_id,item_id,grade Q0 d1 1\n")
     put("r.txt", "query_id,item_id,grade Q0 d1 1 2 t\n")
-    assert karat("evaluate", "g.txt", "r.txt", "-m", "rr").code == 3
-    assert means_of(karat("evaluate", "g.txt", "r.txt", "-m", "rr", "--format", "trec", "--json"), "r") == {"rr": 1.0}
+    assert rankjury("evaluate", "g.txt", "r.txt", "-m", "rr").code == 3
+    assert means_of(rankjury("evaluate", "g.txt", "r.txt", "-m", "rr", "--format", "trec", "--json"), "r") == {
+        "rr": 1.0
+    }
     put("g.bar", "qid,docid,rel\nq1,d1,1\n")
     mixed = ["evaluate", "g.bar", "run.trec", "-m", "rr", "--format", "trec", "--gold-format", "csv", "--json"]
-    assert means_of(karat(*mixed)) == {"rr": 1.0}
+    assert means_of(rankjury(*mixed)) == {"rr": 1.0}
 
 
-def test_version_and_help(karat: Karat) -> None:
-    assert karat("--version").out == f"karat {library.__version__}\n"
-    shown = karat("evaluate", "--help")
+def test_version_and_help(rankjury: Rankjury) -> None:
+    assert rankjury("--version").out == f"rankjury {library.__version__}\n"
+    shown = rankjury("evaluate", "--help")
     assert shown.code == 0
     assert max(map(len, shown.out.splitlines())) <= 80
     for option in ("--dialect", "--per-query", "--missing", "--duplicates", "--gold-format", "--quiet"):

@@ -1,4 +1,4 @@
-"""karat explain: one row a tool, and the convention that makes it differ."""
+"""rankjury explain: one row a tool, and the convention that makes it differ."""
 
 import json
 import math
@@ -6,38 +6,38 @@ from typing import Any
 
 import pytest
 
-from karat.dialects import DIALECTS
+from rankjury.dialects import DIALECTS
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_width, put
 
 LOW = 1 / math.log2(3)
 
 
-def _rows(karat: Karat, gold: str, run: str, measure: str = "ndcg@10") -> dict[str, dict[str, Any]]:
+def _rows(rankjury: Rankjury, gold: str, run: str, measure: str = "ndcg@10") -> dict[str, dict[str, Any]]:
     put("g.qrels", gold)
     put("r.trec", run)
-    outcome = karat("explain", "g.qrels", "r.trec", "-m", measure, "--json")
+    outcome = rankjury("explain", "g.qrels", "r.trec", "-m", measure, "--json")
     assert outcome.code == 0, outcome.err
     shown = json.loads(outcome.out)
-    assert (shown["schema"], shown["measure"]) == ("karat.explain/1", measure)
+    assert (shown["schema"], shown["measure"]) == ("rankjury.explain/1", measure)
     return {row["who"]: row for row in shown["rows"]}
 
 
-def test_a_row_for_every_dialect(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1 t\n")
+def test_a_row_for_every_dialect(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\n", "q Q0 a 1 1 t\n")
     assert [who for who, row in rows.items() if row["kind"] == "dialect"] == DIALECTS.names()
-    assert rows["karat"]["kind"] == "karat" and next(iter(rows)) == "karat"
+    assert rows["rankjury"]["kind"] == "rankjury" and next(iter(rows)) == "rankjury"
     assert all(row["error"] is None for row in rows.values())
     full = {"rectools": ["ideal=full"], "ideal=full": []}
     assert {who: row["because"] for who, row in rows.items() if row["mean"] != 1.0} == full
     assert all(row["because"] == [] for who, row in rows.items() if who not in full)
 
 
-def test_only_ties_differ(karat: Karat) -> None:
+def test_only_ties_differ(rankjury: Rankjury) -> None:
     """b is relevant and ties with a; given first. By id it stands second."""
-    rows = _rows(karat, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n")
-    assert rows["karat"]["mean"] == pytest.approx(LOW, abs=1e-15)
+    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n")
+    assert rows["rankjury"]["mean"] == pytest.approx(LOW, abs=1e-15)
     for tool, rule in {
         "trec_eval": "ties=id-desc",
         "trec_eval-10": "ties=id-desc",
@@ -57,10 +57,10 @@ def test_only_ties_differ(karat: Karat) -> None:
     assert rows["sklearn"]["mean"] == pytest.approx((1 + LOW) / 2, abs=1e-15)
 
 
-def test_only_gain_differs(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\nq 0 b 2\n", "q Q0 a 1 2.0 t\nq Q0 b 2 1.0 t\n")
+def test_only_gain_differs(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\nq 0 b 2\n", "q Q0 a 1 2.0 t\nq Q0 b 2 1.0 t\n")
     own = (1 + 2 * LOW) / (2 + LOW)
-    assert rows["karat"]["mean"] == pytest.approx(own, abs=1e-15)
+    assert rows["rankjury"]["mean"] == pytest.approx(own, abs=1e-15)
     exponential, binary = (1 + 3 * LOW) / (3 + LOW), 1.0
     by_sets = ("sentence-transformers", "recbole", "replay", "implicit")
     expected = {"elasticsearch": exponential, "opensearch": exponential, **dict.fromkeys(by_sets, binary)}
@@ -74,9 +74,9 @@ def test_only_gain_differs(karat: Karat) -> None:
     assert rows["gain=exp"]["kind"] == "convention"
 
 
-def test_only_missing_queries_differ(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\nx 0 a 1\n", "q Q0 a 1 1 t\n")
-    assert (rows["karat"]["mean"], rows["karat"]["n"]) == (0.5, 2)
+def test_only_missing_queries_differ(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\nx 0 a 1\n", "q Q0 a 1 1 t\n")
+    assert (rows["rankjury"]["mean"], rows["rankjury"]["n"]) == (0.5, 2)
     assert (rows["trec_eval"]["mean"], rows["trec_eval"]["n"], rows["trec_eval"]["because"]) == (
         1.0,
         1,
@@ -88,88 +88,88 @@ def test_only_missing_queries_differ(karat: Karat) -> None:
     assert "query 'x' is missing from the ranking" in strict["error"]
 
 
-def test_only_empty_queries_differ(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\nx 0 a 0\n", "q Q0 a 1 1 t\nx Q0 a 1 1 t\n")
-    assert (rows["karat"]["mean"], rows["karat"]["n"]) == (1.0, 1)
+def test_only_empty_queries_differ(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\nx 0 a 0\n", "q Q0 a 1 1 t\nx Q0 a 1 1 t\n")
+    assert (rows["rankjury"]["mean"], rows["rankjury"]["n"]) == (1.0, 1)
     assert (rows["trec_eval"]["mean"], rows["trec_eval"]["because"]) == (0.5, ["empty=zero"])
     assert rows["sentence-transformers"]["because"] == []
 
 
-def test_only_self_matches_differ(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\n", "q Q0 q 1 2 t\nq Q0 a 2 1 t\n")
+def test_only_self_matches_differ(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\n", "q Q0 q 1 2 t\nq Q0 a 2 1 t\n")
     assert rows["beir"]["because"] == ["self=drop"]
     assert rows["trec_eval"]["because"] == []
 
 
-def test_another_measure_under_the_same_name(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1 t\n", "precision@10")
+def test_another_measure_under_the_same_name(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 1\n", "q Q0 a 1 1 t\n", "precision@10")
     assert rows["implicit"]["mean"] == 1.0
     assert rows["implicit"]["because"] == ["another measure: pooled_precision"]
 
 
-def test_causes_that_act_together_leave_out_idle_ones(karat: Karat) -> None:
+def test_causes_that_act_together_leave_out_idle_ones(rankjury: Rankjury) -> None:
     """a and b tie in single precision only, and only id-desc then puts b first: it takes these two and no other."""
-    rows = _rows(karat, "q 0 a 1\n", "q Q0 a 1 1.000000001 t\nq Q0 b 2 1.0 t\n")
+    rows = _rows(rankjury, "q 0 a 1\n", "q Q0 a 1 1.000000001 t\nq Q0 b 2 1.0 t\n")
     assert rows["trec_eval"]["mean"] == pytest.approx(LOW, abs=1e-15)
     (cause,) = rows["trec_eval"]["because"]
     assert set(cause.split(" with ")) == {"ties=id-desc", "scores=single"}
 
 
-def test_a_value_where_karat_has_none_is_a_difference(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 a 0\n", "q Q0 a 1 1 t\n")
-    assert rows["karat"]["mean"] is None
+def test_a_value_where_rankjury_has_none_is_a_difference(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 a 0\n", "q Q0 a 1 1 t\n")
+    assert rows["rankjury"]["mean"] is None
     assert rows["trec_eval"]["because"] == ["empty=zero"]
 
 
 @pytest.mark.parametrize("measure", ["gm_ap", "num_rel_ret"])
-def test_explain_and_evaluate_agree(karat: Karat, measure: str) -> None:
+def test_explain_and_evaluate_agree(rankjury: Rankjury, measure: str) -> None:
     gold, run = "q 0 a 1\nx 0 a 1\n", "q Q0 a 1 1 t\nx Q0 b 1 2 t\nx Q0 a 2 1 t\n"
-    own = _rows(karat, gold, run, measure)["karat"]["mean"]
-    entry = json.loads(karat("evaluate", "g.qrels", "r.trec", "-m", measure, "--json").out)
+    own = _rows(rankjury, gold, run, measure)["rankjury"]["mean"]
+    entry = json.loads(rankjury("evaluate", "g.qrels", "r.trec", "-m", measure, "--json").out)
     found = entry["systems"]["r"]["measures"][measure]
     assert own == pytest.approx(found.get("sum", found["mean"]), abs=1e-15)
 
 
-def test_the_table(karat: Karat) -> None:
+def test_the_table(rankjury: Rankjury) -> None:
     put("g.qrels", "q 0 a 1\nq 0 b 2\n")
     put("r.trec", "q Q0 a 1 2.0 t\nq Q0 b 2 1.0 t\n")
-    outcome = karat("explain", "g.qrels", "r.trec", "-m", "ndcg@10")
+    outcome = rankjury("explain", "g.qrels", "r.trec", "-m", "ndcg@10")
     check_width(outcome.out.partition("No difference here")[0])
     by_tool = {line.split()[0]: line.split() for line in outcome.out.splitlines() if line.strip()}
     assert by_tool["tool"] == ["tool", "ndcg@10", "differs", "by", "n", "because", "of"]
-    assert by_tool["karat"][2:] == ["=", "1", "–"]
+    assert by_tool["rankjury"][2:] == ["=", "1", "–"]
     assert by_tool["opensearch"][2:] == ["-0.0630", "1", "gain=exp"]
     assert "No difference here: " in outcome.out and "ties=order" in outcome.out.rpartition("No difference here")[2]
     assert outcome.err.startswith("Next: ")
-    assert karat("explain", "g.qrels", "r.trec", "-q").err == ""
+    assert rankjury("explain", "g.qrels", "r.trec", "-q").err == ""
 
 
-def test_the_table_shows_an_error_in_its_row(karat: Karat) -> None:
+def test_the_table_shows_an_error_in_its_row(rankjury: Rankjury) -> None:
     put("g.qrels", "q 0 a 1\nx 0 a 1\n")
     put("r.trec", "q Q0 a 1 1 t\n")
-    outcome = karat("explain", "g.qrels", "r.trec")
+    outcome = rankjury("explain", "g.qrels", "r.trec")
     assert outcome.code == 0
     (line,) = [line for line in outcome.out.splitlines() if line.startswith("trec_eval-10")]
     assert "error" in line and "query 'x' is missing" in line
     check_width(outcome.out.partition("No difference here")[0])
 
 
-def test_what_makes_no_difference_fits_80_columns_too(karat: Karat) -> None:
-    outcome = karat("explain", "gold.qrels", "run.trec")
+def test_what_makes_no_difference_fits_80_columns_too(rankjury: Rankjury) -> None:
+    outcome = rankjury("explain", "gold.qrels", "run.trec")
     assert "No difference here" in outcome.out
     check_width(outcome.out)
 
 
-def test_a_foreign_name_is_explained_from_its_own_conventions(karat: Karat) -> None:
-    rows = _rows(karat, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n", "ndcg_cut_10")
-    assert rows["karat"]["mean"] == 1.0
+def test_a_foreign_name_is_explained_from_its_own_conventions(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n", "ndcg_cut_10")
+    assert rows["rankjury"]["mean"] == 1.0
     assert rows["trec_eval"]["because"] == []
 
 
-def test_duplicates_and_formats_reach_explain(karat: Karat) -> None:
+def test_duplicates_and_formats_reach_explain(rankjury: Rankjury) -> None:
     put("g.txt", "query_id,item_id,grade\nq,a,1\n")
     put("r.txt", "query_id,item_id,score\nq,a,1\nq,a,2\nq,b,1.5\n")
-    assert karat("explain", "g.txt", "r.txt", "-m", "rr").code == 3
-    shown = json.loads(karat("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "first", "--json").out)
+    assert rankjury("explain", "g.txt", "r.txt", "-m", "rr").code == 3
+    shown = json.loads(rankjury("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "first", "--json").out)
     assert shown["rows"][0]["mean"] == 0.5
-    assert karat("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "max", "--format", "json").code == 3
+    assert rankjury("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "max", "--format", "json").code == 3

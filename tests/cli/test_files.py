@@ -6,36 +6,36 @@ from pathlib import Path
 
 import pytest
 
-import karat as package
-from karat.errors import DataError, UnknownName, UsageError
-from karat.report import Report
-from tests.cli.conftest import Karat
+import rankjury as package
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.report import Report
+from tests.cli.conftest import Rankjury
 
 SAMPLE = Path(package.__file__).parent / "samples" / "helpdesk"
 GOLD, BM25, DENSE = (str(SAMPLE / name) for name in ("qrels.trec", "bm25.trec", "dense.trec"))
 RESAMPLING = package.Resampling(resamples=200)
 
 
-def printed(command: Karat, *arguments: str) -> Report:
+def printed(command: Rankjury, *arguments: str) -> Report:
     return Report.from_json(json.loads(command(*arguments, "--json", "--quiet").out))
 
 
-def test_a_script_gets_what_evaluate_prints(karat: Karat) -> None:
+def test_a_script_gets_what_evaluate_prints(rankjury: Rankjury) -> None:
     report = package.evaluate_files(GOLD, [BM25, DENSE], ["ndcg@10", "ap"], resampling=RESAMPLING, quantiles=[0.5])
     command = printed(
-        karat, "evaluate", GOLD, BM25, DENSE, "-m", "ndcg@10,ap", "--resamples", "200", "--quantiles", "50"
+        rankjury, "evaluate", GOLD, BM25, DENSE, "-m", "ndcg@10,ap", "--resamples", "200", "--quantiles", "50"
     )
     assert command == report and list(report.scores) == ["bm25", "dense"]
 
 
-def test_a_script_gets_what_compare_prints(karat: Karat) -> None:
+def test_a_script_gets_what_compare_prints(rankjury: Rankjury) -> None:
     slices = f"{SAMPLE / 'queries.jsonl'}:type"
     report = package.evaluate_files(
         GOLD, [BM25, DENSE], ["ndcg@10"], resampling=RESAMPLING, baseline="dense", slices=[slices],
         recorded={"bm25": {"latency_p95_ms": 12.5}},
     )  # fmt: skip
     command = printed(
-        karat, "compare", GOLD, BM25, DENSE, "-b", DENSE, "-m", "ndcg@10", "--resamples", "200", "-s", slices,
+        rankjury, "compare", GOLD, BM25, DENSE, "-b", DENSE, "-m", "ndcg@10", "--resamples", "200", "-s", slices,
         "--record", "bm25:latency_p95_ms=12.5",
     )  # fmt: skip
     assert command == report and report.baseline == "dense" and report.slices
@@ -47,13 +47,13 @@ def test_systems_are_called_as_the_mapping_says() -> None:
     assert report.provenance["runs"] == {"old": BM25, "new": DENSE}
 
 
-def test_intervals_are_those_of_the_command(karat: Karat) -> None:
-    assert package.evaluate_files(GOLD, [BM25], ["ap"]) == printed(karat, "evaluate", GOLD, BM25, "-m", "ap")
+def test_intervals_are_those_of_the_command(rankjury: Rankjury) -> None:
+    assert package.evaluate_files(GOLD, [BM25], ["ap"]) == printed(rankjury, "evaluate", GOLD, BM25, "-m", "ap")
 
 
-def test_scores_of_every_query_are_written(karat: Karat, tmp_path: Path) -> None:
+def test_scores_of_every_query_are_written(rankjury: Rankjury, tmp_path: Path) -> None:
     report = package.evaluate_files(GOLD, [BM25], ["ap"], intervals=False, per_query=tmp_path / "script.csv")
-    karat("evaluate", GOLD, BM25, "-m", "ap", "--no-ci", "--per-query", str(tmp_path / "command.csv"))
+    rankjury("evaluate", GOLD, BM25, "-m", "ap", "--no-ci", "--per-query", str(tmp_path / "command.csv"))
     text = (tmp_path / "script.csv").read_text()
     assert (
         text == (tmp_path / "command.csv").read_text()

@@ -1,4 +1,4 @@
-"""karat gate: never a silent pass. What is misspelt, missing or of the wrong kind is an error."""
+"""rankjury gate: never a silent pass. What is misspelt, missing or of the wrong kind is an error."""
 
 import gzip
 from pathlib import Path
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .gating import (
     FAIL,
     FILES,
@@ -52,140 +52,140 @@ WRONG: dict[str, tuple[str, int, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("on", ["files", "report"])
-def test_what_is_misspelt_is_an_error(karat: Karat, folder: Path, on: str, case: str) -> None:
+def test_what_is_misspelt_is_an_error(rankjury: Rankjury, folder: Path, on: str, case: str) -> None:
     text, code, fragments = WRONG[case]
     figure = ("--record", "latency_p95_ms=3")
-    make_report(karat, "report.json", "new.trec", "old.trec", options=figure)
+    make_report(rankjury, "report.json", "new.trec", "old.trec", options=figure)
     put("t.toml", text and text + "\n")
     put("old.md", "as it was")
     before = tree(folder)
     given = ["report.json"] if on == "report" else [*FILES, "old.trec", "-s", "types.csv:type", *figure]
-    check_failure(karat(*GATE, *given, "-o", "new.xml", "-o", "old.md"), code, *fragments)
+    check_failure(rankjury(*GATE, *given, "-o", "new.xml", "-o", "old.md"), code, *fragments)
     assert tree(folder) == before
 
 
-def test_errors_come_without_warnings_before_them(karat: Karat) -> None:
+def test_errors_come_without_warnings_before_them(rankjury: Rankjury) -> None:
     """A clear line is no clearer under ten others."""
     put_gold(queries=3)
     put_one_target(require="rr >= 0.5", slice="type=fcat")
     put("types.csv", "query_id,type\nq00,fact\nq01,how-to\nq02,fact\n")
-    check_failure(karat(*GATE, *FILES, "-s", "types.csv:type"), 2, "unknown slice 'type=fcat'")
+    check_failure(rankjury(*GATE, *FILES, "-s", "types.csv:type"), 2, "unknown slice 'type=fcat'")
 
 
-def test_a_measure_that_the_report_does_not_have(karat: Karat) -> None:
+def test_a_measure_that_the_report_does_not_have(rankjury: Rankjury) -> None:
     put_targets("ndcg@7 >= 0.5")
-    outcome = karat(*GATE, make_report(karat, "report.json", "new.trec"), "-o", "gate.xml")
+    outcome = rankjury(*GATE, make_report(rankjury, "report.json", "new.trec"), "-o", "gate.xml")
     check_failure(outcome, 3, "report.json", "the report has no ndcg@7", "rr, ap", "-m 'ndcg@7'")
     assert not Path("gate.xml").exists()
 
 
-def test_slices_that_the_report_does_not_have(karat: Karat) -> None:
+def test_slices_that_the_report_does_not_have(rankjury: Rankjury) -> None:
     put_one_target(require=PASS, slice="type=fact")
-    karat("evaluate", *FILES, "-m", "rr", "-o", "plain.json")
-    check_failure(karat(*GATE, "plain.json"), 3, "plain.json", "no slices", "'type=fact'", "--slices")
+    rankjury("evaluate", *FILES, "-m", "rr", "-o", "plain.json")
+    check_failure(rankjury(*GATE, "plain.json"), 3, "plain.json", "no slices", "'type=fact'", "--slices")
 
 
-def test_a_figure_that_was_not_recorded(karat: Karat) -> None:
+def test_a_figure_that_was_not_recorded(rankjury: Rankjury) -> None:
     """The example of --help, forgotten on the command line."""
     put_targets("latency_p95_ms <= 50")
-    check_failure(karat(*GATE, *FILES), 2, "t.toml", "latency_p95_ms", "--record")
+    check_failure(rankjury(*GATE, *FILES), 2, "t.toml", "latency_p95_ms", "--record")
 
 
 @pytest.mark.parametrize("target", ["ap >= 0.5", "ap drop <= 0.1"])
-def test_nothing_relevant_at_all(karat: Karat, target: str) -> None:
+def test_nothing_relevant_at_all(rankjury: Rankjury, target: str) -> None:
     put_gold(grade=0)
     put_targets(target)
-    saved = make_report(karat, "report.json", "old.trec", "new.trec")
+    saved = make_report(rankjury, "report.json", "old.trec", "new.trec")
     for given in ([saved, "-b", "old"], ["g.qrels", "old.trec", "new.trec", "-b", "old"]):
-        check_failure(karat(*GATE, *given, "-o", "gate.xml"), 3, "ap", "undefined for every query")
+        check_failure(rankjury(*GATE, *given, "-o", "gate.xml"), 3, "ap", "undefined for every query")
     assert not Path("gate.xml").exists()
 
 
-def test_one_query_is_unsure(karat: Karat) -> None:
+def test_one_query_is_unsure(rankjury: Rankjury) -> None:
     put_gold(queries=1)
     put_targets(PASS)
-    assert [karat(*GATE, *FILES, *strict).code for strict in ([], ["--strict"])] == [0, 5]
-    assert any("one query" in text for text in karat(*GATE, *FILES).warnings)
+    assert [rankjury(*GATE, *FILES, *strict).code for strict in ([], ["--strict"])] == [0, 5]
+    assert any("one query" in text for text in rankjury(*GATE, *FILES).warnings)
 
 
-def test_equal_scores_at_the_limit_pass(karat: Karat) -> None:
+def test_equal_scores_at_the_limit_pass(rankjury: Rankjury) -> None:
     put_run("new.trec", [1] * QUERIES)
     put_targets("rr >= 1", "rr <= 1", "precision@10 >= 0.1", "precision@10 <= 0.1", "rr drop <= 0")
-    outcome = karat(*GATE, *FILES, "-b", put_run("same.trec", [1] * QUERIES), "--json")
+    outcome = rankjury(*GATE, *FILES, "-b", put_run("same.trec", [1] * QUERIES), "--json")
     assert [verdict["verdict"] for verdict in verdicts_of(outcome)] == ["pass"] * 5
 
 
 @pytest.mark.parametrize(
     ("given", "code", "fragments"),
     [
-        (["g.qrels"], 3, ("g.qrels", "not a report of karat")),
-        (["report.csv"], 3, ("report.csv", "not a report of karat")),
+        (["g.qrels"], 3, ("g.qrels", "not a report of rankjury")),
+        (["report.csv"], 3, ("report.csv", "not a report of rankjury")),
         (["nowhere.json"], 3, ("nowhere.json: no such file",)),
         (["empty.json"], 3, ("empty.json",)),
         (["."], 3, ("found a folder",)),
         (["report.json", "new.trec"], 2, ("report.json is a report", "a gold and runs")),
-        (["g.qrels", "report.json"], 3, ("report.json", "is a report of karat")),
+        (["g.qrels", "report.json"], 3, ("report.json", "is a report of rankjury")),
         (["report.json", "-b", "nowhere.json"], 3, ("nowhere.json: no such report",)),
         (["report.json", "--record", "x=1"], 2, ("--record",)),
         (["report.json", "--slices", "types.csv:type"], 2, ("--slices", "report")),
         (["report.json", "--level", "0.9"], 2, ("--level", "report")),
         (["report.json", "-o", "gate.xls"], 2, ("'gate.xls'", ".xml", ".md", ".json")),
         (["cut.json"], 3, ("cut.json:", "not JSON")),
-        (["later.json"], 3, ("later.json", "karat.report/9", "karat.report/2")),
+        (["later.json"], 3, ("later.json", "rankjury.report/9", "rankjury.report/1")),
         (["bare.json"], 3, ("bare.json",)),
         (["half.json"], 3, ("half.json",)),
     ],
 )
 def test_files_of_the_wrong_kind(
-    karat: Karat, folder: Path, given: list[str], code: int, fragments: tuple[str, ...]
+    rankjury: Rankjury, folder: Path, given: list[str], code: int, fragments: tuple[str, ...]
 ) -> None:
-    saved = Path(make_report(karat, "report.json", "new.trec", options=("-o", "report.csv"))).read_text()
+    saved = Path(make_report(rankjury, "report.json", "new.trec", options=("-o", "report.csv"))).read_text()
     put("empty.json", "")
     put("cut.json", saved[: len(saved) // 2])
-    put("later.json", saved.replace("karat.report/2", "karat.report/9"))
-    put("bare.json", '{"schema": "karat.report/1", "systems": {"new": {}}}')
-    put("half.json", '{"schema": "karat.report/1", "systems": {"new": {"measures": {"rr": {"mean": "x"}}}}}')
+    put("later.json", saved.replace("rankjury.report/1", "rankjury.report/9"))
+    put("bare.json", '{"schema": "rankjury.report/1", "systems": {"new": {}}}')
+    put("half.json", '{"schema": "rankjury.report/1", "systems": {"new": {"measures": {"rr": {"mean": "x"}}}}}')
     put_targets(PASS)
     before = tree(folder)
-    check_failure(karat(*GATE, *given, "-o", "new.xml"), code, *fragments)
+    check_failure(rankjury(*GATE, *given, "-o", "new.xml"), code, *fragments)
     assert tree(folder) == before
 
 
-def test_standard_input_is_read_once(karat: Karat) -> None:
-    check_failure(karat("gate", "-", "-", stdin=b'targets = ["rr >= 0"]\n'), 2, "standard input was named twice")
+def test_standard_input_is_read_once(rankjury: Rankjury) -> None:
+    check_failure(rankjury("gate", "-", "-", stdin=b'targets = ["rr >= 0"]\n'), 2, "standard input was named twice")
 
 
-def test_a_packedreport(karat: Karat) -> None:
+def test_a_packedreport(rankjury: Rankjury) -> None:
     put_targets(PASS)
-    put("report.json.gz", gzip.compress(Path(make_report(karat, "report.json", "new.trec")).read_bytes()))
-    assert karat(*GATE, "report.json.gz").code == 0
+    put("report.json.gz", gzip.compress(Path(make_report(rankjury, "report.json", "new.trec")).read_bytes()))
+    assert rankjury(*GATE, "report.json.gz").code == 0
 
 
-def test_a_figure_cannot_stand_for_a_measure(karat: Karat) -> None:
+def test_a_figure_cannot_stand_for_a_measure(rankjury: Rankjury) -> None:
     put_targets(FAIL)
-    check_failure(karat(*GATE, *FILES, "--record", "rr=0.99"), 2, "--record rr=0.99", "rr is a measure")
+    check_failure(rankjury(*GATE, *FILES, "--record", "rr=0.99"), 2, "--record rr=0.99", "rr is a measure")
 
 
-def test_a_misspelt_measure_is_not_taken_for_a_figure(karat: Karat) -> None:
+def test_a_misspelt_measure_is_not_taken_for_a_figure(rankjury: Rankjury) -> None:
     put_targets("ndgc@10 >= 0.1")
-    check_failure(karat(*GATE, *FILES), 2, "t.toml", "'ndgc@10'", "Did you mean ndcg@10")
+    check_failure(rankjury(*GATE, *FILES), 2, "t.toml", "'ndgc@10'", "Did you mean ndcg@10")
 
 
 @pytest.mark.parametrize("target", ["ndcg@10 => 0.5", "rr dropp <= 0.1", "0.1 <= rr <= 0.9"])
-def test_a_target_that_cannot_be_read_is_named(karat: Karat, target: str) -> None:
+def test_a_target_that_cannot_be_read_is_named(rankjury: Rankjury, target: str) -> None:
     put_targets(target)
-    check_failure(karat(*GATE, *FILES), 2, "t.toml")
+    check_failure(rankjury(*GATE, *FILES), 2, "t.toml")
 
 
-def test_unsure_is_a_failure_in_junit_under_strict(karat: Karat) -> None:
+def test_unsure_is_a_failure_in_junit_under_strict(rankjury: Rankjury) -> None:
     put_targets(UNSURE)
     for options, failures, skipped in ((["--strict"], "1", "0"), ([], "0", "1")):
-        karat(*GATE, *FILES, *options, "-o", "g.xml")
+        rankjury(*GATE, *FILES, *options, "-o", "g.xml")
         root = ElementTree.parse("g.xml").getroot()
         assert (root.attrib["failures"], root.attrib["skipped"]) == (failures, skipped)
 
 
-def test_the_baseline_of_the_targets_serves_runs_and_reports(karat: Karat) -> None:
+def test_the_baseline_of_the_targets_serves_runs_and_reports(rankjury: Rankjury) -> None:
     put_targets("rr drop <= 0", baseline="old.trec")
-    saved = make_report(karat, "both.json", "old.trec", "new.trec")
-    assert [karat(*GATE, *given).code for given in (FILES, [saved])] == [0, 0]
+    saved = make_report(rankjury, "both.json", "old.trec", "new.trec")
+    assert [rankjury(*GATE, *given).code for given in (FILES, [saved])] == [0, 0]

@@ -1,4 +1,4 @@
-"""karat history: figures over runs, steps in words, and files."""
+"""rankjury history: figures over runs, steps in words, and files."""
 
 import csv
 import json
@@ -7,25 +7,25 @@ from types import SimpleNamespace
 
 import pytest
 
-from karat.archive import Archive
-from karat.archive.history import Point, Series
-from karat.cli.history_tables import history_to_csv
+from rankjury.archive import Archive
+from rankjury.archive.history import Point, Series
+from rankjury.cli.history_tables import history_to_csv
 from tests.archive.made import PLAN, kept, put_small
 
 from .archives import stepped
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
-def test_a_table_a_chart_and_the_step_in_words(karat: Karat, folder: Path) -> None:
+def test_a_table_a_chart_and_the_step_in_words(rankjury: Rankjury, folder: Path) -> None:
     runs = stepped(folder)
-    Archive(folder / ".karat").set_baseline(runs[2])
-    outcome = karat("history", "--system", "new")
+    Archive(folder / ".rankjury").set_baseline(runs[2])
+    outcome = rankjury("history", "--system", "new")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert lines[0] == "small: 12 runs" and lines[2] == "rr of new"
@@ -42,27 +42,27 @@ def test_a_table_a_chart_and_the_step_in_words(karat: Karat, folder: Path) -> No
     check_width(outcome.out)
 
 
-def test_other_measures_and_systems(karat: Karat, folder: Path) -> None:
+def test_other_measures_and_systems(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder, runs=3, at=9)
-    outcome = karat("history", "small", "-m", "rr(missing=zero),ndcg@3", "-m", "precision@3")
+    outcome = rankjury("history", "small", "-m", "rr(missing=zero),ndcg@3", "-m", "precision@3")
     titles = [line for line in outcome.out.splitlines() if " of " in line]
     expected = [f"{measure} of {system}" for measure in ("rr", "ndcg@3", "precision@3") for system in ("old", "new")]
     assert titles == expected and outcome.code == 0
     check_width(outcome.out)
 
 
-def test_only_the_last(karat: Karat, folder: Path) -> None:
+def test_only_the_last(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder)
-    outcome = karat("history", "--last", "3", "--system", "new", "--json")
+    outcome = rankjury("history", "--last", "3", "--system", "new", "--json")
     form = json.loads(outcome.out)
     assert len(form["runs"]) == 3 and [len(one["points"]) for one in form["series"]] == [3]
     assert form["series"][0]["steps"] == [], "what was before is not looked at"
 
 
-def test_json_has_every_digit(karat: Karat, folder: Path) -> None:
+def test_json_has_every_digit(rankjury: Rankjury, folder: Path) -> None:
     runs = stepped(folder)
-    form = json.loads(karat("history", "--json", "--system", "new").out)
-    assert form["schema"] == "karat.history/1" and form["plan"] == "small" and form["baseline"] is None
+    form = json.loads(rankjury("history", "--json", "--system", "new").out)
+    assert form["schema"] == "rankjury.history/1" and form["plan"] == "small" and form["baseline"] is None
     assert [one["run"] for one in form["runs"]] == [run.name for run in runs]
     (series,) = form["series"]
     assert [point["mean"] for point in series["points"]] == [0.5] * 8 + [0.6] * 4
@@ -71,57 +71,57 @@ def test_json_has_every_digit(karat: Karat, folder: Path) -> None:
     assert [one["what"] for one in step["changed"]] == ["new.trec"]
 
 
-def test_files(karat: Karat, folder: Path) -> None:
+def test_files(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder)
-    outcome = karat("history", "--system", "new", "-o", "h.csv", "-o", "h.json", "-o", "h.png", "-o", "h.svg")
+    outcome = rankjury("history", "--system", "new", "-o", "h.csv", "-o", "h.json", "-o", "h.png", "-o", "h.svg")
     assert outcome.code == 0 and outcome.err.endswith("Wrote h.csv, h.json, h.png, h.svg\n")
     with Path("h.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12 and [row["step"] for row in rows] == ["0"] * 8 + ["1"] + ["0"] * 3
     assert [float(row["mean"]) for row in rows] == [0.5] * 8 + [0.6] * 4 and rows[0]["difference"] == ""
-    assert json.loads(Path("h.json").read_text()) == json.loads(karat("history", "--system", "new", "--json").out)
+    assert json.loads(Path("h.json").read_text()) == json.loads(rankjury("history", "--system", "new", "--json").out)
     assert Path("h.png").read_bytes().startswith(b"\x89PNG") and "<svg" in Path("h.svg").read_text()
 
 
-def test_long_histories_show_their_end(karat: Karat, folder: Path) -> None:
+def test_long_histories_show_their_end(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder, runs=25, at=20)
-    out = karat("history", "--system", "new").out
+    out = rankjury("history", "--system", "new").out
     assert "… 5 earlier: --last 25 shows them" in out and out.count("\n2026-01-") == 20
-    assert karat("history", "--system", "new", "--last", "25").out.count("\n2026-01-") == 25
-    assert karat("history").out.count("\n2026-01-") == 16, "of several systems fewer"
+    assert rankjury("history", "--system", "new", "--last", "25").out.count("\n2026-01-") == 25
+    assert rankjury("history").out.count("\n2026-01-") == 16, "of several systems fewer"
 
 
-def test_which_plan(karat: Karat, folder: Path) -> None:
+def test_which_plan(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder, runs=2)
     other = put_small(folder / "other", PLAN.replace('"small"', '"another"'))
-    kept(Archive(folder / ".karat"), other, 99)
-    outcome = karat("history")
+    kept(Archive(folder / ".rankjury"), other, 99)
+    outcome = rankjury("history")
     assert outcome.out.startswith("another: 1 run\n") and "also kept: small" in outcome.err
-    assert karat("history", "small").out.startswith("small: 2 runs\n")
-    assert karat("history", "plan.toml").out.startswith("small: 2 runs\n")
-    assert karat("history", "other/plan.toml").out.startswith("another: 1 run\n")
-    check_failure(karat("history", "smal"), 2, "unknown plan in the archive: 'smal'", "Did you mean small?")
+    assert rankjury("history", "small").out.startswith("small: 2 runs\n")
+    assert rankjury("history", "plan.toml").out.startswith("small: 2 runs\n")
+    assert rankjury("history", "other/plan.toml").out.startswith("another: 1 run\n")
+    check_failure(rankjury("history", "smal"), 2, "unknown plan in the archive: 'smal'", "Did you mean small?")
 
 
-def test_requests_that_make_no_sense(karat: Karat, folder: Path) -> None:
-    check_failure(karat("history"), 3, ".karat: the archive has no run", "karat run keeps one")
+def test_requests_that_make_no_sense(rankjury: Rankjury, folder: Path) -> None:
+    check_failure(rankjury("history"), 3, ".rankjury: the archive has no run", "rankjury run keeps one")
     stepped(folder, runs=2)
-    check_failure(karat("history", "--system", "nwe"), 2, "Did you mean new?")
-    check_failure(karat("history", "-m", "ndcg@33"), 2, "unknown measure in these runs: 'ndcg@33'", "ndcg@3")
-    check_failure(karat("history", "-o", "h.xls"), 2, ".png, .svg, .csv, .json")
-    check_failure(karat("history", "-o", "no/h.csv"), 3, "no such folder")
-    assert karat("history", "--last", "0").code == 2
+    check_failure(rankjury("history", "--system", "nwe"), 2, "Did you mean new?")
+    check_failure(rankjury("history", "-m", "ndcg@33"), 2, "unknown measure in these runs: 'ndcg@33'", "ndcg@3")
+    check_failure(rankjury("history", "-o", "h.xls"), 2, ".png, .svg, .csv, .json")
+    check_failure(rankjury("history", "-o", "no/h.csv"), 3, "no such folder")
+    assert rankjury("history", "--last", "0").code == 2
 
 
-def test_a_run_that_cannot_be_read_is_warned_of(karat: Karat, folder: Path) -> None:
+def test_a_run_that_cannot_be_read_is_warned_of(rankjury: Rankjury, folder: Path) -> None:
     runs = stepped(folder, runs=3)
     (runs[1].path / "manifest.json").write_text("{")
-    outcome = karat("history", "--system", "new")
+    outcome = rankjury("history", "--system", "new")
     assert outcome.code == 0 and outcome.out.startswith("small: 2 runs\n")
     assert len(outcome.warnings) == 1 and runs[1].name in outcome.warnings[0]
     for run in (runs[0], runs[2]):
         (run.path / "manifest.json").unlink()
-    check_failure(karat("history"), 3, "no run of the archive can be read")
+    check_failure(rankjury("history"), 3, "no run of the archive can be read")
 
 
 def test_no_name_in_csv_is_a_formula() -> None:

@@ -1,4 +1,4 @@
-"""karat evaluate, compare and gate with --memory: the same words and digits, or one clear line and nothing left."""
+"""rankjury evaluate, compare and gate with --memory: the same words and digits, or one clear line and nothing left."""
 
 import json
 import resource
@@ -11,7 +11,7 @@ import pytest
 
 from tests.scale.made import gold_of, run_of
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure
 
 QUERIES = 30
@@ -38,32 +38,32 @@ def split(name: str, *parts: pl.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--quantiles", "5,50,95"), ("--no-ci",), ("-s", "queries.csv:type")])
-def test_evaluate_prints_the_same(karat: Karat, tables: Path, more: tuple[str, ...]) -> None:
+def test_evaluate_prints_the_same(rankjury: Rankjury, tables: Path, more: tuple[str, ...]) -> None:
     given = ("evaluate", "gold.parquet", "a.parquet", "b.parquet", *more)
-    expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+    expected, found = rankjury(*given, *OPTIONS), rankjury(*given, *IN_BLOCKS)
     assert found.code == 0 and found.out == expected.out
     assert found.warnings == expected.warnings
-    assert karat(*given, *IN_BLOCKS, "--json").out == karat(*given, *OPTIONS, "--json").out
+    assert rankjury(*given, *IN_BLOCKS, "--json").out == rankjury(*given, *OPTIONS, "--json").out
 
 
-def test_compare_prints_all_but_the_largest_losses(karat: Karat, tables: Path) -> None:
+def test_compare_prints_all_but_the_largest_losses(rankjury: Rankjury, tables: Path) -> None:
     given = ("compare", "gold.parquet", "a.parquet", "b.parquet")
-    expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+    expected, found = rankjury(*given, *OPTIONS), rankjury(*given, *IN_BLOCKS)
     assert found.code == 0 and found.warnings == expected.warnings
     assert set(found.out.splitlines()) - set(expected.out.splitlines()) == {
         line.partition("; largest losses:")[0] for line in expected.out.splitlines() if "largest losses" in line
     }
 
 
-def test_folders_are_read_in_blocks_without_being_asked(karat: Karat, tables: Path) -> None:
-    expected = karat("evaluate", "gold.parquet", "a.parquet", *OPTIONS)
+def test_folders_are_read_in_blocks_without_being_asked(rankjury: Rankjury, tables: Path) -> None:
+    expected = rankjury("evaluate", "gold.parquet", "a.parquet", *OPTIONS)
     rows = pl.read_parquet("a.parquet")
     Path("a.parquet").rename("whole")
     split("a", rows.head(100), rows.slice(100))
-    assert karat("evaluate", "gold.parquet", "a", *OPTIONS).out == expected.out
+    assert rankjury("evaluate", "gold.parquet", "a", *OPTIONS).out == expected.out
 
 
-def test_folders_of_attributes(karat: Karat, tables: Path) -> None:
+def test_folders_of_attributes(rankjury: Rankjury, tables: Path) -> None:
     queries = pl.read_csv("queries.csv")
     items = pl.DataFrame({"item_id": range(60), "shelf": ["low", "high"] * 30})
     queries.write_parquet("q.parquet")
@@ -72,58 +72,58 @@ def test_folders_of_attributes(karat: Karat, tables: Path) -> None:
     split("i", items.head(50), items.slice(50))
     given = ("evaluate", "gold.parquet", "a.parquet", "-m", "ap", *OPTIONS)
     for option, name in (("--slices", "q"), ("--item-slices", "i")):
-        expected = karat(*given, option, f"{name}.parquet")
-        found = karat(*given, option, name)
+        expected = rankjury(*given, option, f"{name}.parquet")
+        found = rankjury(*given, option, name)
         assert expected.code == 0 and (found.out, found.warnings) == (expected.out, expected.warnings)
-        assert karat(*given, option, name, "--memory", "1GB").out == expected.out
+        assert rankjury(*given, option, name, "--memory", "1GB").out == expected.out
     Path("i/2.parquet").write_text("item_id,shelf")
-    check_failure(karat(*given, "--item-slices", "i"), 3, "error: i/2.parquet: cannot be read as Parquet")
+    check_failure(rankjury(*given, "--item-slices", "i"), 3, "error: i/2.parquet: cannot be read as Parquet")
 
 
-def test_gate_on_runs_in_blocks(karat: Karat, tables: Path) -> None:
+def test_gate_on_runs_in_blocks(rankjury: Rankjury, tables: Path) -> None:
     targets = '["ndcg@10 >= 0.01", "ap drop <= 0.5"]\n[[target]]\nrequire = "ap >= 0"\nslice = "type=long"\n'
     Path("targets.toml").write_text(f"targets = {targets}")
     given = ("gate", "targets.toml", "gold.parquet", "b.parquet", "--baseline", "a.parquet", "-s", "queries.csv:type")
-    expected, found = karat(*given, *OPTIONS, "-o", "at-once.xml"), karat(*given, *IN_BLOCKS, "-o", "blocks.xml")
+    expected, found = rankjury(*given, *OPTIONS, "-o", "at-once.xml"), rankjury(*given, *IN_BLOCKS, "-o", "blocks.xml")
     assert (found.code, found.out) == (expected.code, expected.out) and "type=long" in found.out
     assert Path("blocks.xml").read_text() == Path("at-once.xml").read_text()
 
 
-def test_gate_on_a_report_made_in_blocks(karat: Karat, tables: Path) -> None:
+def test_gate_on_a_report_made_in_blocks(rankjury: Rankjury, tables: Path) -> None:
     """Absolute targets hold as ever; between two reports queries cannot be paired, which is said."""
     Path("targets.toml").write_text('targets = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]')
     for name in "ab":
-        made = karat("evaluate", "gold.parquet", f"{name}.parquet", *IN_BLOCKS, "-o", f"{name}.json")
+        made = rankjury("evaluate", "gold.parquet", f"{name}.parquet", *IN_BLOCKS, "-o", f"{name}.json")
         assert made.code == 0 and "gates on it cannot pair them" in made.err
-    gated = karat("gate", "targets.toml", "b.json", "--baseline", "a.json")
+    gated = rankjury("gate", "targets.toml", "b.json", "--baseline", "a.json")
     assert gated.code == 0 and "not paired: the reports do not hold these queries' scores" in gated.err
-    karat("compare", "gold.parquet", "a.parquet", "b.parquet", *IN_BLOCKS, "-o", "both.json")
-    paired = karat("gate", "targets.toml", "both.json")
+    rankjury("compare", "gold.parquet", "a.parquet", "b.parquet", *IN_BLOCKS, "-o", "both.json")
+    paired = rankjury("gate", "targets.toml", "both.json")
     assert paired.code == 0 and "not paired" not in paired.err
 
 
 @pytest.mark.parametrize("form", ["html", "json", "csv", "md", "png", "svg"])
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_every_form_of_report_is_written(karat: Karat, tables: Path, command: str, form: str) -> None:
+def test_every_form_of_report_is_written(rankjury: Rankjury, tables: Path, command: str, form: str) -> None:
     given = ("gold.parquet", "a.parquet", "b.parquet", "-m", "ndcg@10,ap", "-s", "queries.csv:type", "-q")
-    written = karat(command, *given, *IN_BLOCKS, "-o", f"report.{form}")
+    written = rankjury(command, *given, *IN_BLOCKS, "-o", f"report.{form}")
     assert written.code == 0 and Path(f"report.{form}").stat().st_size > 300
 
 
-def test_the_page_says_where_the_scores_are(karat: Karat, tables: Path) -> None:
+def test_the_page_says_where_the_scores_are(rankjury: Rankjury, tables: Path) -> None:
     given = ("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, "-o", "report.html")
-    told = karat(*given)
-    assert "Single queries are not on the page: karat evaluate --per-query writes their scores." in told.err
+    told = rankjury(*given)
+    assert "Single queries are not on the page: rankjury evaluate --per-query writes their scores." in told.err
     assert "--per-query scores.csv</code> writes them" in Path("report.html").read_text()
-    assert "not on the page" not in karat(*given, "--per-query", "scores").err
+    assert "not on the page" not in rankjury(*given, "--per-query", "scores").err
     assert "they are in <code><bdi>scores</bdi></code>" in Path("report.html").read_text()
 
 
 @pytest.mark.parametrize("target", ["scores.parquet", "scores.csv", "scores.tsv", "scores.jsonl.gz"])
-def test_scores_of_every_query(karat: Karat, tables: Path, target: str) -> None:
+def test_scores_of_every_query(rankjury: Rankjury, tables: Path, target: str) -> None:
     given = ("evaluate", "gold.parquet", "a.parquet", "b.parquet", *OPTIONS, "--per-query")
-    assert karat(*given, f"expected-{target}").code == 0
-    assert karat(*given, target, "--memory", "1GB").code == 0
+    assert rankjury(*given, f"expected-{target}").code == 0
+    assert rankjury(*given, target, "--memory", "1GB").code == 0
     assert by_query(target).equals(by_query(f"expected-{target}"))
 
 
@@ -143,10 +143,10 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def refused(karat: Karat, folder: Path, *arguments: str, code: int = 3) -> str:
+def refused(rankjury: Rankjury, folder: Path, *arguments: str, code: int = 3) -> str:
     """The one line that says why; nothing is printed, written, or left in the folder for what is temporary."""
     before = sorted(folder.rglob("*"))
-    outcome = karat("evaluate", *arguments, "--memory", "1GB", "--temp", "temp", "--per-query", "scores")
+    outcome = rankjury("evaluate", *arguments, "--memory", "1GB", "--temp", "temp", "--per-query", "scores")
     first, *more = outcome.err.splitlines(keepends=True)
     check_failure(type(outcome)(outcome.code, outcome.out, first), code)
     assert all(line.startswith("  ") for line in more)
@@ -154,65 +154,65 @@ def refused(karat: Karat, folder: Path, *arguments: str, code: int = 3) -> str:
     return outcome.err
 
 
-def test_duplicates_over_files(karat: Karat, tables: Path) -> None:
+def test_duplicates_over_files(rankjury: Rankjury, tables: Path) -> None:
     rows = pl.read_parquet("a.parquet")
     split("twice", rows, rows.slice(20, 1))
-    told = refused(karat, tables, "gold.parquet", "twice")
+    told = refused(rankjury, tables, "gold.parquet", "twice")
     assert "stands more than once for query" in told and "--duplicates first, last or max" in told
     assert told.splitlines()[1:] == ["  in twice/0.parquet", "  in twice/1.parquet"]
     assert "such pair" not in told  # other blocks may have more
-    assert karat("evaluate", "gold.parquet", "twice", "--duplicates", "first", *IN_BLOCKS).code == 0
+    assert rankjury("evaluate", "gold.parquet", "twice", "--duplicates", "first", *IN_BLOCKS).code == 0
 
 
-def test_queries_that_must_not_be_there(karat: Karat, tables: Path) -> None:
+def test_queries_that_must_not_be_there(rankjury: Rankjury, tables: Path) -> None:
     """How many there are is told where all are looked at."""
     given = ("gold.parquet", "a.parquet", "-m", "ap", "--empty", "error")
-    assert "query '0' has nothing relevant; expected none" in refused(karat, tables, *given)
-    assert "query '0' has nothing relevant (5 such queries); expected none" in karat("evaluate", *given).err
+    assert "query '0' has nothing relevant; expected none" in refused(rankjury, tables, *given)
+    assert "query '0' has nothing relevant (5 such queries); expected none" in rankjury("evaluate", *given).err
 
 
-def test_files_that_differ(karat: Karat, tables: Path) -> None:
+def test_files_that_differ(rankjury: Rankjury, tables: Path) -> None:
     rows = pl.read_parquet("a.parquet")
     split("types", rows, rows.cast({"score": pl.String}))
     assert "types/1.parquet: column 'score' is of type String; expected Float64" in refused(
-        karat, tables, "gold.parquet", "types"
+        rankjury, tables, "gold.parquet", "types"
     )
     split("columns", rows, rows.drop("score"))
     assert "columns/1.parquet: found the columns query_id, item_id; no column score" in refused(
-        karat, tables, "gold.parquet", "columns"
+        rankjury, tables, "gold.parquet", "columns"
     )
 
 
-def test_nulls(karat: Karat, tables: Path) -> None:
+def test_nulls(rankjury: Rankjury, tables: Path) -> None:
     rows = pl.read_parquet("a.parquet")
     bad = rows.with_columns(query_id=pl.when(pl.int_range(pl.len()) != 6).then("query_id"))
     split("nulls", rows.head(3), bad)
-    assert "nulls/1.parquet: row 7 has no query_id" in refused(karat, tables, "gold.parquet", "nulls")
+    assert "nulls/1.parquet: row 7 has no query_id" in refused(rankjury, tables, "gold.parquet", "nulls")
 
 
-def test_a_corrupt_file_in_the_middle(karat: Karat, tables: Path) -> None:
+def test_a_corrupt_file_in_the_middle(rankjury: Rankjury, tables: Path) -> None:
     rows = pl.read_parquet("b.parquet")
     split("corrupt", *(rows.slice(100 * part, 100) for part in range(3)))
     broken = Path("corrupt/1.parquet")
     content = broken.read_bytes()
     broken.write_bytes(content[:20] + b"\xff" * 200 + content[220:])
-    assert "corrupt/1.parquet: cannot be read as Parquet" in refused(karat, tables, "gold.parquet", "corrupt")
+    assert "corrupt/1.parquet: cannot be read as Parquet" in refused(rankjury, tables, "gold.parquet", "corrupt")
 
 
-def test_nothing_in_common_or_nothing_at_all(karat: Karat, tables: Path) -> None:
+def test_nothing_in_common_or_nothing_at_all(rankjury: Rankjury, tables: Path) -> None:
     pl.read_parquet("a.parquet").with_columns(pl.col("query_id") + 1000).write_parquet("other.parquet")
-    told = refused(karat, tables, "gold.parquet", "other.parquet")
+    told = refused(rankjury, tables, "gold.parquet", "other.parquet")
     assert "gold.parquet × other.parquet: no query in common: the gold has '0'" in told
     gold_of(1).clear().write_parquet("empty.parquet")
-    assert "empty.parquet: found no rows" in refused(karat, tables, "empty.parquet", "a.parquet")
-    assert "nowhere: no such file or folder" in refused(karat, tables, "gold.parquet", "nowhere")
+    assert "empty.parquet: found no rows" in refused(rankjury, tables, "empty.parquet", "a.parquet")
+    assert "nowhere: no such file or folder" in refused(rankjury, tables, "gold.parquet", "nowhere")
 
 
-def test_what_is_no_parquet(karat: Karat, tables: Path) -> None:
-    told = refused(karat, tables, "gold.parquet", "run.trec")
-    assert "run.trec: this is no Parquet, which is what can be read in blocks" in told and "karat convert" in told
+def test_what_is_no_parquet(rankjury: Rankjury, tables: Path) -> None:
+    told = refused(rankjury, tables, "gold.parquet", "run.trec")
+    assert "run.trec: this is no Parquet, which is what can be read in blocks" in told and "rankjury convert" in told
     assert "format trec in blocks; expected Parquet" in refused(
-        karat, tables, "gold.parquet", "a.parquet", "--format", "trec", code=2
+        rankjury, tables, "gold.parquet", "a.parquet", "--format", "trec", code=2
     )
 
 
@@ -223,35 +223,35 @@ def test_what_is_no_parquet(karat: Karat, tables: Path) -> None:
         ([*range(QUERIES), 4], "the query_id '4' stands twice"),
     ],
 )
-def test_attributes_of_other_queries(karat: Karat, tables: Path, ids: list[int], told: str) -> None:
+def test_attributes_of_other_queries(rankjury: Rankjury, tables: Path, ids: list[int], told: str) -> None:
     table = pl.DataFrame({"query_id": ids, "type": ["x", "y", "z"] * (len(ids) // 3) + ["x"] * (len(ids) % 3)})
     table.write_csv("bad.csv")
     table.write_parquet("bad.parquet")
     for path in ("bad.csv", "bad.parquet"):
-        assert f"{path}: {told}" in refused(karat, tables, "gold.parquet", "a.parquet", "-s", f"{path}:type")
+        assert f"{path}: {told}" in refused(rankjury, tables, "gold.parquet", "a.parquet", "-s", f"{path}:type")
 
 
-def test_attributes_that_are_lacking_or_too_many_are_warned_of(karat: Karat, tables: Path) -> None:
+def test_attributes_that_are_lacking_or_too_many_are_warned_of(rankjury: Rankjury, tables: Path) -> None:
     for name, ids in {"fewer.csv": range(2, QUERIES), "more.csv": range(QUERIES + 3)}.items():
         pl.DataFrame({"query_id": ids, "type": ["x" if query % 2 else "y" for query in ids]}).write_csv(name)
         given = ("evaluate", "gold.parquet", "a.parquet", "-s", f"{name}:type")
-        expected, found = karat(*given, *OPTIONS), karat(*given, *IN_BLOCKS)
+        expected, found = rankjury(*given, *OPTIONS), rankjury(*given, *IN_BLOCKS)
         assert found.code == 0 and found.warnings == expected.warnings
         assert any(name in warning for warning in found.warnings)
 
 
-def test_a_full_temporary_folder(karat: Karat, tables: Path) -> None:
+def test_a_full_temporary_folder(rankjury: Rankjury, tables: Path) -> None:
     run_of(400, 1).sample(fraction=1.0, shuffle=True, seed=1).write_parquet("large.parquet")
     gold_of(400).write_parquet("gold.parquet")
     with files_of_at_most(60_000):
-        told = refused(karat, tables, "gold.parquet", "large.parquet")
+        told = refused(rankjury, tables, "gold.parquet", "large.parquet")
     assert "temp: the temporary folder is too small: File too large after" in told
     assert "expected room for about" in told and "--temp DIR" in told
 
 
 @pytest.mark.parametrize("temp", ["nowhere", "a.parquet"])
-def test_a_temporary_folder_that_is_none(karat: Karat, tables: Path, temp: str) -> None:
-    told = karat("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, "--temp", temp)
+def test_a_temporary_folder_that_is_none(rankjury: Rankjury, tables: Path, temp: str) -> None:
+    told = rankjury("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, "--temp", temp)
     check_failure(told, 3, f"{temp}: the temporary folder cannot be written: No", "--temp DIR")
 
 
@@ -266,44 +266,44 @@ def test_a_temporary_folder_that_is_none(karat: Karat, tables: Path, temp: str) 
         (("-m", "coverage@10"), "coverage@10 is about all lists together"),
     ],
 )
-def test_options_that_make_no_sense(karat: Karat, tables: Path, option: tuple[str, str], told: str) -> None:
-    check_failure(karat("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, *option), 2, told)
+def test_options_that_make_no_sense(rankjury: Rankjury, tables: Path, option: tuple[str, str], told: str) -> None:
+    check_failure(rankjury("evaluate", "gold.parquet", "a.parquet", *IN_BLOCKS, *option), 2, told)
 
 
 @pytest.mark.parametrize("where", [("--memory", "1GB"), ("--on", "spark")])
 @pytest.mark.parametrize("files", [("-", "a.parquet"), ("gold.parquet", "-")])
-def test_standard_input(karat: Karat, tables: Path, files: tuple[str, str], where: tuple[str, str]) -> None:
-    check_failure(karat("evaluate", *files, *where), 2, "standard input cannot be read in blocks or on Spark")
+def test_standard_input(rankjury: Rankjury, tables: Path, files: tuple[str, str], where: tuple[str, str]) -> None:
+    check_failure(rankjury("evaluate", *files, *where), 2, "standard input cannot be read in blocks or on Spark")
 
 
-def test_a_temporary_folder_that_nothing_needs(karat: Karat, tables: Path) -> None:
-    told = karat("evaluate", "gold.parquet", "a.parquet", "--temp", "temp")
+def test_a_temporary_folder_that_nothing_needs(rankjury: Rankjury, tables: Path) -> None:
+    told = rankjury("evaluate", "gold.parquet", "a.parquet", "--temp", "temp")
     check_failure(told, 2, "temp", "memory, on = spark")
 
 
 @pytest.mark.parametrize("where", [(), ("--memory", "1GB"), ("--on", "spark")])
-def test_two_outputs_of_one_name(karat: Karat, tables: Path, where: tuple[str, ...]) -> None:
+def test_two_outputs_of_one_name(rankjury: Rankjury, tables: Path, where: tuple[str, ...]) -> None:
     given = ("evaluate", "gold.parquet", "nowhere", *where)
-    check_failure(karat(*given, "--per-query", "x.csv", "-o", "temp/../x.csv"), 2, "x.csv is named for two outputs")
-    check_failure(karat(*given, "-o", "x.md", "-o", "x.html", "-o", "x.md"), 2, "x.md is named for two outputs")
-    check_failure(karat("gate", "targets.toml", "r.json", "-o", "x.md", "-o", "x.md"), 2, "x.md is named for two")
+    check_failure(rankjury(*given, "--per-query", "x.csv", "-o", "temp/../x.csv"), 2, "x.csv is named for two outputs")
+    check_failure(rankjury(*given, "-o", "x.md", "-o", "x.html", "-o", "x.md"), 2, "x.md is named for two outputs")
+    check_failure(rankjury("gate", "targets.toml", "r.json", "-o", "x.md", "-o", "x.md"), 2, "x.md is named for two")
 
 
-def test_a_target_that_cannot_be_written_is_refused_at_once(karat: Karat, tables: Path) -> None:
+def test_a_target_that_cannot_be_written_is_refused_at_once(rankjury: Rankjury, tables: Path) -> None:
     """Before anything is read: the runs are not even there."""
     given = ("evaluate", "gold.parquet", "nowhere", *IN_BLOCKS, "--per-query")
-    check_failure(karat(*given, "temp/below/scores"), 3, "temp/below/scores: cannot write here: no such folder")
-    check_failure(karat(*given, "scores.odt"), 2, "cannot tell the format from the name 'scores.odt'")
+    check_failure(rankjury(*given, "temp/below/scores"), 3, "temp/below/scores: cannot write here: no such folder")
+    check_failure(rankjury(*given, "scores.odt"), 2, "cannot tell the format from the name 'scores.odt'")
     Path("scores").mkdir()
     Path("scores/mine").write_text("")
-    check_failure(karat(*given, "scores"), 3, "scores: there is something here already; expected a new or an empty")
-    check_failure(karat(*given, "gold.qrels"), 2, "gold.qrels")
+    check_failure(rankjury(*given, "scores"), 3, "scores: there is something here already; expected a new or an empty")
+    check_failure(rankjury(*given, "gold.qrels"), 2, "gold.qrels")
 
 
-def test_json_of_a_report_in_blocks_is_that_of_everything(karat: Karat, tables: Path) -> None:
+def test_json_of_a_report_in_blocks_is_that_of_everything(rankjury: Rankjury, tables: Path) -> None:
     given = ("compare", "gold.parquet", "a.parquet", "b.parquet", "-s", "queries.csv:type")
-    karat(*given, *OPTIONS, "-o", "at-once.json")
-    karat(*given, *IN_BLOCKS, "-o", "blocks.json")
+    rankjury(*given, *OPTIONS, "-o", "at-once.json")
+    rankjury(*given, *IN_BLOCKS, "-o", "blocks.json")
     expected, found = (json.loads(Path(name).read_text()) for name in ("at-once.json", "blocks.json"))
     for form in (expected, found):
         form.pop("queries", None)

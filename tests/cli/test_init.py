@@ -1,4 +1,4 @@
-"""karat init: a plan that is filled in with what lies in the folder, and that runs."""
+"""rankjury init: a plan that is filled in with what lies in the folder, and that runs."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import RANKS, put_gold, put_run, tree
 from .support import check_failure, check_width, put
 from .terminal import in_terminal
@@ -27,8 +27,8 @@ def empty_folder(folder: Path) -> None:
 
 def put_sample(name: str) -> None:
     """The files of a sample, without its plan."""
-    for path in (files("karat") / "samples" / name).iterdir():
-        if path.name not in ("karat.toml", "README.md"):
+    for path in (files("rankjury") / "samples" / name).iterdir():
+        if path.name not in ("rankjury.toml", "README.md"):
             put(path.name, path.read_bytes())
 
 
@@ -36,7 +36,7 @@ def put_vectors(name: str, rows: int = 12, seed: int = 0) -> None:
     np.save(name, np.random.default_rng(seed).normal(size=(rows, 4)).astype(np.float32))
 
 
-def plan_of(path: str = "karat.toml") -> dict[str, Any]:
+def plan_of(path: str = "rankjury.toml") -> dict[str, Any]:
     return tomllib.loads(Path(path).read_text(encoding="utf-8"))
 
 
@@ -44,38 +44,38 @@ def plan_of(path: str = "karat.toml") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", ["movies", "helpdesk"])
-def test_a_plan_for_a_sample_runs_as_it_is(karat: Karat, sample: str) -> None:
+def test_a_plan_for_a_sample_runs_as_it_is(rankjury: Rankjury, sample: str) -> None:
     put_sample(sample)
-    outcome = karat("init")
+    outcome = rankjury("init")
     kind = {"movies": "spaces", "helpdesk": "runs"}[sample]
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err.splitlines()[0] == f"Wrote karat.toml ({kind}) and karat.schema.json"
-    assert outcome.err.splitlines()[-1] == "Next: look it over, then karat run"
-    ran = karat("run")
+    assert outcome.err.splitlines()[0] == f"Wrote rankjury.toml ({kind}) and rankjury.schema.json"
+    assert outcome.err.splitlines()[-1] == "Next: look it over, then rankjury run"
+    ran = rankjury("run")
     assert ran.code == 0, ran.err
     assert "by slice" in ran.out
     check_width(ran.out.replace("…", ""))
 
 
-def test_a_space_whose_name_tells_no_aspect_is_asked_for(karat: Karat) -> None:
+def test_a_space_whose_name_tells_no_aspect_is_asked_for(rankjury: Rankjury) -> None:
     put_sample("movies")
     with np.load("vectors.npz") as held:
         arrays = {"ids": held["ids"], "DenseVibe": held["vibe"], "mystery": held["content"]}
     np.savez("vectors.npz", **arrays)
-    outcome = karat("init")
+    outcome = rankjury("init")
     assert outcome.code == 0
     assert len(outcome.warnings) == 1 and "mystery" in outcome.warnings[0] and "DenseVibe" not in outcome.warnings[0]
     systems = plan_of()["systems"]
     assert systems["DenseVibe"]["gold"] == "vibes" and "gold" not in systems["mystery"]
-    check_failure(karat("run"), 2, "systems.mystery", "several aspects", "overall")
+    check_failure(rankjury("run"), 2, "systems.mystery", "several aspects", "overall")
 
 
-def test_runs_and_labels(karat: Karat) -> None:
+def test_runs_and_labels(rankjury: Rankjury) -> None:
     put_gold("labels.qrels")
     put_run("bm25.trec", RANKS)
     put_run("dense.trec", RANKS)
     put("queries.csv", "query_id,type\n" + "".join(f"q{n:02},{'ab'[n % 2]}\n" for n in range(24)))
-    outcome = karat("init")
+    outcome = rankjury("init")
     assert outcome.err.splitlines()[1] == "Found labels.qrels, bm25.trec, dense.trec, queries.csv"
     plan = plan_of()
     assert plan["gold"] == {"kind": "labels", "path": "labels.qrels"} and plan["baseline"] == "bm25"
@@ -84,129 +84,129 @@ def test_runs_and_labels(karat: Karat) -> None:
         "dense": "dense.trec",
     }
     assert plan["slices"] == "queries.csv:type"
-    assert karat("run").code == 0
+    assert rankjury("run").code == 0
 
 
-def test_a_reference_model(karat: Karat) -> None:
+def test_a_reference_model(rankjury: Rankjury) -> None:
     for seed, name in enumerate(["reference.npy", "small.npy", "tiny.npy"]):
         put_vectors(name, 40, seed)
-    assert "(reference)" in karat("init").err
+    assert "(reference)" in rankjury("init").err
     plan = plan_of()
     assert plan["gold"]["path"] == "reference.npy" and list(plan["systems"]) == ["small", "tiny"]
-    assert karat("run").code == 0
+    assert rankjury("run").code == 0
 
 
-def test_search_by_vectors_of_queries(karat: Karat) -> None:
+def test_search_by_vectors_of_queries(rankjury: Rankjury) -> None:
     put_vectors("items.npy")
     put_vectors("queries.npy", 3, 1)
     put("labels.csv", "query_id,item_id,grade\n0,1,3\n1,2,2\n2,3,2\n")
-    assert "(search)" in karat("init").err
+    assert "(search)" in rankjury("init").err
     assert plan_of()["systems"]["items"]["queries"] == "queries.npy"
-    assert karat("run").code == 0
+    assert rankjury("run").code == 0
 
 
-def test_results_are_not_taken_for_data(karat: Karat) -> None:
+def test_results_are_not_taken_for_data(rankjury: Rankjury) -> None:
     """A second look at a folder where a plan has run finds what the first one found."""
     put_sample("movies")
-    first = karat("init").err
-    assert karat("run").code == 0
-    assert karat("init", "--force").err == first
+    first = rankjury("init").err
+    assert rankjury("run").code == 0
+    assert rankjury("init", "--force").err == first
 
 
 # --- a kind is asked for ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_plan_that_can_be_read(karat: Karat, kind: str) -> None:
+def test_every_kind_has_a_plan_that_can_be_read(rankjury: Rankjury, kind: str) -> None:
     """Nothing lies here: all that is wrong with the plan is that its files are not there."""
-    outcome = karat("init", kind)
+    outcome = rankjury("init", kind)
     assert outcome.code == 0 and "the paths in the plan are examples" in outcome.err
-    text = Path("karat.toml").read_text()
-    assert text.startswith("#:schema karat.schema.json\n# ") and text.count("#") >= 8, "it is commented"
-    check_failure(karat("run"), 3, "no such file")
+    text = Path("rankjury.toml").read_text()
+    assert text.startswith("#:schema rankjury.schema.json\n# ") and text.count("#") >= 8, "it is commented"
+    check_failure(rankjury("run"), 3, "no such file")
 
 
-def test_all_kinds_are_in_the_help(karat: Karat) -> None:
-    text = karat("init", "--help").out
+def test_all_kinds_are_in_the_help(rankjury: Rankjury) -> None:
+    text = rankjury("init", "--help").out
     assert [kind for kind in KINDS if not re.search(rf"\b{kind}\b", text)] == []
 
 
-def test_a_misspelt_kind(karat: Karat, folder: Path) -> None:
-    check_failure(karat("init", "movie"), 2, "unknown kind of plan 'movie'", "Did you mean movies or movielens?")
+def test_a_misspelt_kind(rankjury: Rankjury, folder: Path) -> None:
+    check_failure(rankjury("init", "movie"), 2, "unknown kind of plan 'movie'", "Did you mean movies or movielens?")
     assert tree(folder) == {}
 
 
 # --- where it goes ------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_that_is_there_is_kept(karat: Karat) -> None:
-    put("karat.toml", "# mine\n")
-    check_failure(karat("init"), 2, "karat.toml is there already", "-o", "--force")
-    assert Path("karat.toml").read_text() == "# mine\n" and not Path("karat.schema.json").exists()
-    assert karat("init", "--force").code == 0 and plan_of()["gold"]["kind"] == "labels"
+def test_a_plan_that_is_there_is_kept(rankjury: Rankjury) -> None:
+    put("rankjury.toml", "# mine\n")
+    check_failure(rankjury("init"), 2, "rankjury.toml is there already", "-o", "--force")
+    assert Path("rankjury.toml").read_text() == "# mine\n" and not Path("rankjury.schema.json").exists()
+    assert rankjury("init", "--force").code == 0 and plan_of()["gold"]["kind"] == "labels"
 
 
-def test_another_name_and_folder(karat: Karat) -> None:
+def test_another_name_and_folder(rankjury: Rankjury) -> None:
     put_gold("plans/g.qrels")
     put_run("plans/one.trec", RANKS)
     put_run("not-here.trec", RANKS)
-    outcome = karat("init", "-o", "plans/mine.toml")
-    assert outcome.err.splitlines()[0] == "Wrote plans/mine.toml (runs) and plans/karat.schema.json"
+    outcome = rankjury("init", "-o", "plans/mine.toml")
+    assert outcome.err.splitlines()[0] == "Wrote plans/mine.toml (runs) and plans/rankjury.schema.json"
     assert list(plan_of("plans/mine.toml")["systems"]) == ["one"], "its own folder is looked at"
     line = outcome.err.splitlines()[-1]
-    assert karat(*line.partition(" karat ")[2].split()).code == 0
+    assert rankjury(*line.partition(" rankjury ")[2].split()).code == 0
 
 
-@pytest.mark.parametrize("place", ["a-file/karat.toml", "."])
-def test_a_place_that_cannot_be_written(karat: Karat, place: str) -> None:
+@pytest.mark.parametrize("place", ["a-file/rankjury.toml", "."])
+def test_a_place_that_cannot_be_written(rankjury: Rankjury, place: str) -> None:
     put("a-file", "x")
-    outcome = karat("init", "-o", place, "--force")
+    outcome = rankjury("init", "-o", place, "--force")
     check_failure(outcome, outcome.code)
-    assert outcome.code in (2, 3) and not Path("karat.schema.json").exists()
+    assert outcome.code in (2, 3) and not Path("rankjury.schema.json").exists()
 
 
 @pytest.mark.parametrize("name", ["größe", "two words", "a.b", "quo\"te's", "back\\slash", "日本", "--", "new\nline"])
-def test_names_of_files_and_folders_are_quoted(karat: Karat, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_names_of_files_and_folders_are_quoted(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     place = Path(name)
     place.mkdir()
     monkeypatch.chdir(place)
     put_gold("g.qrels")
     put_run(f"{name}.trec", RANKS)
     put_run("other.trec", RANKS)
-    outcome = karat("init")
+    outcome = rankjury("init")
     assert outcome.code == 0, outcome.err
     assert sorted(system["path"] for system in plan_of()["systems"].values()) == sorted([f"{name}.trec", "other.trec"])
     assert plan_of()["name"] == name
-    assert karat("run").code == 0
+    assert rankjury("run").code == 0
 
 
-def test_runs_of_one_name(karat: Karat) -> None:
+def test_runs_of_one_name(rankjury: Rankjury) -> None:
     put_gold()
     for suffix in ("trec", "run", "res"):
         put_run(f"same.{suffix}", RANKS)
-    assert karat("init").code == 0 and len(plan_of()["systems"]) == 3
-    assert karat("run").code == 0
+    assert rankjury("init").code == 0 and len(plan_of()["systems"]) == 3
+    assert rankjury("run").code == 0
 
 
 # --- the rest -----------------------------------------------------------------------------------------------------
 
 
-def test_the_schema_beside_it_is_that_of_karat_schema(karat: Karat) -> None:
-    karat("init")
-    assert json.loads(Path("karat.schema.json").read_text()) == json.loads(karat("schema").out)
+def test_the_schema_beside_it_is_that_of_rankjury_schema(rankjury: Rankjury) -> None:
+    rankjury("init")
+    assert json.loads(Path("rankjury.schema.json").read_text()) == json.loads(rankjury("schema").out)
 
 
-def test_quiet(karat: Karat) -> None:
-    outcome = karat("init", "-q")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "") and Path("karat.toml").exists()
+def test_quiet(rankjury: Rankjury) -> None:
+    outcome = rankjury("init", "-q")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "") and Path("rankjury.toml").exists()
 
 
-def test_help_teaches(karat: Karat) -> None:
+def test_help_teaches(rankjury: Rankjury) -> None:
     """Whoever copies an example gets what it says."""
-    examples = re.findall(r"^ +karat (.+)$", karat("init", "--help").out, re.MULTILINE)
+    examples = re.findall(r"^ +rankjury (.+)$", rankjury("init", "--help").out, re.MULTILINE)
     assert len(examples) == 2
     for example in examples:
-        outcome = karat(*example.split())
+        outcome = rankjury(*example.split())
         assert outcome.code == 0, (example, outcome.err)
         shutil.rmtree("plans", ignore_errors=True)
 
@@ -215,4 +215,4 @@ def test_in_a_terminal(folder: Path) -> None:
     put_sample("movies")
     seen = in_terminal(["init"], COLUMNS="80")
     assert "\x1b" not in seen
-    assert seen.replace("\r\n", "\n").endswith("\nNext: look it over, then karat run\n")
+    assert seen.replace("\r\n", "\n").endswith("\nNext: look it over, then rankjury run\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .keyword_files import (
     GIVEN,
     HEAD,
@@ -27,15 +27,15 @@ def files(folder: Path) -> None:
     put_files()
 
 
-def test_a_clip_without_a_keyword_in_the_selected_groups(karat: Karat) -> None:
+def test_a_clip_without_a_keyword_in_the_selected_groups(rankjury: Rankjury) -> None:
     """Everything would be relevant to it."""
-    outcome = run(karat, 'select = ["act"]\n')
+    outcome = run(rankjury, 'select = ["act"]\n')
     check_warned(outcome, "1 query has no keyword in the selected groups (everything would be relevant), left out: c5")
     assert "5 queries, 1 system" in outcome.out
 
 
-def test_as_an_error(karat: Karat) -> None:
-    outcome = run(karat, 'select = ["act"]\nwithout_keywords = "error"\n')
+def test_as_an_error(rankjury: Rankjury) -> None:
+    outcome = run(rankjury, 'select = ["act"]\nwithout_keywords = "error"\n')
     check_failure(outcome, 3, "clips.csv", "1 query has no keyword", "c5", "expected a keyword", "Select more groups")
 
 
@@ -55,69 +55,69 @@ def test_as_an_error(karat: Karat) -> None:
         ({"text": "x", "keywords": ["bike"]}, 3, ["no query_id", "expected an id on every line"]),
     ],
 )
-def test_a_text_that_cannot_be_used(karat: Karat, row: object, code: int, fragments: list[str]) -> None:
+def test_a_text_that_cannot_be_used(rankjury: Rankjury, row: object, code: int, fragments: list[str]) -> None:
     """File and line are named."""
     texts(TEXTS[0], row)
-    check_failure(run(karat, GIVEN, ON_TEXTS), code, "texts.jsonl:2", *fragments)
+    check_failure(run(rankjury, GIVEN, ON_TEXTS), code, "texts.jsonl:2", *fragments)
 
 
-def test_a_text_that_is_not_there(karat: Karat) -> None:
+def test_a_text_that_is_not_there(rankjury: Rankjury) -> None:
     """It is needed only where it is mapped."""
     texts(TEXTS[0], {"query_id": "t2", "keywords": ["bike"]})
-    assert run(karat, GIVEN, ON_TEXTS).code == 0
+    assert run(rankjury, GIVEN, ON_TEXTS).code == 0
     fragments = ["the query 't2' has no text", "expected a text for every query"]
-    check_failure(run(karat, MAPPED, ON_TEXTS), 3, "texts.jsonl:2", *fragments)
+    check_failure(run(rankjury, MAPPED, ON_TEXTS), 3, "texts.jsonl:2", *fragments)
 
 
-def test_a_name_that_two_groups_have(karat: Karat) -> None:
+def test_a_name_that_two_groups_have(rankjury: Rankjury) -> None:
     put("clips.csv", "clip,thing,act\nc1,car,turning\nc2,turning,bike\nc3,x,y\n")
     texts(TEXTS[0])
     fragments = ["the keyword 'turning' stands in 2 groups", "expected thing=turning or act=turning"]
-    check_failure(run(karat, GIVEN, ON_TEXTS), 3, "texts.jsonl:1", *fragments)
+    check_failure(run(rankjury, GIVEN, ON_TEXTS), 3, "texts.jsonl:1", *fragments)
 
 
 @pytest.mark.parametrize("name", ["texts.jsonl", "texts.txt"])
-def test_given_without_any_given(karat: Karat, name: str) -> None:
+def test_given_without_any_given(rankjury: Rankjury, name: str) -> None:
     texts({"query_id": "t1", "text": "a car"})
     put("texts.txt", "a car\n")
-    outcome = run(karat, f'queries = "{name}"\nkeywords = "given"\n', ON_TEXTS)
+    outcome = run(rankjury, f'queries = "{name}"\nkeywords = "given"\n', ON_TEXTS)
     check_failure(outcome, 3, name, "no keywords", 'such as "keywords": [')
 
 
-def test_texts_of_a_plain_text_file(karat: Karat) -> None:
+def test_texts_of_a_plain_text_file(rankjury: Rankjury) -> None:
     """A .txt was read as a table, whose first line was taken for the header."""
     put("texts.txt", "t1\ta car\n# a comment\nt2\tcity\n")
-    outcome = run(karat, 'queries = "texts.txt"\n', ON_TEXTS)
+    outcome = run(rankjury, 'queries = "texts.txt"\n', ON_TEXTS)
     assert outcome.code == 0, outcome.err
     assert "2 queries, 1 system" in outcome.out
 
 
-def test_a_text_that_maps_to_nothing(karat: Karat) -> None:
+def test_a_text_that_maps_to_nothing(rankjury: Rankjury) -> None:
     texts({"query_id": "t1", "text": "a car"}, {"query_id": "t2", "text": "elephants"})
-    outcome = run(karat, MAPPED, ON_TEXTS)
-    how = "karat keywords TEXT --vocabulary clips.csv --method exact --synonyms synonyms.toml"
+    outcome = run(rankjury, MAPPED, ON_TEXTS)
+    how = "rankjury keywords TEXT --vocabulary clips.csv --method exact --synonyms synonyms.toml"
     check_warned(outcome, f"1 text maps to no keyword by exact, left out: t2 ({how} shows why)")
     assert sum("t2" in line for line in outcome.warnings) == 1, "told once"
 
 
-def test_no_text_maps_to_anything(karat: Karat) -> None:
+def test_no_text_maps_to_anything(rankjury: Rankjury) -> None:
     texts({"query_id": "t1", "text": "giraffes"}, {"query_id": "t2", "text": "elephants"})
-    outcome = run(karat, MAPPED, ON_TEXTS)
+    outcome = run(rankjury, MAPPED, ON_TEXTS)
     check_failure(outcome, 3, "texts.jsonl", "2 queries have no keyword", "t1, t2", "lower the threshold")
 
 
 @pytest.mark.parametrize("query", ["c99", "c5"])
-def test_a_query_to_show_that_there_is_not(karat: Karat, query: str) -> None:
+def test_a_query_to_show_that_there_is_not(rankjury: Rankjury, query: str) -> None:
     """Neither one that nobody asks, nor one that was left out for want of a keyword."""
-    check_warned(run(karat, f'select = ["act"]\nshow = ["c1", "{query}"]\n'), "show", query)
+    check_warned(run(rankjury, f'select = ["act"]\nshow = ["c1", "{query}"]\n'), "show", query)
 
 
 # --- thresholds ---------------------------------------------------------------------------------------------------
 
 
-def test_a_threshold_on_a_random_order(karat: Karat) -> None:
-    outcome = run(karat, "", '[systems.s]\nkind = "random"\nthreshold = 0.15\n')
-    check_failure(outcome, 2, "karat.toml:9, systems.s.threshold", "is for systems that have scores")
+def test_a_threshold_on_a_random_order(rankjury: Rankjury) -> None:
+    outcome = run(rankjury, "", '[systems.s]\nkind = "random"\nthreshold = 0.15\n')
+    check_failure(outcome, 2, "rankjury.toml:9, systems.s.threshold", "is for systems that have scores")
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ def test_a_threshold_on_a_random_order(karat: Karat) -> None:
         ),
     ],
 )
-def test_a_threshold_on_a_run_without_scores(karat: Karat, name: str, content: str) -> None:
+def test_a_threshold_on_a_run_without_scores(rankjury: Rankjury, name: str, content: str) -> None:
     put(name, content)
-    assert run(karat, "", f'[systems.s]\npath = "{name}"\n').code == 0, "without a threshold it is as good as any"
-    outcome = run(karat, "", f'[systems.s]\npath = "{name}"\nthreshold = 0.15\n')
+    assert run(rankjury, "", f'[systems.s]\npath = "{name}"\n').code == 0, "without a threshold it is as good as any"
+    outcome = run(rankjury, "", f'[systems.s]\npath = "{name}"\nthreshold = 0.15\n')
     check_failure(outcome, 2, name, "a threshold, but the ranking has no scores", "expected scores")
 
 
-def test_a_threshold_that_is_no_number(karat: Karat) -> None:
-    outcome = run(karat, "", f'{ON_CLIPS}threshold = "high"\n')
-    check_failure(outcome, 2, "karat.toml:10, systems.s.threshold", "found 'high'", "expected a valid number")
+def test_a_threshold_that_is_no_number(rankjury: Rankjury) -> None:
+    outcome = run(rankjury, "", f'{ON_CLIPS}threshold = "high"\n')
+    check_failure(outcome, 2, "rankjury.toml:10, systems.s.threshold", "found 'high'", "expected a valid number")
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -150,14 +150,14 @@ def test_a_threshold_that_is_no_number(karat: Karat) -> None:
     ("old", "new"),
     [("clips.csv", "nowhere.csv"), ("texts.jsonl", "nowhere.jsonl"), ("synonyms.toml", "nowhere.toml")],
 )
-def test_a_missing_file(karat: Karat, old: str, new: str) -> None:
-    put("karat.toml", f"{HEAD}{MAPPED}{ON_TEXTS}".replace(old, new))
-    check_failure(karat("run"), 3, f"{new} (karat.toml:4, gold): no such file", "Check the path")
+def test_a_missing_file(rankjury: Rankjury, old: str, new: str) -> None:
+    put("rankjury.toml", f"{HEAD}{MAPPED}{ON_TEXTS}".replace(old, new))
+    check_failure(rankjury("run"), 3, f"{new} (rankjury.toml:4, gold): no such file", "Check the path")
 
 
-def test_a_missing_file_of_vectors(karat: Karat) -> None:
-    outcome = run(karat, "", ON_CLIPS.replace("clips.npz", "nowhere.npz"))
-    check_failure(outcome, 3, "nowhere.npz (karat.toml:9, systems.s.path): no such file")
+def test_a_missing_file_of_vectors(rankjury: Rankjury) -> None:
+    outcome = run(rankjury, "", ON_CLIPS.replace("clips.npz", "nowhere.npz"))
+    check_failure(outcome, 3, "nowhere.npz (rankjury.toml:9, systems.s.path): no such file")
 
 
 @pytest.mark.parametrize(
@@ -173,34 +173,36 @@ def test_a_missing_file_of_vectors(karat: Karat) -> None:
         ('[synonym]\nbike = ["x"]\n', 2, ["unknown key 'synonym'", "Did you mean synonyms?"]),
     ],
 )
-def test_synonyms_that_cannot_be_read(karat: Karat, content: str | bytes, code: int, fragments: list[str]) -> None:
+def test_synonyms_that_cannot_be_read(
+    rankjury: Rankjury, content: str | bytes, code: int, fragments: list[str]
+) -> None:
     put("synonyms.toml", content)
-    check_failure(run(karat, MAPPED, ON_TEXTS), code, "synonyms.toml", "karat.toml:4, gold", *fragments)
+    check_failure(run(rankjury, MAPPED, ON_TEXTS), code, "synonyms.toml", "rankjury.toml:4, gold", *fragments)
 
 
-def test_synonyms_of_an_unknown_keyword(karat: Karat) -> None:
+def test_synonyms_of_an_unknown_keyword(rankjury: Rankjury) -> None:
     """They may be made for more than one table; but it may be a slip."""
     put("synonyms.toml", f'{SYNONYMS}bikes = ["cycle"]\n')
-    check_warned(run(karat, MAPPED, ON_TEXTS), "synonyms.toml", "the vocabulary has no 'bikes' (bike?)")
+    check_warned(run(rankjury, MAPPED, ON_TEXTS), "synonyms.toml", "the vocabulary has no 'bikes' (bike?)")
 
 
 # --- what holds for all of it -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", [["--json"], ["-q"], ["-o", "there"]])
-def test_nothing_is_written_where_it_fails(karat: Karat, folder: Path, form: list[str]) -> None:
-    put("karat.toml", 'outputs = ["report.json", "report.md"]\n' + HEAD + 'select = ["thin"]\n' + ON_CLIPS)
+def test_nothing_is_written_where_it_fails(rankjury: Rankjury, folder: Path, form: list[str]) -> None:
+    put("rankjury.toml", 'outputs = ["report.json", "report.md"]\n' + HEAD + 'select = ["thin"]\n' + ON_CLIPS)
     before = set(folder.rglob("*"))
-    check_failure(karat("run", *form), 2, "unknown group 'thin'")
+    check_failure(rankjury("run", *form), 2, "unknown group 'thin'")
     assert set(folder.rglob("*")) == before
 
 
-def test_quiet_warns_of_nothing(karat: Karat) -> None:
+def test_quiet_warns_of_nothing(rankjury: Rankjury) -> None:
     put_plan('select = ["act"]\n')
-    assert karat("run", "-q").err == ""
+    assert rankjury("run", "-q").err == ""
 
 
-def test_debug_shows_where(karat: Karat) -> None:
+def test_debug_shows_where(rankjury: Rankjury) -> None:
     put_plan('select = ["thin"]\n')
-    outcome = karat("run", "--debug")
+    outcome = rankjury("run", "--debug")
     assert outcome.code == 2 and "Traceback" in outcome.err and "unknown group 'thin'" in outcome.err

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .keyword_files import (
     CLIPS,
     GIVEN,
@@ -29,9 +29,9 @@ def files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("gold", "system"), [("", ON_CLIPS), (GIVEN, ON_TEXTS), (MAPPED, ON_TEXTS)])
-def test_as_they_are_they_can_be_used(karat: Karat, gold: str, system: str) -> None:
+def test_as_they_are_they_can_be_used(rankjury: Rankjury, gold: str, system: str) -> None:
     """So that what fails below fails for its one fault."""
-    outcome = run(karat, gold, system)
+    outcome = run(rankjury, gold, system)
     assert outcome.code == 0, outcome.err
     assert not any("vector" in line or "keyword" in line for line in outcome.warnings)
 
@@ -64,24 +64,24 @@ def test_as_they_are_they_can_be_used(karat: Karat, gold: str, system: str) -> N
         ("", "", 3, ["clips.csv", "the file is empty"]),
         ("clip,b\nc1,x,y,z\n", "", 3, ["clips.csv"]),
         (b"clip,b\nc1,\xff\xfe\n", "", 3, ["clips.csv"]),
-        (CLIPS, 'separator = ""\n', 2, ["karat.toml", "the separator is empty", "expected such as '|'"]),
+        (CLIPS, 'separator = ""\n', 2, ["rankjury.toml", "the separator is empty", "expected such as '|'"]),
     ],
 )  # fmt: skip
-def test_annotations(karat: Karat, content: str | bytes, gold: str, code: int, fragments: list[str]) -> None:
+def test_annotations(rankjury: Rankjury, content: str | bytes, gold: str, code: int, fragments: list[str]) -> None:
     put("clips.csv", content)
-    check_failure(run(karat, gold), code, "karat.toml:4, gold", *fragments)
+    check_failure(run(rankjury, gold), code, "rankjury.toml:4, gold", *fragments)
 
 
-def test_nested_annotations(karat: Karat) -> None:
+def test_nested_annotations(rankjury: Rankjury) -> None:
     put("clips.jsonl", '{"clip": "c1", "thing": {"a": 1}}\n{"clip": "c2", "thing": {"a": 2}}\n')
-    put("karat.toml", HEAD.replace("clips.csv", "clips.jsonl") + ON_CLIPS)
-    check_failure(karat("run"), 3, "clips.jsonl", "thing is of type", "expected texts, or lists of texts")
+    put("rankjury.toml", HEAD.replace("clips.csv", "clips.jsonl") + ON_CLIPS)
+    check_failure(rankjury("run"), 3, "clips.jsonl", "thing is of type", "expected texts, or lists of texts")
 
 
-def test_a_column_without_a_keyword_is_no_group_where_none_is_named(karat: Karat) -> None:
+def test_a_column_without_a_keyword_is_no_group_where_none_is_named(rankjury: Rankjury) -> None:
     put("clips.csv", "clip,thing,act\nc1,a,\nc2,a,\nc3,b,\n")
     put_plan()
-    assert report_of(karat("run", "--json"))["keywords"]["groups"] == ["thing"]
+    assert report_of(rankjury("run", "--json"))["keywords"]["groups"] == ["thing"]
 
 
 # --- keys of the plan ---------------------------------------------------------------------------------------------
@@ -114,24 +114,26 @@ def test_a_column_without_a_keyword_is_no_group_where_none_is_named(karat: Karat
         ),
     ],
 )  # fmt: skip
-def test_keys(karat: Karat, gold: str, line: int, key: str, fragments: list[str]) -> None:
-    check_failure(run(karat, gold, ON_TEXTS if GIVEN in gold else ON_CLIPS), 2, f"karat.toml:{line}, {key}", *fragments)
+def test_keys(rankjury: Rankjury, gold: str, line: int, key: str, fragments: list[str]) -> None:
+    check_failure(
+        run(rankjury, gold, ON_TEXTS if GIVEN in gold else ON_CLIPS), 2, f"rankjury.toml:{line}, {key}", *fragments
+    )
 
 
-def test_an_unknown_group_where_columns_are_groups(karat: Karat) -> None:
+def test_an_unknown_group_where_columns_are_groups(rankjury: Rankjury) -> None:
     """What groups there are is known only when the table was read."""
-    check_failure(run(karat, 'select = ["thin"]\n'), 2, "clips.csv", "unknown group 'thin'", "Did you mean thing?")
+    check_failure(run(rankjury, 'select = ["thin"]\n'), 2, "clips.csv", "unknown group 'thin'", "Did you mean thing?")
 
 
-def test_a_sample_of_more_than_there_are(karat: Karat) -> None:
+def test_a_sample_of_more_than_there_are(rankjury: Rankjury) -> None:
     fragments = ["a sample of 20 from 6", "expected at most 6", "Leave the size of the sample away"]
-    check_failure(run(karat, "sample = 20\n"), 3, "karat.toml:4, gold", *fragments)
+    check_failure(run(rankjury, "sample = 20\n"), 3, "rankjury.toml:4, gold", *fragments)
 
 
-def test_several_faults_are_told_together(karat: Karat) -> None:
-    outcome = run(karat, 'match = "most"\nmapping.method = "exakt"\nkeywords = "given"\n')
+def test_several_faults_are_told_together(rankjury: Rankjury) -> None:
+    outcome = run(rankjury, 'match = "most"\nmapping.method = "exakt"\nkeywords = "given"\n')
     first, *others = outcome.err.splitlines()
-    assert (outcome.code, first) == (2, "error: karat.toml: 3 faults in the plan")
+    assert (outcome.code, first) == (2, "error: rankjury.toml: 3 faults in the plan")
     told = [one.split(":")[1].split(", ")[1] for one in others]
     assert told == ["gold.match", "gold.mapping", "gold.keywords"]
 
@@ -140,47 +142,47 @@ def test_several_faults_are_told_together(karat: Karat) -> None:
 
 
 @pytest.mark.parametrize(("gold", "system"), [("", ON_CLIPS), (GIVEN, ON_TEXTS)])
-def test_clips_without_vector_and_vectors_without_clip(karat: Karat, gold: str, system: str) -> None:
+def test_clips_without_vector_and_vectors_without_clip(rankjury: Rankjury, gold: str, system: str) -> None:
     vectors("clips.npz", "c1", "c2", "c3", "c4", "z8", "z9")
-    outcome = run(karat, gold, system)
+    outcome = run(rankjury, gold, system)
     check_warned(outcome, "s: 2 annotated items have no vector, and cannot be found: c5, c6")
     check_warned(outcome, "s: 2 vectors are of no annotated item, and never relevant: z8, z9")
 
 
-def test_the_same_in_json(karat: Karat) -> None:
+def test_the_same_in_json(rankjury: Rankjury) -> None:
     vectors("clips.npz", "c1", "c2", "c3", "c4", "c5", "z9")
     put_plan()
-    told = [one["text"] for one in report_of(karat("run", "--json"))["warnings"]]
+    told = [one["text"] for one in report_of(rankjury("run", "--json"))["warnings"]]
     assert any("no vector" in one and "c6" in one for one in told) and any("z9" in one for one in told)
 
 
-def test_a_query_clip_without_vector(karat: Karat) -> None:
+def test_a_query_clip_without_vector(rankjury: Rankjury) -> None:
     """It cannot ask, and counts 0; the others are not touched by that."""
     vectors("clips.npz", "c1", "c2", "c3", "c4", "c6")
-    outcome = run(karat)
+    outcome = run(rankjury)
     check_warned(outcome, "1 annotated item has no vector", "c5")
     check_warned(outcome, "1 judged query is missing from the ranking (c5) and scored 0")
 
 
-def test_a_query_text_without_vector(karat: Karat) -> None:
+def test_a_query_text_without_vector(rankjury: Rankjury) -> None:
     vectors("texts.npz", "t1", "t7")
-    outcome = run(karat, GIVEN, ON_TEXTS)
+    outcome = run(rankjury, GIVEN, ON_TEXTS)
     check_warned(outcome, "s: 1 query has no vector: t2")
     check_warned(outcome, "1 judged query is missing from the ranking (t2)")
 
 
 @pytest.mark.parametrize(("gold", "system"), [("", ON_CLIPS), (GIVEN, ON_TEXTS)])
-def test_no_query_has_a_vector(karat: Karat, gold: str, system: str) -> None:
+def test_no_query_has_a_vector(rankjury: Rankjury, gold: str, system: str) -> None:
     vectors("clips.npz", "x1", "x2")
     vectors("texts.npz", "x1", "x2")
-    check_failure(run(karat, gold, system), 3, "no query has a vector", "x1, x2", "karat.toml")
+    check_failure(run(rankjury, gold, system), 3, "no query has a vector", "x1, x2", "rankjury.toml")
 
 
-def test_vectors_of_another_width(karat: Karat) -> None:
+def test_vectors_of_another_width(rankjury: Rankjury) -> None:
     held = io.BytesIO()
     np.savez(held, ids=np.array(["t1", "t2"]), v=np.ones((2, 3)))
     put("texts.npz", held.getvalue())
-    check_failure(run(karat, GIVEN, ON_TEXTS), 3, "texts.npz", "3", "4")
+    check_failure(run(rankjury, GIVEN, ON_TEXTS), 3, "texts.npz", "3", "4")
 
 
 # --- queries ------------------------------------------------------------------------------------------------------

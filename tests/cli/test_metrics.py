@@ -1,14 +1,14 @@
-"""karat metrics: what can be measured, from the code itself."""
+"""rankjury metrics: what can be measured, from the code itself."""
 
 import json
 import re
 
 import pytest
 
-from karat.dialects import DIALECTS
-from karat.measure import METRICS
+from rankjury.dialects import DIALECTS
+from rankjury.measure import METRICS
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 
@@ -18,10 +18,10 @@ def _words(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", METRICS.names())
-def test_every_metric_prints_in_full(karat: Karat, name: str) -> None:
+def test_every_metric_prints_in_full(rankjury: Rankjury, name: str) -> None:
     metric = METRICS.get(name)
     assert metric.title and metric.formula and metric.source and metric.all_options
-    outcome = karat("metrics", name)
+    outcome = rankjury("metrics", name)
     assert (outcome.code, outcome.err) == (0, "")
     check_width(outcome.out)
     shown = _words(outcome.out)
@@ -35,8 +35,8 @@ def test_every_metric_prints_in_full(karat: Karat, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", METRICS.names())
-def test_every_metric_has_its_facts_in_json(karat: Karat, name: str) -> None:
-    (facts,) = json.loads(karat("metrics", name, "--json").out)
+def test_every_metric_has_its_facts_in_json(rankjury: Rankjury, name: str) -> None:
+    (facts,) = json.loads(rankjury("metrics", name, "--json").out)
     metric = METRICS.get(name)
     assert facts["name"] == name
     assert (facts["title"], facts["formula"], facts["source"]) == (metric.title, metric.formula, metric.source)
@@ -44,16 +44,16 @@ def test_every_metric_has_its_facts_in_json(karat: Karat, name: str) -> None:
     assert all(option["about"] for option in facts["options"])
 
 
-def test_the_list_names_every_metric(karat: Karat) -> None:
-    outcome = karat("metrics")
+def test_the_list_names_every_metric(rankjury: Rankjury) -> None:
+    outcome = rankjury("metrics")
     check_width(outcome.out)
     listed = re.findall(r"^(\w+) ", outcome.out, re.MULTILINE)
     assert set(METRICS.names()) <= set(listed)
-    assert [facts["name"] for facts in json.loads(karat("metrics", "--json").out)] == METRICS.names()
+    assert [facts["name"] for facts in json.loads(rankjury("metrics", "--json").out)] == METRICS.names()
 
 
-def test_the_list_of_dialects(karat: Karat) -> None:
-    outcome = karat("metrics", "--dialects")
+def test_the_list_of_dialects(rankjury: Rankjury) -> None:
+    outcome = rankjury("metrics", "--dialects")
     check_width(outcome.out)
     shown = _words(outcome.out)
     for dialect in DIALECTS:
@@ -61,8 +61,8 @@ def test_the_list_of_dialects(karat: Karat) -> None:
         assert dialect.about.split()[0] in shown
 
 
-def test_the_list_of_dialects_in_json(karat: Karat) -> None:
-    listed = json.loads(karat("metrics", "--dialects", "--json").out)
+def test_the_list_of_dialects_in_json(rankjury: Rankjury) -> None:
+    listed = json.loads(rankjury("metrics", "--dialects", "--json").out)
     assert [entry["name"] for entry in listed] == DIALECTS.names()
 
 
@@ -79,18 +79,20 @@ def test_the_list_of_dialects_in_json(karat: Karat) -> None:
         ("recall@5", "recall", "recall@5"),
     ],
 )
-def test_a_name_of_another_tool_is_told(karat: Karat, name: str, metric: str, read_as: str) -> None:
-    outcome = karat("metrics", name)
+def test_a_name_of_another_tool_is_told(rankjury: Rankjury, name: str, metric: str, read_as: str) -> None:
+    outcome = rankjury("metrics", name)
     assert outcome.code == 0
     assert outcome.out.startswith(f"{metric}: ")
     assert _words(outcome.out).endswith(f"{name} is read as {read_as}")
 
 
-def test_a_metric_by_its_own_name_is_not_explained_twice(karat: Karat) -> None:
-    assert "is read as" not in karat("metrics", "ndcg").out
+def test_a_metric_by_its_own_name_is_not_explained_twice(rankjury: Rankjury) -> None:
+    assert "is read as" not in rankjury("metrics", "ndcg").out
 
 
 @pytest.mark.parametrize(("name", "near"), [("ndgc", "ndcg"), ("precison", "precision"), ("recip_rnk", "recip_rank")])
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_an_unknown_name_is_answered_with_the_nearest(karat: Karat, name: str, near: str, form: list[str]) -> None:
-    check_failure(karat("metrics", name, *form), 2, f"unknown measure {name!r}", f"Did you mean {near}")
+def test_an_unknown_name_is_answered_with_the_nearest(
+    rankjury: Rankjury, name: str, near: str, form: list[str]
+) -> None:
+    check_failure(rankjury("metrics", name, *form), 2, f"unknown measure {name!r}", f"Did you mean {near}")

@@ -1,4 +1,4 @@
-"""karat neighbours: exact neighbours of small spaces against plain loops; every option; what is no vector."""
+"""rankjury neighbours: exact neighbours of small spaces against plain loops; every option; what is no vector."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import tree
 from .support import check_failure, check_width, put
 from .terminal import in_terminal
@@ -95,19 +95,19 @@ def check_same(found: Found, expected: Found) -> None:
 
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 @pytest.mark.parametrize("k", [1, 4, 29, 100, 0])
-def test_against_plain_loops(karat: Karat, metric: str, k: int) -> None:
-    outcome = karat("neighbours", "items.npy", "-k", str(k), "--metric", metric, "-o", "run.csv")
+def test_against_plain_loops(rankjury: Rankjury, metric: str, k: int) -> None:
+    outcome = rankjury("neighbours", "items.npy", "-k", str(k), "--metric", metric, "-o", "run.csv")
     assert outcome.code == 0, outcome.err
     check_same(found_in(), slowly(items_as_queries(), k or None, metric))
 
 
-def test_ten_are_found_unless_asked_otherwise(karat: Karat) -> None:
-    assert karat("neighbours", "both.npz:space", "-o", "run.csv").code == 0
+def test_ten_are_found_unless_asked_otherwise(rankjury: Rankjury) -> None:
+    assert rankjury("neighbours", "both.npz:space", "-o", "run.csv").code == 0
     check_same(found_in(), slowly(items_as_queries(), 10))
 
 
-def test_equal_scores_go_by_id(karat: Karat) -> None:
-    karat("neighbours", "items.npy", "-o", "run.csv")
+def test_equal_scores_go_by_id(rankjury: Rankjury) -> None:
+    rankjury("neighbours", "items.npy", "-o", "run.csv")
     found = found_in()
     assert (found["d07"][0][0], found["d08"][0][0]) == ("d08", "d07")
     for query, pairs in found.items():
@@ -116,19 +116,19 @@ def test_equal_scores_go_by_id(karat: Karat) -> None:
             assert items[items.index("d07") + 1] == "d08"
 
 
-def test_queries_of_their_own(karat: Karat) -> None:
+def test_queries_of_their_own(rankjury: Rankjury) -> None:
     given = ["--queries", "asked.npy", "--queries-ids", "asked-ids.json"]
-    assert karat("neighbours", "items.npy", *given, "-k", "0", "-o", "run.csv").code == 0
+    assert rankjury("neighbours", "items.npy", *given, "-k", "0", "-o", "run.csv").code == 0
     check_same(found_in(), slowly(asked(), own=True))
     assert "d03" in dict(found_in()["d03"])
 
 
 @pytest.mark.parametrize("name", ["run.trec", "run.trec.gz", "run.csv", "run.parquet"])
-def test_a_saved_run_keeps_the_order_of_tied_row_numbers(karat: Karat, name: str) -> None:
+def test_a_saved_run_keeps_the_order_of_tied_row_numbers(rankjury: Rankjury, name: str) -> None:
     """The ranks of a TREC file had row 10 before row 2, unlike the search itself and the other formats."""
     Path("ids.txt").unlink(missing_ok=True)
     np.save("equal.npy", np.ones((12, 2)))
-    assert karat("neighbours", "equal.npy", "-k", "0", "-o", name).code == 0
+    assert rankjury("neighbours", "equal.npy", "-k", "0", "-o", name).code == 0
     if name.endswith(".parquet"):
         rows = [(row["query_id"], row["item_id"]) for row in pl.read_parquet(name).iter_rows(named=True)]
     else:
@@ -138,45 +138,45 @@ def test_a_saved_run_keeps_the_order_of_tied_row_numbers(karat: Karat, name: str
     assert [item for query, item in rows if query == "0"] == [str(row) for row in range(1, 12)]
 
 
-def test_a_document_with_the_query_id_is_kept_where_files_differ(karat: Karat) -> None:
+def test_a_document_with_the_query_id_is_kept_where_files_differ(rankjury: Rankjury) -> None:
     """With two files that are numbered from 0, query i lost document i."""
     np.save("corpus.npy", np.load("items.npy"))
     np.save("queries.npy", np.load("items.npy")[:5] + 0.01)
     Path("ids.txt").unlink(missing_ok=True)
     two = ["neighbours", "corpus.npy", "--queries", "queries.npy", "-k", "3", "-o", "run.csv"]
-    outcome = karat(*two)
+    outcome = rankjury(*two)
     assert all(pairs[0][0] == query for query, pairs in found_in().items())
     (line,) = [line for line in outcome.warnings if "id of an item" in line]
     assert "5 queries" in line and "--exclude-self" in line
-    (line,) = [line for line in karat(*two, "--exclude-self").warnings if "id of an item" in line]
+    (line,) = [line for line in rankjury(*two, "--exclude-self").warnings if "id of an item" in line]
     assert "--keep-self" in line
     assert all(query not in dict(pairs) for query, pairs in found_in().items())
 
 
-def test_queries_that_are_the_corpus_by_another_name(karat: Karat) -> None:
+def test_queries_that_are_the_corpus_by_another_name(rankjury: Rankjury) -> None:
     """The same file is the same items, also where ids are in a file beside it."""
     Path("link.npy").symlink_to("items.npy")
     for given in ([], ["--queries", "items.npy"], ["--queries", "./link.npy"]):
-        outcome = karat("neighbours", "items.npy", *given, "-k", "0", "-o", "run.csv")
+        outcome = rankjury("neighbours", "items.npy", *given, "-k", "0", "-o", "run.csv")
         check_same(found_in(), slowly(items_as_queries()))
         assert "own item is left out" in outcome.err
-    outcome = karat("neighbours", "items.npy", "--keep-self", "-k", "0", "-o", "run.csv")
+    outcome = rankjury("neighbours", "items.npy", "--keep-self", "-k", "0", "-o", "run.csv")
     check_same(found_in(), slowly(items_as_queries(), own=True))
     assert "own item is kept" in outcome.err
 
 
-def test_candidates_by_id(karat: Karat) -> None:
-    assert karat("neighbours", "items.npy", "--candidates", "some.txt", "-o", "run.csv").code == 0
+def test_candidates_by_id(rankjury: Rankjury) -> None:
+    assert rankjury("neighbours", "items.npy", "--candidates", "some.txt", "-o", "run.csv").code == 0
     check_same(found_in(), slowly(items_as_queries(), 10, of={"d01", "d02", "d03"}))
 
 
 @pytest.mark.parametrize("k", [2, 0])
-def test_candidates_of_each_query(karat: Karat, k: int) -> None:
+def test_candidates_of_each_query(rankjury: Rankjury, k: int) -> None:
     lists = {"a": {"d01", "d05", "d09"}, "d03": {"d03", "d04"}}
     rows = "".join(f"{query},{item}\n" for query, items in lists.items() for item in sorted(items))
     put("lists.csv", "query_id,item_id\n" + rows)
     given = ["--queries", "asked.npy", "--queries-ids", "asked-ids.json", "--candidates", "lists.csv"]
-    assert karat("neighbours", "items.npy", *given, "-k", str(k), "-o", "run.csv").code == 0
+    assert rankjury("neighbours", "items.npy", *given, "-k", str(k), "-o", "run.csv").code == 0
     expected = {query: slowly({query: asked()[query]}, k or None, of=lists[query], own=True)[query] for query in lists}
     check_same(found_in(), expected)
 
@@ -187,35 +187,35 @@ def test_candidates_of_each_query(karat: Karat, k: int) -> None:
 @pytest.mark.parametrize(
     "name", ["run.trec", "run.csv", "run.tsv", "run.jsonl", "run.json", "run.parquet", "run.csv.gz"]
 )
-def test_a_run_evaluates_in_the_order_found(karat: Karat, name: str) -> None:
+def test_a_run_evaluates_in_the_order_found(rankjury: Rankjury, name: str) -> None:
     """The gold's grades fall with the place: only the very same order has an ndcg of 1."""
     expected = slowly(items_as_queries(), 6)
     put(
         "g.qrels",
         "".join(f"{q} 0 {item} {6 - n}\n" for q, pairs in expected.items() for n, (item, _) in enumerate(pairs)),
     )
-    outcome = karat("neighbours", "items.npy", "-k", "6", "-o", name)
-    assert outcome.err.splitlines()[-1] == f"Wrote {name}: 180 rows. Next: karat evaluate GOLD {name}"
-    line = outcome.err.partition("Next: karat ")[2].replace("GOLD", "g.qrels").split()
-    report = json.loads(karat(*line, "-m", "ndcg(gain=exp),judged@6", "--json").out)
+    outcome = rankjury("neighbours", "items.npy", "-k", "6", "-o", name)
+    assert outcome.err.splitlines()[-1] == f"Wrote {name}: 180 rows. Next: rankjury evaluate GOLD {name}"
+    line = outcome.err.partition("Next: rankjury ")[2].replace("GOLD", "g.qrels").split()
+    report = json.loads(rankjury(*line, "-m", "ndcg(gain=exp),judged@6", "--json").out)
     means = [one["mean"] for one in report["systems"]["run"]["measures"].values()]
     assert means == [pytest.approx(1, abs=1e-12), 1]
 
 
-def test_all_digits_are_written(karat: Karat) -> None:
+def test_all_digits_are_written(rankjury: Rankjury) -> None:
     for name in ("run.parquet", "run.csv", "run.trec", "run.csv.gz"):
-        assert karat("neighbours", "items.npy", "-o", name).code == 0
+        assert rankjury("neighbours", "items.npy", "-o", name).code == 0
     scores = pl.read_parquet("run.parquet")["score"].to_list()
     assert [score for pairs in found_in().values() for _, score in pairs] == scores
     assert [float(line.split()[4]) for line in Path("run.trec").read_text().splitlines()] == scores
     assert gzip.decompress(Path("run.csv.gz").read_bytes()) == Path("run.csv").read_bytes()
 
 
-def test_json(karat: Karat) -> None:
-    outcome = karat("neighbours", "items.npy", "-k", "3", "--json")
+def test_json(rankjury: Rankjury) -> None:
+    outcome = rankjury("neighbours", "items.npy", "-k", "3", "--json")
     assert outcome.code == 0 and "NaN" not in outcome.out and "Next" not in outcome.err
     form: dict[str, Any] = json.loads(outcome.out)
-    assert (form["schema"], form["queries"], form["rows"]) == ("karat.neighbours/1", 30, 90)
+    assert (form["schema"], form["queries"], form["rows"]) == ("rankjury.neighbours/1", 30, 90)
     space = form["space"]
     assert (space["vectors"], space["dimensions"], space["duplicates"]["exact"]) == (30, 5, 1)
     lengths = [sqrt(sum(x * x for x in vector)) for vector in items_as_queries().values()]
@@ -223,15 +223,15 @@ def test_json(karat: Karat) -> None:
     assert (space["norm"]["min"], space["norm"]["max"]) == (pytest.approx(min(lengths)), pytest.approx(max(lengths)))
 
 
-def test_one_vector_has_no_neighbours(karat: Karat) -> None:
+def test_one_vector_has_no_neighbours(rankjury: Rankjury) -> None:
     put("one.json", '{"x": [1, 2, 3]}')
-    form = json.loads(karat("neighbours", "one.json", "--json").out)
+    form = json.loads(rankjury("neighbours", "one.json", "--json").out)
     assert (form["queries"], form["rows"], form["space"]["mean_similarity"]) == (1, 0, None)
-    assert karat("neighbours", "one.json").code == 0
+    assert rankjury("neighbours", "one.json").code == 0
 
 
 @pytest.mark.parametrize("suffix", ["npy", "npz", "parquet", "json", "jsonl", "safetensors"])
-def test_forms_of_vectors(karat: Karat, suffix: str) -> None:
+def test_forms_of_vectors(rankjury: Rankjury, suffix: str) -> None:
     items, name = np.load("items.npy"), f"some.{suffix}"
     rows = [{"item_id": id_, "vector": vector} for id_, vector in zip(IDS, items.tolist(), strict=True)]
     if suffix in ("npy", "npz"):
@@ -243,27 +243,27 @@ def test_forms_of_vectors(karat: Karat, suffix: str) -> None:
     else:
         by_id = {row["item_id"]: row["vector"] for row in rows}
         put(name, json.dumps(by_id) if suffix == "json" else "\n".join(map(json.dumps, rows)))
-    assert karat("neighbours", name, "-o", "run.csv").code == 0
+    assert rankjury("neighbours", name, "-o", "run.csv").code == 0
     check_same(found_in(), slowly(items_as_queries(), 10))
 
 
 # --- the screen ---------------------------------------------------------------------------------------------------
 
 
-def test_the_screen(karat: Karat) -> None:
-    outcome = karat("neighbours", "items.npy", "-k", "3")
+def test_the_screen(rankjury: Rankjury) -> None:
+    outcome = rankjury("neighbours", "items.npy", "-k", "3")
     check_width(outcome.out)
     assert re.search(r"^vectors +30 × 5 *$", outcome.out, re.MULTILINE) and "\x1b" not in outcome.out
     shown = ", ".join(f"{item} ({score:.4f})" for item, score in slowly(items_as_queries(), 3)["d00"])
     assert shown in outcome.out.replace("−", "-")
     assert outcome.err.splitlines()[-1] == "Next: keep the run with -o run.parquet"
-    quiet = karat("neighbours", "items.npy", "-k", "3", "-q")
+    quiet = rankjury("neighbours", "items.npy", "-k", "3", "-q")
     assert (quiet.out, quiet.err) == (outcome.out, "")
 
 
-def test_long_ids_fit_80_columns(karat: Karat) -> None:
+def test_long_ids_fit_80_columns(rankjury: Rankjury) -> None:
     put("ids.txt", "".join(f"{id_}-of-a-length-that-nobody-would-choose-but-hashes-have\n" for id_ in IDS))
-    check_width(karat("neighbours", "items.npy").out.replace(" …", ""))
+    check_width(rankjury("neighbours", "items.npy").out.replace(" …", ""))
 
 
 def test_in_a_terminal(folder: Path) -> None:
@@ -272,7 +272,7 @@ def test_in_a_terminal(folder: Path) -> None:
     assert "\x1b[?25" not in seen and seen.endswith("Next: keep the run with -o run.parquet\n")
 
 
-def test_help_teaches(karat: Karat) -> None:
+def test_help_teaches(rankjury: Rankjury) -> None:
     """An example stands in one line, to be copied, and works."""
     np.savez("vectors.npz", ids=np.array(IDS), anchor=np.load("items.npy"), vibe=np.load("items.npy"))
     np.save("corpus.npy", np.load("items.npy"))
@@ -280,11 +280,11 @@ def test_help_teaches(karat: Karat) -> None:
     rows = zip(IDS, np.load("items.npy").tolist(), strict=True)
     pl.DataFrame([{"id": id_, "embedding": vector} for id_, vector in rows]).write_parquet("items.parquet")
     put("in-stock.txt", "d01\nd02\n")
-    examples = re.findall(r"\n\n +(karat [^\n]+(?:\n[^\n]+)*)", karat("neighbours", "--help").out)
+    examples = re.findall(r"\n\n +(rankjury [^\n]+(?:\n[^\n]+)*)", rankjury("neighbours", "--help").out)
     assert len(examples) == 3
     for example in examples:
         assert "\n" not in example, "too long for 80 columns"
-        assert karat(*example.split()[1:]).code == 0, example
+        assert rankjury(*example.split()[1:]).code == 0, example
 
 
 # --- what is no vector --------------------------------------------------------------------------------------------
@@ -333,8 +333,8 @@ def put_bad() -> None:
         (["items.npy", "-o", "nowhere/run.csv"], 3, ["nowhere/run.csv"]),
     ],
 )
-def test_errors(karat: Karat, folder: Path, arguments: list[str], code: int, fragments: list[str]) -> None:
+def test_errors(rankjury: Rankjury, folder: Path, arguments: list[str], code: int, fragments: list[str]) -> None:
     put_bad()
     before = tree(folder)
-    check_failure(karat("neighbours", *arguments), code, *fragments)
+    check_failure(rankjury("neighbours", *arguments), code, *fragments)
     assert tree(folder) == before

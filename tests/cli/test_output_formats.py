@@ -8,17 +8,17 @@ from types import ModuleType
 
 import pytest
 
-import karat.registry
-from karat.errors import UnknownName, UsageError
-from karat.report import Report
-from karat.reports.writers import WRITERS, Request, find_writer, writer
+import rankjury.registry
+from rankjury.errors import UnknownName, UsageError
+from rankjury.report import Report
+from rankjury.reports.writers import WRITERS, Request, find_writer, writer
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure
 
 TARGETS = "targets = ['rr >= 0.1']\n"
 PLAN = "gold = 'gold.qrels'\nmeasures = ['rr']\nsystems.a = 'a.trec'\nsystems.b = 'b.trec'\n" + TARGETS
-GROUP = "karat.writers"
+GROUP = "rankjury.writers"
 
 
 def _refuse_long_names(request: Request) -> None:
@@ -47,7 +47,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugin.__getattr__ = lambda name: _register_toys()  # type: ignore[method-assign]
     monkeypatch.setitem(sys.modules, "plugin_of_toys", plugin)
     points = {GROUP: [EntryPoint("toy", "plugin_of_toys:toy", GROUP)]}
-    monkeypatch.setattr(karat.registry, "entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr(rankjury.registry, "entry_points", lambda group: points.get(group, []))
     monkeypatch.setattr(WRITERS, "_plugins_loaded", False)
     monkeypatch.setattr(WRITERS, "_entries", dict(WRITERS._entries))
     yield
@@ -62,26 +62,26 @@ def files(folder: Path) -> None:
 
 @pytest.mark.usefixtures("toys")
 class TestThirdParty:
-    def test_a_command_writes_it(self, karat: Karat) -> None:
-        outcome = karat("evaluate", "gold.qrels", "a.trec", "-m", "rr", "-o", "report.toy", "-o", "r.json")
+    def test_a_command_writes_it(self, rankjury: Rankjury) -> None:
+        outcome = rankjury("evaluate", "gold.qrels", "a.trec", "-m", "rr", "-o", "report.toy", "-o", "r.json")
         assert outcome.code == 0 and "Wrote report.toy, r.json" in outcome.err
         assert Path("report.toy").read_text() == "toy of a" and Path("r.json").exists()
 
-    def test_a_plan_writes_it_by_suffix_and_by_name_with_verdicts(self, karat: Karat) -> None:
+    def test_a_plan_writes_it_by_suffix_and_by_name_with_verdicts(self, rankjury: Rankjury) -> None:
         more = "[[output]]\nfile = 'named.toy'\nform = 'toy'\n[[output]]\nfile = 'x/{block}.toy'\nform = 'blocks'\n"
         Path("plan.toml").write_text(PLAN + "outputs = ['short.toy', 'page.html']\n" + more)
-        outcome = karat("run", "plan.toml", "--no-archive")
+        outcome = rankjury("run", "plan.toml", "--no-archive")
         written = "short.toy, page.html, named.toy, x/a.toy, x/b.toy"
         assert f"Wrote {written}" in outcome.err, outcome.err
         assert Path("short.toy").read_text() == Path("named.toy").read_text()
         assert Path("short.toy").read_text().startswith("toy of a, b ")
         assert Path("x/b.toy").read_bytes() == b"b"
 
-    def test_its_check_refuses_before_anything_is_computed(self, karat: Karat) -> None:
+    def test_its_check_refuses_before_anything_is_computed(self, rankjury: Rankjury) -> None:
         told = "the name of a toy has at most 12 characters"
-        check_failure(karat("evaluate", "gold.qrels", "nowhere.trec", "-o", "longer_than_that.toy"), 2, told)
+        check_failure(rankjury("evaluate", "gold.qrels", "nowhere.trec", "-o", "longer_than_that.toy"), 2, told)
         Path("plan.toml").write_text(PLAN + "outputs = ['longer_than_that.toy']\n")
-        check_failure(karat("run", "plan.toml"), 2, "outputs[1] (longer_than_that.toy)", told)
+        check_failure(rankjury("run", "plan.toml"), 2, "outputs[1] (longer_than_that.toy)", told)
 
     def test_messages_list_it(self) -> None:
         with pytest.raises(UsageError, match=r"expected a suffix among \.csv, \.html, .*\.svg, \.toy"):

@@ -1,33 +1,33 @@
-"""karat recommenders: every model that a plan can try, and everything that can be set of one."""
+"""rankjury recommenders: every model that a plan can try, and everything that can be set of one."""
 
 import json
 from typing import Any
 
 import pytest
 
-from karat.recommenders import RECOMMENDERS
-from karat.recommenders.popularity import Popularity
+from rankjury.recommenders import RECOMMENDERS
+from rankjury.recommenders.popularity import Popularity
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 OWN = ["popularity", "random", "item-knn", "user-knn", "svd", "als", "bpr", "ease", "slim", "fm", "content", "hybrid",
        "scores", "factors", "callable"]  # fmt: skip
 
 
-def test_all_with_what_installs_them(karat: Karat) -> None:
-    outcome = karat("recommenders")
+def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
+    outcome = rankjury("recommenders")
     assert (outcome.code, outcome.err) == (0, "")
     check_width(outcome.out)
     firsts = {line.split()[0]: line.split()[-1] for line in outcome.out.splitlines() if line.split() and line[0] != " "}
     assert set(OWN) == set(RECOMMENDERS.names()) and set(OWN) <= set(firsts)
-    assert (firsts["popularity"], firsts["als"], firsts["content"]) == ("core", "karat[recsys]", "core")
-    assert outcome.out.endswith("Next: karat recommenders NAME shows what can be set of one\n")
+    assert (firsts["popularity"], firsts["als"], firsts["content"]) == ("core", "rankjury[recsys]", "core")
+    assert outcome.out.endswith("Next: rankjury recommenders NAME shows what can be set of one\n")
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_everything_that_can_be_set_of_one(karat: Karat, name: str) -> None:
-    outcome = karat("recommenders", name)
+def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> None:
+    outcome = rankjury("recommenders", name)
     assert (outcome.code, outcome.err) == (0, "")
     kind, lines = RECOMMENDERS.get(name), outcome.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -40,10 +40,10 @@ def test_everything_that_can_be_set_of_one(karat: Karat, name: str) -> None:
         assert f"{library} {version}" in " ".join(outcome.out.split())
 
 
-def test_json(karat: Karat) -> None:
-    found = json.loads(karat("recommenders", "--json").out)
+def test_json(rankjury: Rankjury) -> None:
+    found = json.loads(rankjury("recommenders", "--json").out)
     assert list(found) == RECOMMENDERS.names()
-    one: dict[str, Any] = json.loads(karat("recommenders", "als", "--json").out)
+    one: dict[str, Any] = json.loads(rankjury("recommenders", "als", "--json").out)
     assert one == {"als": found["als"]}
     kind = RECOMMENDERS.get("als")
     assert (one["als"]["about"], one["als"]["extra"], one["als"]["installed"]) == (kind.about, "recsys", True)
@@ -53,28 +53,28 @@ def test_json(karat: Karat) -> None:
     }  # fmt: skip
 
 
-def test_a_name_that_is_not_known(karat: Karat) -> None:
-    check_failure(karat("recommenders", "item-nn"), 2, "unknown recommender 'item-nn'", "Did you mean item-knn")
+def test_a_name_that_is_not_known(rankjury: Rankjury) -> None:
+    check_failure(rankjury("recommenders", "item-nn"), 2, "unknown recommender 'item-nn'", "Did you mean item-knn")
 
 
-def test_one_whose_library_is_missing(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_whose_library_is_missing(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RECOMMENDERS.get("als"), "libraries", ("no_such_library",))
-    assert "not installed: pip install 'karat[recsys]'" in karat("recommenders", "als").out
-    facts = json.loads(karat("recommenders", "als", "--json").out)["als"]
+    assert "not installed: pip install 'rankjury[recsys]'" in rankjury("recommenders", "als").out
+    facts = json.loads(rankjury("recommenders", "als", "--json").out)["als"]
     assert (facts["installed"], facts["libraries"]) == (False, {"no_such_library": None})
 
 
-def test_recommenders_of_others_are_listed_too(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recommenders_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(Popularity):
         about = "my own"
         params = {}
 
     entries = {name: RECOMMENDERS.get(name) for name in RECOMMENDERS.names()} | {"mine": Mine}
     monkeypatch.setattr(RECOMMENDERS, "_entries", entries)
-    assert any(line.split()[:3] == ["mine", "my", "own"] for line in karat("recommenders").out.splitlines())
-    assert "There are no parameters to set." in karat("recommenders", "mine").out
+    assert any(line.split()[:3] == ["mine", "my", "own"] for line in rankjury("recommenders").out.splitlines())
+    assert "There are no parameters to set." in rankjury("recommenders", "mine").out
 
 
-def test_help_shows_how_a_plan_names_one(karat: Karat) -> None:
-    outcome = karat("recommenders", "--help")
-    assert outcome.code == 0 and "karat recommenders als" in outcome.out and "factors = 64" in outcome.out
+def test_help_shows_how_a_plan_names_one(rankjury: Rankjury) -> None:
+    outcome = rankjury("recommenders", "--help")
+    assert outcome.code == 0 and "rankjury recommenders als" in outcome.out and "factors = 64" in outcome.out

@@ -1,4 +1,4 @@
-"""karat run: a plan from start to end; what is written and said, exit codes, and faults with their key and line."""
+"""rankjury run: a plan from start to end; what is written and said, exit codes, and faults with their key and line."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .gating import FAIL, PASS, TYPES, UNSURE, WORSE
 from .made import QUERIES, RANKS, put_gold, put_run
 from .support import Outcome, check_failure, check_width, put, report_of
@@ -31,13 +31,13 @@ def plan_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_plan()
 
 
-def put_plan(top: str = TOP, systems: str = TWO, rest: str = "", name: str = "karat.toml") -> str:
+def put_plan(top: str = TOP, systems: str = TWO, rest: str = "", name: str = "rankjury.toml") -> str:
     return put(name, f'gold = "g.qrels"\nmeasures = ["rr", "ap"]\n{top}\n[systems]\n{systems}\n{rest}\n')
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """But for the archive."""
-    files = [path for path in folder.rglob("*") if path.is_file() and ".karat" not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and ".rankjury" not in path.parts]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -54,95 +54,97 @@ def check_faults(outcome: Outcome, code: int, *lines: str) -> None:
 # --- what is computed, written and said ---------------------------------------------------------------------------
 
 
-def test_the_plan_of_the_folder(karat: Karat, folder: Path) -> None:
+def test_the_plan_of_the_folder(rankjury: Rankjury, folder: Path) -> None:
     before = set(files_of(folder))
-    outcome = karat("run")
+    outcome = rankjury("run")
     assert outcome.code == 0
     assert outcome.out.startswith(f"{QUERIES} queries, 2 systems\n")
     assert f"{MEAN:.3f} [" in outcome.out and "0.333" in outcome.out and "\x1b" not in outcome.out
     assert set(files_of(folder)) - before == {"report.json", "scores.csv"}
     wrote, kept, next_step = outcome.err.splitlines()
     assert wrote == "Wrote report.json, scores.csv"
-    assert kept.startswith("Kept as ") and kept.endswith(" in .karat")
-    assert next_step == "Next: decide with karat gate targets.toml report.json"
+    assert kept.startswith("Kept as ") and kept.endswith(" in .rankjury")
+    assert next_step == "Next: decide with rankjury gate targets.toml report.json"
     saved = json.loads(Path("report.json").read_text())
     assert saved["systems"]["new"]["measures"]["rr"]["mean"] == pytest.approx(MEAN, abs=1e-12)
     assert saved["queries"]["scores"]["new"]["rr"] == pytest.approx([1 / rank for rank in RANKS])
 
 
-def test_the_figures_are_those_of_compare(karat: Karat) -> None:
-    outcome = karat("run", "--json", "--no-archive")
+def test_the_figures_are_those_of_compare(rankjury: Rankjury) -> None:
+    outcome = rankjury("run", "--json", "--no-archive")
     assert outcome.err == "Wrote report.json, scores.csv\n"
     planned = report_of(outcome)
-    compared = report_of(karat("compare", "g.qrels", "old.trec", "new.trec", "-m", "rr,ap", "--json"))
+    compared = report_of(rankjury("compare", "g.qrels", "old.trec", "new.trec", "-m", "rr,ap", "--json"))
     for part in ("comparisons", "resampling", "baseline"):
         assert planned[part] == compared[part]
     for name, one in compared["systems"].items():
         assert planned["systems"][name]["measures"] == one["measures"]
-    assert planned["provenance"]["plan"] == "karat.toml"
+    assert planned["provenance"]["plan"] == "rankjury.toml"
 
 
-def test_the_next_step_works(karat: Karat) -> None:
+def test_the_next_step_works(rankjury: Rankjury) -> None:
     put("targets.toml", f'targets = ["{PASS}"]\n')
-    line = karat("run").err.splitlines()[-1]
-    assert karat(*line.partition("karat ")[2].split()).code == 0
+    line = rankjury("run").err.splitlines()[-1]
+    assert rankjury(*line.partition("rankjury ")[2].split()).code == 0
 
 
 @pytest.mark.parametrize("outputs", ["", '[[output]]\nfile = "r.json"\nform = "retrievers"\nk = 2\n'])
-def test_without_report_and_archive_the_next_step_is_to_keep_one(karat: Karat, outputs: str) -> None:
+def test_without_report_and_archive_the_next_step_is_to_keep_one(rankjury: Rankjury, outputs: str) -> None:
     """The form of retrievers is JSON too, but no gate can read it."""
     measures = '["recall@2", "rr@2", "ndcg(gain=exp)@2"]'
-    put("karat.toml", f'gold = "g.qrels"\nmeasures = {measures}\n{outputs}[systems]\nnew = "new.trec"\n')
-    line = karat("run", "--no-archive").err.splitlines()[-1]
-    assert line == 'Next: keep the results with outputs = ["report.json"] in karat.toml'
+    put("rankjury.toml", f'gold = "g.qrels"\nmeasures = {measures}\n{outputs}[systems]\nnew = "new.trec"\n')
+    line = rankjury("run", "--no-archive").err.splitlines()[-1]
+    assert line == 'Next: keep the results with outputs = ["report.json"] in rankjury.toml'
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["-o", "there"]])
-def test_quiet_leaves_the_same_result(karat: Karat, form: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_leaves_the_same_result(rankjury: Rankjury, form: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     put_gold(queries=5)
-    loud, quiet = karat("run", *form), karat("run", *form, "-q")
+    loud, quiet = rankjury("run", *form), rankjury("run", *form, "-q")
     assert loud.err.startswith("warning: ") and quiet.err == "" and quiet.out == loud.out != ""
 
 
-def test_the_output_folder(karat: Karat, folder: Path) -> None:
+def test_the_output_folder(rankjury: Rankjury, folder: Path) -> None:
     """It is made; where there is nothing to write into it, that is said."""
     before = files_of(folder)
-    outcome = karat("run", "-o", "a/b")
+    outcome = rankjury("run", "-o", "a/b")
     assert outcome.code == 0 and outcome.err.startswith("Wrote a/b/report.json, a/b/scores.csv\n")
     assert set(files_of(folder)) - set(before) == {"a/b/report.json", "a/b/scores.csv"}
     put_plan(top="")
-    outcome = karat("run", "-o", "there")
+    outcome = rankjury("run", "-o", "there")
     assert "there" in outcome.err and "outputs" in outcome.err
 
 
-def test_paths_are_relative_to_the_plan(karat: Karat, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_plan(rankjury: Rankjury, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_plan(top='slices = "types.csv:type"\noutputs = ["sub/report.md"]')
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
-    outcome = karat("run", "../karat.toml")
+    outcome = rankjury("run", "../rankjury.toml")
     assert outcome.code == 0 and "type=fact" in outcome.out
     assert (folder / "sub/report.md").is_file() and files_of(folder / "elsewhere") == {}
-    assert karat("run", "../karat.toml", "-o", "here").code == 0, "the folder of -o is relative to where one stands"
+    assert rankjury("run", "../rankjury.toml", "-o", "here").code == 0, (
+        "the folder of -o is relative to where one stands"
+    )
     assert (folder / "elsewhere/here/sub/report.md").is_file()
 
 
-def test_the_same_bytes_twice(karat: Karat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_bytes_twice(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     output = '[[output]]\nfile = "queries.parquet"\nform = "queries"'
     put_plan('slices = "types.csv"\noutputs = ["report.json", "scores.csv", "report.md"]', rest=output)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     for place in ("one", "two"):
-        assert karat("run", "-o", place).code == 0
+        assert rankjury("run", "-o", place).code == 0
     assert len(files_of(Path("one"))) == 4 and files_of(Path("one")) == files_of(Path("two"))
     made = json.loads(Path("one/report.json").read_text())["provenance"]["made"]
     assert datetime.fromisoformat(made).timestamp() == 1_700_000_000
 
 
 @pytest.mark.parametrize("value", ["²", "99999999999999999", "yesterday", ""])
-def test_a_time_that_is_none_is_no_crash(karat: Karat, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_time_that_is_none_is_no_crash(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
-    made = report_of(karat("run", "--json"))["provenance"]["made"]
+    made = report_of(rankjury("run", "--json"))["provenance"]["made"]
     assert before <= datetime.fromisoformat(made) <= datetime.now(UTC), "now, as without it"
 
 
@@ -154,21 +156,21 @@ def test_a_time_that_is_none_is_no_crash(karat: Karat, monkeypatch: pytest.Monke
     ("targets", "code", "strict"),
     [([PASS], 0, 0), ([FAIL], 4, 4), ([UNSURE], 0, 5), ([PASS, UNSURE, FAIL], 4, 4), ([UNSURE, PASS], 0, 5)],
 )
-def test_exit_codes(karat: Karat, form: list[str], targets: list[str], code: int, strict: int) -> None:
+def test_exit_codes(rankjury: Rankjury, form: list[str], targets: list[str], code: int, strict: int) -> None:
     put_plan(f'targets = {json.dumps(targets)}\noutputs = "report.json"', 'new = "new.trec"')
-    assert karat("run", *form).code == code
-    assert karat("run", "--strict", *form).code == strict
+    assert rankjury("run", *form).code == code
+    assert rankjury("run", "--strict", *form).code == strict
     assert Path("report.json").exists(), "what was found is kept, whatever the verdict"
 
 
-def test_verdicts_are_shown_failures_first(karat: Karat) -> None:
+def test_verdicts_are_shown_failures_first(rankjury: Rankjury) -> None:
     rest = f'[[target]]\nrequire = "{PASS}"\nslice = "type=fact"\nname = "Facts"'
     put_plan(f'slices = "types.csv:type"\ntargets = ["{UNSURE}", "{FAIL}"]', 'new = "new.trec"', rest)
-    lines = karat("run").out.splitlines()
+    lines = rankjury("run").out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("verdict "))
     assert [line.split()[0] for line in lines[start + 2 : start + 5]] == ["FAIL", "UNSURE", "PASS"]
     assert "Facts" in lines[start + 4] and lines[-1] == "1 fail · 1 unsure · 1 pass"
-    verdicts = json.loads(karat("run", "--json").out)["gate"]["targets"]
+    verdicts = json.loads(rankjury("run", "--json").out)["gate"]["targets"]
     assert [one["verdict"] for one in verdicts] == ["unsure", "fail", "pass"], "JSON says what is behind the exit code"
 
 
@@ -177,7 +179,9 @@ def test_a_reader_that_left_does_not_turn_failure_into_success(folder: Path) -> 
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run([sys.executable, "-m", "karat", "run"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-m", "rankjury", "run"], stdout=writer, stderr=subprocess.PIPE, timeout=60
+        )
     finally:
         os.close(writer)
     assert (done.returncode, b"Traceback" in done.stderr) == (4, False)
@@ -202,44 +206,44 @@ def test_a_reader_that_left_does_not_turn_failure_into_success(folder: Path) -> 
     ],
 )  # fmt: skip
 def test_a_fault_has_its_key_and_line(
-    karat: Karat, folder: Path, top: str, systems: str, rest: str, line: int, fragments: list[str]
+    rankjury: Rankjury, folder: Path, top: str, systems: str, rest: str, line: int, fragments: list[str]
 ) -> None:
     put_plan(top, systems, rest)
     before = files_of(folder)
-    outcome = karat("run")
+    outcome = rankjury("run")
     assert (outcome.code, outcome.out) == (2, "") and "Traceback" not in outcome.err
-    assert f"karat.toml:{line}, " in outcome.err and all(fragment in outcome.err for fragment in fragments)
+    assert f"rankjury.toml:{line}, " in outcome.err and all(fragment in outcome.err for fragment in fragments)
     assert outcome.err.startswith("error: ") and files_of(folder) == before
 
 
-def test_faults_are_told_together(karat: Karat) -> None:
+def test_faults_are_told_together(rankjury: Rankjury) -> None:
     put_plan('baseline = "odl"\ntargets = "rr ≥ much"', TWO.replace("old", "an-old", 1))
-    check_faults(karat("run"), 2, "karat.toml:4, targets[1]: ", "karat.toml:3, baseline: unknown system 'odl'")
+    check_faults(rankjury("run"), 2, "rankjury.toml:4, targets[1]: ", "rankjury.toml:3, baseline: unknown system 'odl'")
     put_plan("cutofs = [5]\nlevel = 1")
-    check_faults(karat("run"), 2, "karat.toml:3, cutofs: unknown key", "karat.toml:4, level: unknown key")
+    check_faults(rankjury("run"), 2, "rankjury.toml:3, cutofs: unknown key", "rankjury.toml:4, level: unknown key")
 
 
-def test_an_output_of_no_known_form(karat: Karat) -> None:
+def test_an_output_of_no_known_form(rankjury: Rankjury) -> None:
     for output in ("report.xlsx", "report", "report.json.gz"):
         put_plan(f'outputs = ["ok.json", "{output}"]')
-        check_failure(karat("run"), 2, "karat.toml", output)
+        check_failure(rankjury("run"), 2, "rankjury.toml", output)
     assert not Path("ok.json").exists()
 
 
 @pytest.mark.parametrize(("content", "code"), [("gold = [", 2), (b"\xff\xfe", 3), ("", 3), ("a = 1\na = 2\n", 2)])
-def test_what_is_no_plan(karat: Karat, content: str | bytes, code: int) -> None:
-    put("karat.toml", content)
-    check_failure(karat("run"), code, "karat.toml")
+def test_what_is_no_plan(rankjury: Rankjury, content: str | bytes, code: int) -> None:
+    put("rankjury.toml", content)
+    check_failure(rankjury("run"), code, "rankjury.toml")
 
 
-def test_all_violations_of_the_gold(karat: Karat) -> None:
+def test_all_violations_of_the_gold(rankjury: Rankjury) -> None:
     field = "2_most_similar_movies_overall_ordered"
     lists = {"m1": ["m2", "m3"], "m2": ["m2", "m1"], "m3": ["m1"], "m4": ["m9", "m1"], "m5": ["m1", "m1"]}
     put("gold.json", json.dumps([{"movie_id": movie, field: items} for movie, items in lists.items()]))
-    put("karat.toml", '[gold]\nkind = "ordered"\npath = "gold.json"\n[systems]\nnew = "new.trec"\n')
+    put("rankjury.toml", '[gold]\nkind = "ordered"\npath = "gold.json"\n[systems]\nnew = "new.trec"\n')
     at = [f"{movie}, {field}: " for movie in ("m2", "m3", "m4", "m5")]
     found = ["the query itself is listed", "1 item, expected exactly 2", "m9 is no query", "m1 stands 2 times"]
-    check_faults(karat("run"), 3, *(where + what for where, what in zip(at, found, strict=True)))
+    check_faults(rankjury("run"), 3, *(where + what for where, what in zip(at, found, strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -251,27 +255,27 @@ def test_all_violations_of_the_gold(karat: Karat) -> None:
         *(("base", f'{key} = "nowhere.csv:a"\nbase', "nowhere.csv") for key in ("slices", "item_slices", "names")),
     ],
 )
-def test_missing_files(karat: Karat, folder: Path, replaced: str, by: str, path: str) -> None:
-    put("karat.toml", Path("karat.toml").read_text().replace(replaced, by))
-    check_failure(karat("run"), 3, path, "no such file")
+def test_missing_files(rankjury: Rankjury, folder: Path, replaced: str, by: str, path: str) -> None:
+    put("rankjury.toml", Path("rankjury.toml").read_text().replace(replaced, by))
+    check_failure(rankjury("run"), 3, path, "no such file")
     assert not Path("report.json").exists()
 
 
-def test_a_missing_plan(karat: Karat) -> None:
-    check_failure(karat("run", "other.toml"), 3, "other.toml: no such file")
-    Path("karat.toml").unlink()
-    check_failure(karat("run"), 3, "karat.toml: no such file", "karat init", "karat demo movies")
+def test_a_missing_plan(rankjury: Rankjury) -> None:
+    check_failure(rankjury("run", "other.toml"), 3, "other.toml: no such file")
+    Path("rankjury.toml").unlink()
+    check_failure(rankjury("run"), 3, "rankjury.toml: no such file", "rankjury init", "rankjury demo movies")
 
 
 @pytest.mark.parametrize("blocked", [0, 1, 2])
-def test_all_outputs_or_none(karat: Karat, folder: Path, blocked: int) -> None:
+def test_all_outputs_or_none(rankjury: Rankjury, folder: Path, blocked: int) -> None:
     """A folder stands where the file should be."""
     names = ["report.json", "scores.csv", "queries.csv"]
     put_plan(f'outputs = ["{names[0]}", "{names[1]}"]', rest=f'[[output]]\nfile = "{names[2]}"\nform = "queries"')
     Path(names[blocked]).mkdir()
     before = files_of(folder)
-    check_failure(karat("run"), 3, names[blocked])
-    check_failure(karat("run", "-o", "types.csv"), 3, "types.csv", "cannot make this folder")
+    check_failure(rankjury("run"), 3, names[blocked])
+    check_failure(rankjury("run", "-o", "types.csv"), 3, "types.csv", "cannot make this folder")
     assert files_of(folder) == before
 
 
@@ -279,10 +283,10 @@ def test_all_outputs_or_none(karat: Karat, folder: Path, blocked: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["new", "a-system-with-a-name-of-more-than-forty-letters"])
-def test_everything_fits_80_columns(karat: Karat, name: str) -> None:
+def test_everything_fits_80_columns(rankjury: Rankjury, name: str) -> None:
     systems = f'old = "old.trec"\n{name} = "new.trec"'
     put_plan(f'baseline = "old"\nslices = "types.csv:type"\ntargets = ["{FAIL}", "{PASS}"]', systems)
-    outcome = karat("run")
+    outcome = rankjury("run")
     check_width(outcome.out)
     assert outcome.code == 4 and "type=how-to" in outcome.out
 
@@ -292,12 +296,12 @@ def test_in_a_terminal(folder: Path) -> None:
     assert "\x1b[?25" not in plain and not re.search(r"\x1b\[[0-9;]*3[0-9]", plain), "no progress, no colours"
     without = re.sub(r"\x1b\[[0-9;]*m", "", plain).replace("\r\n", "\n")
     check_width(without)
-    assert f"{MEAN:.3f} [" in without and without.endswith("Next: decide with karat gate targets.toml report.json\n")
+    assert f"{MEAN:.3f} [" in without and without.endswith("Next: decide with rankjury gate targets.toml report.json\n")
 
 
-def test_help_teaches(karat: Karat) -> None:
+def test_help_teaches(rankjury: Rankjury) -> None:
     put_plan(name="movies.toml")
-    examples = re.findall(r"^ +karat (.+)$", karat("run", "--help").out, re.MULTILINE)
+    examples = re.findall(r"^ +rankjury (.+)$", rankjury("run", "--help").out, re.MULTILINE)
     assert len(examples) == 2
     for example in examples:
-        assert karat(*example.split()).code == 0, example
+        assert rankjury(*example.split()).code == 0, example

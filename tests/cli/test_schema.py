@@ -1,4 +1,4 @@
-"""karat schema: what editors need to know of plans."""
+"""rankjury schema: what editors need to know of plans."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from karat.cli.schema import schema_text
-from karat.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.cli.schema import schema_text
+from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import RANKS, put_gold, put_run
 from .support import check_failure, put
 from .terminal import in_terminal
 
-MOVIES = (files("karat") / "samples" / "movies" / "karat.toml").read_text(encoding="utf-8")
+MOVIES = (files("rankjury") / "samples" / "movies" / "rankjury.toml").read_text(encoding="utf-8")
 
 
 @cache
@@ -33,8 +33,8 @@ def errors_of(text: str) -> list[Any]:
     return list(validator().iter_errors(tomllib.loads(text)))
 
 
-def test_it_is_a_schema_and_names_everything(karat: Karat) -> None:
-    outcome = karat("schema")
+def test_it_is_a_schema_and_names_everything(rankjury: Rankjury) -> None:
+    outcome = rankjury("schema")
     assert (outcome.code, outcome.err) == (0, "") and "\x1b" not in outcome.out
     assert outcome.out == schema_text()
     schema = json.loads(outcome.out)
@@ -51,21 +51,21 @@ def test_plans_that_run_are_valid() -> None:
 
 
 @pytest.mark.parametrize("kind", ["runs", "spaces", "reference", "search"])
-def test_drafts_are_valid(karat: Karat, kind: str) -> None:
-    assert karat("init", kind, "-q").code == 0
-    assert errors_of(Path("karat.toml").read_text()) == []
+def test_drafts_are_valid(rankjury: Rankjury, kind: str) -> None:
+    assert rankjury("init", kind, "-q").code == 0
+    assert errors_of(Path("rankjury.toml").read_text()) == []
 
 
-def test_short_forms_are_valid(karat: Karat) -> None:
-    """gold = FILE, a system = FILE, and a table without its kind: karat run takes them, so an editor must."""
+def test_short_forms_are_valid(rankjury: Rankjury) -> None:
+    """gold = FILE, a system = FILE, and a table without its kind: rankjury run takes them, so an editor must."""
     put_gold()
     put_run("new.trec", RANKS)
     for text in (
         'gold = "g.qrels"\n[systems]\nnew = "new.trec"\n',
         '[gold]\npath = "g.qrels"\n[systems.new]\npath = "new.trec"\n',
     ):
-        put("karat.toml", text)
-        assert karat("run").code == 0
+        put("rankjury.toml", text)
+        assert rankjury("run").code == 0
         assert errors_of(text) == []
 
 
@@ -81,32 +81,32 @@ def test_short_forms_are_valid(karat: Karat) -> None:
         ('method = "rrf"', 'methd = "rrf"'),
     ],
 )
-def test_what_karat_refuses_is_invalid(karat: Karat, replaced: str, by: str) -> None:
+def test_what_rankjury_refuses_is_invalid(rankjury: Rankjury, replaced: str, by: str) -> None:
     assert MOVIES.count(replaced) == 1
     text = MOVIES.replace(replaced, by)
     assert errors_of(text)
-    put("karat.toml", text)
-    assert karat("run").code == 2
+    put("rankjury.toml", text)
+    assert rankjury("run").code == 2
 
 
-def test_output(karat: Karat) -> None:
-    outcome = karat("schema", "-o", "plan.json")
+def test_output(rankjury: Rankjury) -> None:
+    outcome = rankjury("schema", "-o", "plan.json")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "Wrote plan.json\n")
-    assert Path("plan.json").read_text(encoding="utf-8") == karat("schema").out
-    assert karat("schema", "-o", "plan.json", "-q").err == ""
+    assert Path("plan.json").read_text(encoding="utf-8") == rankjury("schema").out
+    assert rankjury("schema", "-o", "plan.json", "-q").err == ""
 
 
-def test_a_place_that_cannot_be_written(karat: Karat) -> None:
-    check_failure(karat("schema", "-o", "nowhere/plan.json"), 3, "nowhere/plan.json")
+def test_a_place_that_cannot_be_written(rankjury: Rankjury) -> None:
+    check_failure(rankjury("schema", "-o", "nowhere/plan.json"), 3, "nowhere/plan.json")
     Path("folder.json").mkdir()
-    check_failure(karat("schema", "-o", "folder.json"), 3, "folder.json")
+    check_failure(rankjury("schema", "-o", "folder.json"), 3, "folder.json")
 
 
-def test_help_teaches(karat: Karat) -> None:
-    text = karat("schema", "--help").out
-    (example,) = re.findall(r"^ +karat (.+)$", text, re.MULTILINE)
-    assert karat(*example.split()).code == 0 and json.loads(Path("karat.schema.json").read_text())
-    assert "#:schema karat.schema.json" in text
+def test_help_teaches(rankjury: Rankjury) -> None:
+    text = rankjury("schema", "--help").out
+    (example,) = re.findall(r"^ +rankjury (.+)$", text, re.MULTILINE)
+    assert rankjury(*example.split()).code == 0 and json.loads(Path("rankjury.schema.json").read_text())
+    assert "#:schema rankjury.schema.json" in text
 
 
 def test_in_a_terminal(folder: Path) -> None:

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.archive import Archive
-from karat.errors import KaratError
-from karat.plan.archiving import begin
-from karat.plan.reading import read_plan
-from karat.plan.run import execute_plan
+from rankjury.archive import Archive
+from rankjury.errors import RankjuryError
+from rankjury.plan.archiving import begin
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import execute_plan
 from tests.archive.made import PLAN, put_small
 from tests.engines.service import Reply, Request, serving
 
-from .conftest import Karat
+from .conftest import Rankjury
 
 ITEMS = ["a", "b", "c"]
 VARIABLES = {
@@ -168,7 +168,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         said = ""
         for command in (["run", "plan.toml", "-o", "out"], ["sweep", "plan.toml", "-o", "swept"]):
             done = subprocess.run(
-                [sys.executable, "-m", "karat", *command, "--debug"], cwd=folder, env={**os.environ, **VARIABLES},
+                [sys.executable, "-m", "rankjury", *command, "--debug"], cwd=folder, env={**os.environ, **VARIABLES},
                 capture_output=True, text=True, timeout=120,
             )  # fmt: skip
             said += done.stdout + done.stderr
@@ -211,14 +211,14 @@ def test_a_secret_of_a_plan_that_fails_is_nowhere(spelling: str, small: object, 
         checked = read_plan(plan)
         Archive(tmp_path / "archive").store(small, begin(checked).origin())  # type: ignore[arg-type]
         execute_plan(checked)
-    except KaratError as error:
+    except RankjuryError as error:
         said = "".join(traceback.format_exception(error))
     assert said, "it was meant to fail"
     plan.unlink()
     assert leaks(secret, said + everything_in(tmp_path)) == []
 
 
-def test_no_path_of_this_machine_is_archived(karat: Karat, tmp_path: Path) -> None:
+def test_no_path_of_this_machine_is_archived(rankjury: Rankjury, tmp_path: Path) -> None:
     """A plan that is given by an absolute path, and whose paths are absolute, within its folder and elsewhere."""
     home, disk = tmp_path / "home-of-alice", tmp_path / "disk-of-bob"
     put_small(home)
@@ -232,7 +232,7 @@ def test_no_path_of_this_machine_is_archived(karat: Karat, tmp_path: Path) -> No
     index = f'kind = "index"\nengine = "exact"\npath = "{disk}/v.npy"\nqueries = "{disk}/q.npy"'
     more = f'[lab]\nrounds = 0\nearlier = "{disk}/none-*.json"\n[meta]\ndata = "{disk}/raw"\n'
     (home / "plan.toml").write_text(f"{plan}\n[systems.exact]\n{index}\n{more}")
-    outcome = karat("run", str(home / "plan.toml"), "--archive", "kept")
+    outcome = rankjury("run", str(home / "plan.toml"), "--archive", "kept")
     assert outcome.code == 0, outcome.err
     found = everything_in(tmp_path / "kept").replace(str(tmp_path / "kept"), "")
     assert "none-*.json" in found, "a message that names a path"
@@ -244,15 +244,15 @@ def test_no_path_of_this_machine_is_archived(karat: Karat, tmp_path: Path) -> No
     "path",
     ["s3://key:hush-up@host/run.parquet", "https://h/run.parquet?v=1&sig=hush-up", "https://hush-up@h/run.parquet:key"],
 )
-def test_an_address_given_as_a_file_is_shown_without_its_secret(karat: Karat, path: str) -> None:
+def test_an_address_given_as_a_file_is_shown_without_its_secret(rankjury: Rankjury, path: str) -> None:
     put_small(Path("p"), PLAN.replace('"new.trec"', f'"{path}"'))
     for command in (["evaluate", "gold.qrels", path], ["run", "p/plan.toml"], ["neighbours", path], ["audit", path]):
-        done = karat(*command)
+        done = rankjury(*command)
         assert done.code in (2, 3) and "hush-up" not in done.out + done.err
 
 
-def test_an_address_without_a_secret_is_shown_as_it_is(karat: Karat) -> None:
-    done = karat("evaluate", "gold.qrels", "run.trec", "-m", "file:///data/run.parquet; x")
+def test_an_address_without_a_secret_is_shown_as_it_is(rankjury: Rankjury) -> None:
+    done = rankjury("evaluate", "gold.qrels", "run.trec", "-m", "file:///data/run.parquet; x")
     assert done.code == 2 and "'file:///data/run.parquet;'" in done.err
 
 

@@ -1,4 +1,4 @@
-"""karat show: one archived run."""
+"""rankjury show: one archived run."""
 
 import json
 from itertools import pairwise
@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive
+from rankjury.archive import Archive
 from tests.archive.made import kept, put_small
 
 from .archives import two_runs
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width
 
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
-def test_all_that_is_to_be_known(karat: Karat, folder: Path) -> None:
+def test_all_that_is_to_be_known(rankjury: Rankjury, folder: Path) -> None:
     first, last = two_runs(folder)
-    Archive(folder / ".karat").set_baseline(first)
-    outcome = karat("show", first.name)
+    Archive(folder / ".rankjury").set_baseline(first)
+    outcome = rankjury("show", first.name)
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert lines[0] == f"{first.name} (baseline)" and lines[1].startswith(
@@ -35,54 +35,54 @@ def test_all_that_is_to_be_known(karat: Karat, folder: Path) -> None:
     assert any(line.startswith("new ") and f"{shown['mean']:.3f} [" in line for line in lines)
     for name, digest in first.manifest["inputs"].items():
         assert f"{name} {digest[:8]}" in outcome.out.replace("\n    ", " ")
-    assert "packages: karat " in outcome.out and "scores.parquet" in outcome.out
-    assert outcome.err == f"Next: karat diff {first.name}, or karat baseline set {first.name}\n"
+    assert "packages: rankjury " in outcome.out and "scores.parquet" in outcome.out
+    assert outcome.err == f"Next: rankjury diff {first.name}, or rankjury baseline set {first.name}\n"
     check_width(outcome.out)
-    assert karat("show").out.splitlines()[0] == last.name, "the last, where none is named"
+    assert rankjury("show").out.splitlines()[0] == last.name, "the last, where none is named"
 
 
-def test_json_is_manifest_and_report(karat: Karat, folder: Path) -> None:
+def test_json_is_manifest_and_report(rankjury: Rankjury, folder: Path) -> None:
     _, last = two_runs(folder)
-    form = json.loads(karat("show", "latest", "--json").out)
+    form = json.loads(rankjury("show", "latest", "--json").out)
     assert form == {"run": last.name, "manifest": dict(last.manifest), "report": last.report.to_json()}
 
 
-def test_files(karat: Karat, folder: Path) -> None:
+def test_files(rankjury: Rankjury, folder: Path) -> None:
     two_runs(folder)
-    outcome = karat("show", "latest", "-o", "r.json", "-o", "r.md", "-o", "r.html")
+    outcome = rankjury("show", "latest", "-o", "r.json", "-o", "r.md", "-o", "r.html")
     assert outcome.code == 0 and outcome.err == "Wrote r.json, r.md, r.html\n"
     (folder / "t.toml").write_text('targets = ["rr >= 0.3"]')
-    assert karat("gate", "t.toml", "r.json").out == karat("gate", "t.toml", "latest").out
-    assert Path("r.md").read_text() == karat("show", "latest", "--pr").out != ""
+    assert rankjury("gate", "t.toml", "r.json").out == rankjury("gate", "t.toml", "latest").out
+    assert Path("r.md").read_text() == rankjury("show", "latest", "--pr").out != ""
     assert Path("r.html").read_text().startswith("<!doctype html")
 
 
-def test_the_page_is_the_one_that_was_kept(karat: Karat, folder: Path) -> None:
+def test_the_page_is_the_one_that_was_kept(rankjury: Rankjury, folder: Path) -> None:
     put_small(folder)
-    karat("run", "plan.toml", "-q")
-    path = Path(karat("show", "--html").out.strip())
+    rankjury("run", "plan.toml", "-q")
+    path = Path(rankjury("show", "--html").out.strip())
     assert path.name == "report.html" and path.is_file()
-    karat("show", "-o", "copy.html")
+    rankjury("show", "-o", "copy.html")
     assert Path("copy.html").read_bytes() == path.read_bytes()
 
 
-def test_a_run_without_page(karat: Karat, folder: Path) -> None:
-    kept(Archive(folder / ".karat"), put_small(folder))
-    check_failure(karat("show", "--html"), 3, "kept without an HTML report", "-o report.html makes one")
+def test_a_run_without_page(rankjury: Rankjury, folder: Path) -> None:
+    kept(Archive(folder / ".rankjury"), put_small(folder))
+    check_failure(rankjury("show", "--html"), 3, "kept without an HTML report", "-o report.html makes one")
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120", "200"])
-def test_it_fits_the_screen(karat: Karat, folder: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
+def test_it_fits_the_screen(rankjury: Rankjury, folder: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> None:
     two_runs(folder)
     monkeypatch.setenv("COLUMNS", width)
-    out = karat("show", "latest").out
+    out = rankjury("show", "latest").out
     assert max(map(len, out.splitlines())) <= int(width) and "0.6" in out
 
 
-def test_requests_that_make_no_sense(karat: Karat, folder: Path) -> None:
-    check_failure(karat("show"), 3, "the archive has no run", "karat run")
+def test_requests_that_make_no_sense(rankjury: Rankjury, folder: Path) -> None:
+    check_failure(rankjury("show"), 3, "the archive has no run", "rankjury run")
     two_runs(folder)
-    check_failure(karat("show", "lates"), 2, "unknown run 'lates'", "Did you mean latest?")
-    check_failure(karat("show", "2026"), 2, "'2026' names several runs")
-    check_failure(karat("show", "--json", "--html"), 2, "one of them")
-    check_failure(karat("show", "-o", "r.xls"), 2, ".html, .md, .json")
+    check_failure(rankjury("show", "lates"), 2, "unknown run 'lates'", "Did you mean latest?")
+    check_failure(rankjury("show", "2026"), 2, "'2026' names several runs")
+    check_failure(rankjury("show", "--json", "--html"), 2, "one of them")
+    check_failure(rankjury("show", "-o", "r.xls"), 2, ".html, .md, .json")

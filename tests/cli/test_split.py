@@ -1,4 +1,4 @@
-"""karat split: windows on the screen and as JSON, files that read back, what leaks as warnings, and what is refused."""
+"""rankjury split: windows on the screen and as JSON, files that read back, what leaks as warnings, and what is refused."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.interactions.saving import read_folds, read_split
-from karat.interactions.split import WINDOWS
+from rankjury.interactions.saving import read_folds, read_split
+from rankjury.interactions.split import WINDOWS
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import check_failure, check_width, put
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
@@ -23,8 +23,8 @@ def log(folder: Path) -> str:
     return put("log.csv", "\n".join(["userId,movieId,rating,timestamp", *rows]) + "\n")
 
 
-def test_by_time(karat: Karat, log: str) -> None:
-    outcome = karat("split", log, "-o", "split")
+def test_by_time(rankjury: Rankjury, log: str) -> None:
+    outcome = rankjury("split", log, "-o", "split")
     assert outcome.code == 0, outcome.err
     check_width(outcome.out)
     lines = [line.split() for line in outcome.out.splitlines()]
@@ -37,12 +37,12 @@ def test_by_time(karat: Karat, log: str) -> None:
     assert [read_split("split").size(name) for name in WINDOWS] == [80, 10, 10]
 
 
-def test_as_json(karat: Karat, log: str) -> None:
-    outcome = karat("split", log, "-o", "split", "--fractions", "70/0/30", "--json", "--quiet")
+def test_as_json(rankjury: Rankjury, log: str) -> None:
+    outcome = rankjury("split", log, "-o", "split", "--fractions", "70/0/30", "--json", "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     form = json.loads(outcome.out)
     assert form == json.loads(Path("split/split.json").read_text())
-    assert form["schema"] == "karat.split/1"
+    assert form["schema"] == "rankjury.split/1"
     assert [form["windows"][name]["rows"] for name in WINDOWS] == [70, 0, 30]
 
 
@@ -57,39 +57,39 @@ def test_as_json(karat: Karat, log: str) -> None:
         (["--kind", "rolling", "--windows", "2", "--window", "1", "--days", "10", "--train", "sliding"], [80, 0, 10]),
     ],
 )
-def test_other_kinds(karat: Karat, log: str, options: list[str], sizes: list[int] | None) -> None:
-    outcome = karat("split", log, "-o", "split", *options)
+def test_other_kinds(rankjury: Rankjury, log: str, options: list[str], sizes: list[int] | None) -> None:
+    outcome = rankjury("split", log, "-o", "split", *options)
     assert outcome.code == 0, outcome.err
     found = [read_split("split").size(name) for name in WINDOWS]
     assert found == sizes or (sizes is None and sum(found) == ROWS)
     assert ("tune on validation" in outcome.err) == (found[1] > 0)
 
 
-def test_what_leaks_is_warned_of(karat: Karat, log: str) -> None:
-    outcome = karat("split", log, "-o", "split", "--kind", "random", "--seed", "3")
+def test_what_leaks_is_warned_of(rankjury: Rankjury, log: str) -> None:
+    outcome = rankjury("split", log, "-o", "split", "--kind", "random", "--seed", "3")
     (warning,) = outcome.warnings
     assert "rows are drawn whatever their time" in warning
-    assert karat("split", log, "-o", "split", "--kind", "random", "--quiet").err == ""
+    assert rankjury("split", log, "-o", "split", "--kind", "random", "--quiet").err == ""
 
 
-def test_folds(karat: Karat, log: str) -> None:
-    outcome = karat("split", log, "-o", "folds", "--kind", "rolling", "--windows", "2", "--share", "0.1")
+def test_folds(rankjury: Rankjury, log: str) -> None:
+    outcome = rankjury("split", log, "-o", "folds", "--kind", "rolling", "--windows", "2", "--share", "0.1")
     assert outcome.code == 0, outcome.err
     check_width(outcome.out)
     assert "fold-1: cut-offs: test 2001-03-22T00:00:00Z, end 2001-04-01T00:00:00Z" in outcome.out
     assert "fold-1: 10 of 100 rows are in no window" in outcome.out
     assert "Wrote folds: 2 splits. Next: fit on folds/fold-1/train.parquet, and open test once" in outcome.err
     assert [split.size("train") for split in read_folds("folds")] == [80, 90]
-    form = json.loads(karat("split", log, "-o", "folds", "--kind", "rolling", "--windows", "2", "--json").out)
-    assert form["schema"] == "karat.splits/1" and len(form["splits"]) == 2
+    form = json.loads(rankjury("split", log, "-o", "folds", "--kind", "rolling", "--windows", "2", "--json").out)
+    assert form["schema"] == "rankjury.splits/1" and len(form["splits"]) == 2
 
 
-def test_other_columns(karat: Karat, log: str) -> None:
+def test_other_columns(rankjury: Rankjury, log: str) -> None:
     names = {"userId": "who", "movieId": "what", "rating": "stars", "timestamp": "at"}
     pl.read_csv(log).rename(names).write_parquet("log.parquet")
     columns = ["--user", "who", "--item", "what", "--value", "stars", "--time", "at"]
-    assert karat("split", "log.parquet", "-o", "named", *columns).code == 0
-    assert karat("split", log, "-o", "usual").code == 0
+    assert rankjury("split", "log.parquet", "-o", "named", *columns).code == 0
+    assert rankjury("split", log, "-o", "usual").code == 0
     for name in WINDOWS:
         assert pl.read_parquet(f"named/{name}.parquet").equals(pl.read_parquet(f"usual/{name}.parquet"))
 
@@ -108,27 +108,27 @@ def test_other_columns(karat: Karat, log: str) -> None:
         (["--kind", "users", "--fold", "7"], 2, "fold is 7; expected 1 to 5"),
     ],
 )
-def test_refused(karat: Karat, log: str, options: list[str], code: int, fragment: str) -> None:
-    check_failure(karat("split", log, "-o", "split", *options), code, fragment)
+def test_refused(rankjury: Rankjury, log: str, options: list[str], code: int, fragment: str) -> None:
+    check_failure(rankjury("split", log, "-o", "split", *options), code, fragment)
     assert not Path("split").exists()
 
 
-def test_a_folder_of_something_else(karat: Karat, log: str) -> None:
+def test_a_folder_of_something_else(rankjury: Rankjury, log: str) -> None:
     put("split/thesis.tex", "words")
-    check_failure(karat("split", log, "-o", "split"), 2, "such as thesis.tex", "--force")
-    assert karat("split", log, "-o", "split", "--force").code == 0
+    check_failure(rankjury("split", log, "-o", "split"), 2, "such as thesis.tex", "--force")
+    assert rankjury("split", log, "-o", "split", "--force").code == 0
     assert Path("split/thesis.tex").read_text() == "words"
 
 
-def test_without_times(karat: Karat, folder: Path) -> None:
+def test_without_times(rankjury: Rankjury, folder: Path) -> None:
     put("bare.csv", "user,item\n" + "".join(f"{place % 5},{place}\n" for place in range(40)))
-    check_failure(karat("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Works without: random")
-    assert karat("split", "bare.csv", "-o", "split", "--kind", "random").code == 0
+    check_failure(rankjury("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Works without: random")
+    assert rankjury("split", "bare.csv", "-o", "split", "--kind", "random").code == 0
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the MovieLens log is not here")
-def test_a_real_log(karat: Karat) -> None:
-    outcome = karat("split", str(REAL / "ratings.csv"), "-o", "split", "--json")
+def test_a_real_log(rankjury: Rankjury) -> None:
+    outcome = rankjury("split", str(REAL / "ratings.csv"), "-o", "split", "--json")
     assert outcome.code == 0, outcome.err
     windows = json.loads(outcome.out)["windows"]
     rows = pl.read_csv(REAL / "ratings.csv").sort("timestamp")

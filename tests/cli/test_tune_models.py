@@ -1,4 +1,4 @@
-"""karat tune of recommenders: trials on validation, going on after Ctrl-C, and the test window once."""
+"""rankjury tune of recommenders: trials on validation, going on after Ctrl-C, and the test window once."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from tests.tuning.support import TEST, VALIDATION, Pointer, Row, as_csv, pointer, rows
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .made import tree
 from .support import Outcome, check_failure, check_width, put
 
@@ -43,7 +43,7 @@ params = { at = [0, 5, 6] }
 BOTH = TUNE + "[tune.popular]\nparams = { days = [1, 30] }\n"
 
 
-def put_plan(tune: str = TUNE, *, top: str = "", systems: str = SYSTEMS, name: str = "karat.toml") -> str:
+def put_plan(tune: str = TUNE, *, top: str = "", systems: str = SYSTEMS, name: str = "rankjury.toml") -> str:
     return put(name, top + TOP + systems + tune)
 
 
@@ -56,7 +56,7 @@ def _files(folder: Path, pointer: type[Pointer]) -> None:
 def found_by(outcome: Outcome) -> dict[str, Any]:
     assert outcome.code == 0, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)
-    assert found["schema"] == "karat.tuning-models/1"
+    assert found["schema"] == "rankjury.tuning-models/1"
     return found
 
 
@@ -84,57 +84,57 @@ class TestEdges:
     FIRST = SYSTEMS.replace("at = 9", "at = 2")
     NARROW = "[tune.points]\nparams = { at = [2, 3], weight = [1.0, 2.0] }\n"
 
-    def test_are_said(self, karat: Karat) -> None:
+    def test_are_said(self, rankjury: Rankjury) -> None:
         """Of weight, which changes nothing, no value is better than another: it has no edge."""
         put_plan(self.NARROW, systems=self.FIRST)
-        outcome = karat("tune", "karat.toml")
+        outcome = rankjury("tune", "rankjury.toml")
         text = " ".join(outcome.out.split())
         assert "The best at, 3, is the largest that was tried: 4 may be better; --extend tries it." in text
-        assert one_of(karat("tune", "karat.toml", "--json"))["edges"] == [
+        assert one_of(rankjury("tune", "rankjury.toml", "--json"))["edges"] == [
             {"parameter": "at", "value": 3.0, "end": "largest", "beyond": 4}
         ]
         put_plan(systems=self.FIRST)
-        assert "was tried:" not in karat("tune", "karat.toml").out, "5 lies within 0, 5, 6"
+        assert "was tried:" not in rankjury("tune", "rankjury.toml").out, "5 lies within 0, 5, 6"
 
-    def test_are_extended_until_the_best_lies_within(self, karat: Karat, pointer: type[Pointer]) -> None:
+    def test_are_extended_until_the_best_lies_within(self, rankjury: Rankjury, pointer: type[Pointer]) -> None:
         put_plan(self.NARROW, systems=self.FIRST)
-        one = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        one = one_of(rankjury("tune", "rankjury.toml", "--json", "--extend"))
         assert one["best"]["params"]["at"] == 5 and one["search"] == {"kind": "grid", "extensions": 3}
         assert one["edges"] == []
         assert sorted(pointer.fitted) == [at for at in range(2, 7) for _ in range(2)], "each setting once"
         pointer.fitted.clear()
-        again = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        again = one_of(rankjury("tune", "rankjury.toml", "--json", "--extend"))
         assert untimed(again) == untimed(one) and not pointer.fitted and again["resumed"] == len(one["trials"])
         put_plan(self.NARROW.replace("[2, 3]", "[2, 3, 4, 5, 6]"), systems=self.FIRST)
-        wide = one_of(karat("tune", "karat.toml", "--json"))
+        wide = one_of(rankjury("tune", "rankjury.toml", "--json"))
         means = [[trial["estimate"]["mean"] for trial in found["trials"]] for found in (wide, one)]
         assert not pointer.fitted and means[0] == means[1], "as if the wider grid had been asked for"
 
-    def test_go_on_after_an_interruption(self, karat: Karat, pointer: type[Pointer]) -> None:
+    def test_go_on_after_an_interruption(self, rankjury: Rankjury, pointer: type[Pointer]) -> None:
         put_plan(self.NARROW, systems=self.FIRST)
         pointer.stops.add(5)
-        assert karat("tune", "karat.toml", "--extend").code == 130
+        assert rankjury("tune", "rankjury.toml", "--extend").code == 130
         pointer.stops.clear()
         pointer.fitted.clear()
-        one = one_of(karat("tune", "karat.toml", "--json", "--extend"))
+        one = one_of(rankjury("tune", "rankjury.toml", "--json", "--extend"))
         assert one["best"]["params"]["at"] == 5 and sorted(pointer.fitted) == [5, 5, 6, 6]
 
-    def test_are_extended_five_times_at_most(self, karat: Karat) -> None:
+    def test_are_extended_five_times_at_most(self, rankjury: Rankjury) -> None:
         put_plan("[tune.points]\nparams = { at = [10, 11] }\n", systems=SYSTEMS.replace("at = 9", "at = 11"))
-        outcome = karat("tune", "karat.toml", "--extend")
+        outcome = rankjury("tune", "rankjury.toml", "--extend")
         assert outcome.code == 0, outcome.err
         text = " ".join(outcome.out.split())
         assert "The best at, 5, is the smallest that was tried after 5 extensions of the grid: 4 may be better." in text
 
-    def test_are_of_grids(self, karat: Karat) -> None:
+    def test_are_of_grids(self, rankjury: Rankjury) -> None:
         put_plan('[tune.points]\nsearch = "random"\nparams = { at = [1, 2] }\n')
-        check_failure(karat("tune", "karat.toml", "--extend"), 2, "--extend", "random")
-        check_failure(karat("tune", "gold.qrels", "run.trec", "run.trec", "--extend"), 2, "--extend")
+        check_failure(rankjury("tune", "rankjury.toml", "--extend"), 2, "--extend", "random")
+        check_failure(rankjury("tune", "gold.qrels", "run.trec", "run.trec", "--extend"), 2, "--extend")
 
 
 class TestTheScreen:
-    def test_trials_best_first_and_the_line_for_the_plan(self, karat: Karat) -> None:
-        outcome = karat("tune", "karat.toml")
+    def test_trials_best_first_and_the_line_for_the_plan(self, rankjury: Rankjury) -> None:
+        outcome = rankjury("tune", "rankjury.toml")
         assert outcome.code == 0, outcome.err
         check_width(outcome.out)
         lines = outcome.out.splitlines()
@@ -148,30 +148,30 @@ class TestTheScreen:
         assert "Best: params = { at = 5, weight = 2.0 }" in lines
         assert any("the best of 4 trials" in line and "optimistic" in line for line in outcome.warnings)
         last = outcome.err.splitlines()[-1]
-        assert last.startswith("Next: put params = ") and last.endswith("into [systems.points] of karat.toml")
+        assert last.startswith("Next: put params = ") and last.endswith("into [systems.points] of rankjury.toml")
 
-    def test_the_line_for_the_plan_gives_the_best_of_the_trials(self, karat: Karat) -> None:
-        line = re.findall(r"params = \{.*\}", karat("tune", "karat.toml").err)[0]
+    def test_the_line_for_the_plan_gives_the_best_of_the_trials(self, rankjury: Rankjury) -> None:
+        line = re.findall(r"params = \{.*\}", rankjury("tune", "rankjury.toml").err)[0]
         assert tomllib.loads(line) == {"params": {"at": 5, "weight": 2.0}}
         put_plan(systems=SYSTEMS.replace("params = { at = 9, weight = 2.0 }", line))
-        again = one_of(karat("tune", "karat.toml", "--json"))
+        again = one_of(rankjury("tune", "rankjury.toml", "--json"))
         assert again["best"] == again["own"] and again["best_to_own"] is None
-        outcome = karat("tune", "karat.toml")
-        assert "Next: karat tune karat.toml --final" in outcome.err and "keep them" in outcome.out
+        outcome = rankjury("tune", "rankjury.toml")
+        assert "Next: rankjury tune rankjury.toml --final" in outcome.err and "keep them" in outcome.out
 
-    def test_quiet_and_json(self, karat: Karat) -> None:
-        outcome = karat("tune", "karat.toml", "-q", "-o", "trials.json")
+    def test_quiet_and_json(self, rankjury: Rankjury) -> None:
+        outcome = rankjury("tune", "rankjury.toml", "-q", "-o", "trials.json")
         assert (outcome.code, outcome.err) == (0, "")
         written = json.loads(Path("trials.json").read_text())
-        assert untimed(written) == untimed(found_by(karat("tune", "karat.toml", "--json")))
-        told = karat("tune", "karat.toml", "--json", "-o", "again.json")
+        assert untimed(written) == untimed(found_by(rankjury("tune", "rankjury.toml", "--json")))
+        told = rankjury("tune", "rankjury.toml", "--json", "-o", "again.json")
         assert "Wrote again.json" in told.err and "Next" not in told.err
         assert Path("again.json").read_text() == told.out
 
-    def test_json_tells_everything(self, karat: Karat) -> None:
-        found = found_by(karat("tune", "karat.toml", "--json"))
-        assert set(found) == {"schema", "karat", "made", "plan", "systems", "final"}
-        assert found["plan"] == "karat.toml" and found["final"] is None
+    def test_json_tells_everything(self, rankjury: Rankjury) -> None:
+        found = found_by(rankjury("tune", "rankjury.toml", "--json"))
+        assert set(found) == {"schema", "rankjury", "made", "plan", "systems", "final"}
+        assert found["plan"] == "rankjury.toml" and found["final"] is None
         (one,) = found["systems"]
         assert {key: one[key] for key in ("system", "model", "measure", "window", "fit_on", "users", "search")} == {
             "system": "points", "model": "pointer", "measure": "ndcg@10", "window": "validation", "fit_on": ["train"],
@@ -188,78 +188,80 @@ class TestTheScreen:
         assert "optimistic" in one["caution"]
         assert one["resampling"]["resamples"] == 100, "as the plan says"
 
-    def test_many_trials_fit_80_columns(self, karat: Karat) -> None:
+    def test_many_trials_fit_80_columns(self, rankjury: Rankjury) -> None:
         put_plan("[tune.points]\nparams = { at = { low = 0, high = 60 }, weight = [1.0, 3.5], quick = [true, false] }\n"
                  'search = "random"\ntrials = 30\n')  # fmt: skip
-        outcome = karat("tune", "karat.toml", "--level", "0.9")
+        outcome = rankjury("tune", "rankjury.toml", "--level", "0.9")
         check_width(outcome.out)
         assert "11 more trials are in the JSON" in outcome.out and "[90 %]" in outcome.out
 
 
 class TestWhatIsTried:
-    def test_all_tuned_systems_or_the_one_that_is_named(self, karat: Karat) -> None:
+    def test_all_tuned_systems_or_the_one_that_is_named(self, rankjury: Rankjury) -> None:
         put_plan(BOTH)
-        assert [one["system"] for one in found_by(karat("tune", "karat.toml", "--json"))["systems"]] == [
+        assert [one["system"] for one in found_by(rankjury("tune", "rankjury.toml", "--json"))["systems"]] == [
             "points",
             "popular",
         ]
-        assert one_of(karat("tune", "karat.toml", "--system", "popular", "--json"))["system"] == "popular"
+        assert one_of(rankjury("tune", "rankjury.toml", "--system", "popular", "--json"))["system"] == "popular"
 
-    def test_a_random_search_is_the_same_twice_and_by_another_seed_another(self, karat: Karat) -> None:
+    def test_a_random_search_is_the_same_twice_and_by_another_seed_another(self, rankjury: Rankjury) -> None:
         put_plan('[tune.points]\nparams = { at = { low = 0, high = 60 } }\nsearch = "random"\ntrials = 4\n')
-        first = one_of(karat("tune", "karat.toml", "--fresh", "--json"))
-        assert untimed(one_of(karat("tune", "karat.toml", "--fresh", "--json"))) == untimed(first)
+        first = one_of(rankjury("tune", "rankjury.toml", "--fresh", "--json"))
+        assert untimed(one_of(rankjury("tune", "rankjury.toml", "--fresh", "--json"))) == untimed(first)
         assert first["search"] == {"kind": "random", "trials": 4, "seed": 0} and len(first["trials"]) == 5
-        more = one_of(karat("tune", "karat.toml", "--trials", "6", "--json"))
+        more = one_of(rankjury("tune", "rankjury.toml", "--trials", "6", "--json"))
         assert more["resumed"] == 5 and len(more["trials"]) == 7
-        other = one_of(karat("tune", "karat.toml", "--seed", "5", "--json"))
+        other = one_of(rankjury("tune", "rankjury.toml", "--seed", "5", "--json"))
         assert places(other) != places(first)
 
-    def test_options_instead_of_the_table(self, karat: Karat) -> None:
-        found = one_of(karat("tune", "karat.toml", "--search", "random", "--trials", "1", "-m", "recall@2", "--json"))
+    def test_options_instead_of_the_table(self, rankjury: Rankjury) -> None:
+        found = one_of(
+            rankjury("tune", "rankjury.toml", "--search", "random", "--trials", "1", "-m", "recall@2", "--json")
+        )
         assert found["measure"] == "recall@2" and len(found["trials"]) == 2
 
-    def test_the_window_of_the_plan_does_not_count(self, karat: Karat) -> None:
-        first = untimed(one_of(karat("tune", "karat.toml", "--json")))
+    def test_the_window_of_the_plan_does_not_count(self, rankjury: Rankjury) -> None:
+        first = untimed(one_of(rankjury("tune", "rankjury.toml", "--json")))
         for change in ('window = "validation"', 'window = "test"\nfit_on = "train+validation"'):
-            put("karat.toml", TOP.replace("[gold]", f"[gold]\n{change}") + SYSTEMS + TUNE)
-            assert untimed(one_of(karat("tune", "karat.toml", "--window", "validation", "--json"))) == first
+            put("rankjury.toml", TOP.replace("[gold]", f"[gold]\n{change}") + SYSTEMS + TUNE)
+            assert untimed(one_of(rankjury("tune", "rankjury.toml", "--window", "validation", "--json"))) == first
 
-    def test_a_fusion_of_recommenders_is_tuned_on_validation(self, karat: Karat) -> None:
+    def test_a_fusion_of_recommenders_is_tuned_on_validation(self, rankjury: Rankjury) -> None:
         """Pointing at i01 is right in the test window, at i05 in the validation window."""
         systems = TOP + "".join(
             f'[systems.{name}]\nkind = "recommender"\nmodel = "pointer"\nparams = {{ at = {at} }}\n'
             for name, at in (("early", 1), ("late", 5))
         ) + '[systems.both]\nkind = "fusion"\nof = ["early", "late"]\n'  # fmt: skip
-        put("karat.toml", systems.replace('baseline = "popular"\n', ""))
-        outcome = karat("tune", "karat.toml", "--system", "both", "--json")
+        put("rankjury.toml", systems.replace('baseline = "popular"\n', ""))
+        outcome = rankjury("tune", "rankjury.toml", "--system", "both", "--json")
         assert outcome.code == 0, outcome.err
         found = json.loads(outcome.out)
-        assert found["schema"] == "karat.tuning/1" and found["best"]["weights"]["late"] > 0.5
+        assert found["schema"] == "rankjury.tuning/1" and found["best"]["weights"]["late"] > 0.5
         assert "chosen on the validation window" in outcome.err
-        assert not Path("karat.opened.jsonl").exists()
-        check_failure(karat("tune", "karat.toml", "--system", "both", "--final"), 2, "--final", "recommenders")
+        assert not Path("rankjury.opened.jsonl").exists()
+        check_failure(rankjury("tune", "rankjury.toml", "--system", "both", "--final"), 2, "--final", "recommenders")
 
 
 class TestTheTestWindowIsShut:
-    def test_absurd_rows_there_change_nothing(self, karat: Karat) -> None:
-        first = untimed(found_by(karat("tune", "karat.toml", "--json")))
+    def test_absurd_rows_there_change_nothing(self, rankjury: Rankjury) -> None:
+        first = untimed(found_by(rankjury("tune", "rankjury.toml", "--json")))
         absurd: list[Row] = [(f"u{n:02}", f"i{n % 16:02}", 1e6 * n, TEST + n) for n in range(30)]
         absurd += [("stranger", "i77", -5.0, TEST), ("u00", "i05", 1e9, TEST)]
         put("log.csv", as_csv(rows(test=absurd)))
-        assert untimed(found_by(karat("tune", "karat.toml", "--fresh", "--json"))) == first
-        assert not Path("karat.opened.jsonl").exists()
+        assert untimed(found_by(rankjury("tune", "rankjury.toml", "--fresh", "--json"))) == first
+        assert not Path("rankjury.opened.jsonl").exists()
 
     @pytest.mark.parametrize("more", [[], ["--system", "points"], ["--json"]])
-    def test_it_is_refused(self, karat: Karat, folder: Path, more: list[str]) -> None:
-        outcome = karat("tune", "karat.toml", "--window", "test", *more)
+    def test_it_is_refused(self, rankjury: Rankjury, folder: Path, more: list[str]) -> None:
+        outcome = rankjury("tune", "rankjury.toml", "--window", "test", *more)
         check_failure(outcome, 2, "not chosen on the test window", "how good the choice is", "--final")
-        assert Pointer.fitted == [] and not (folder / "karat-tune").exists()
+        assert Pointer.fitted == [] and not (folder / "rankjury-tune").exists()
 
 
 class TestFinal:
-    def test_the_chosen_settings_beside_the_other_systems_once(self, karat: Karat) -> None:
-        outcome = karat("tune", "karat.toml", "--final", "--json", "-o", "results")
+    def test_the_chosen_settings_beside_the_other_systems_once(self, rankjury: Rankjury) -> None:
+        outcome = rankjury("tune", "rankjury.toml", "--final", "--json", "-o", "results")
         found = found_by(outcome)
         assert found["final"]["params"] == {"points": {"at": 5, "weight": 2.0}}
         assert (found["final"]["window"], found["final"]["fit_on"]) == ("test", "train")
@@ -267,81 +269,83 @@ class TestFinal:
         assert list(report["systems"]) == ["popular", "points"]
         assert report["provenance"]["meta"] == {"tuned": "points (4 trials, ndcg@10 on validation)"}
         assert Pointer.fitted == [9, 0, 5, 6, 5], "four trials, and once more"
-        (line,) = Path("karat.opened.jsonl").read_text().splitlines()
+        (line,) = Path("rankjury.opened.jsonl").read_text().splitlines()
         assert json.loads(line)["systems"] == ["popular", "points"]
         assert json.loads(Path("results/trials.json").read_text()) == found
 
-    def test_it_is_what_running_the_plan_with_these_params_gives(self, karat: Karat) -> None:
-        final = found_by(karat("tune", "karat.toml", "--final", "--json"))["final"]["report"]
+    def test_it_is_what_running_the_plan_with_these_params_gives(self, rankjury: Rankjury) -> None:
+        final = found_by(rankjury("tune", "rankjury.toml", "--final", "--json"))["final"]["report"]
         put_plan(systems=SYSTEMS.replace("at = 9", "at = 5"))
-        by_hand = json.loads(karat("run", "--json").out)
+        by_hand = json.loads(rankjury("run", "--json").out)
         assert final["systems"] == by_hand["systems"] and final["comparisons"] == by_hand["comparisons"]
 
-    def test_learning_from_validation_as_well(self, karat: Karat) -> None:
-        outcome = karat("tune", "karat.toml", "--final", "--refit", "train+validation", "--window", "test", "--json")
+    def test_learning_from_validation_as_well(self, rankjury: Rankjury) -> None:
+        outcome = rankjury(
+            "tune", "rankjury.toml", "--final", "--refit", "train+validation", "--window", "test", "--json"
+        )
         assert found_by(outcome)["final"]["fit_on"] == "train+validation"
         *trials, last = [len(train) for train in Pointer.trains]
         assert set(trials) == {100} and last == 130
-        put("karat.toml", (TOP + SYSTEMS + TUNE).replace("[gold]", '[gold]\nfit_on = "train+validation"'))
-        assert found_by(karat("tune", "karat.toml", "--final", "--json"))["final"]["fit_on"] == "train+validation"
-        only = karat("tune", "karat.toml", "--final", "--refit", "train", "--json")
+        put("rankjury.toml", (TOP + SYSTEMS + TUNE).replace("[gold]", '[gold]\nfit_on = "train+validation"'))
+        assert found_by(rankjury("tune", "rankjury.toml", "--final", "--json"))["final"]["fit_on"] == "train+validation"
+        only = rankjury("tune", "rankjury.toml", "--final", "--refit", "train", "--json")
         assert found_by(only)["final"]["fit_on"] == "train"
 
-    def test_on_the_screen_with_outputs_and_targets(self, karat: Karat) -> None:
+    def test_on_the_screen_with_outputs_and_targets(self, rankjury: Rankjury) -> None:
         put_plan(top='outputs = ["report.json"]\ntargets = ["ndcg@10 >= 0.99"]\n')
-        outcome = karat("tune", "karat.toml", "--final", "-o", "out")
+        outcome = rankjury("tune", "rankjury.toml", "--final", "-o", "out")
         assert outcome.code == 4, "the target failed"
         assert "The test window, opened with the chosen settings" in outcome.out and "FAIL" in outcome.out
         assert sorted(path.name for path in Path("out").iterdir()) == ["report.json", "trials.json"]
         assert "Wrote out/report.json, out/trials.json" in outcome.err
         check_width(outcome.out.partition("small:")[0])
 
-    def test_it_stays_shut_where_nothing_could_be_chosen(self, karat: Karat) -> None:
+    def test_it_stays_shut_where_nothing_could_be_chosen(self, rankjury: Rankjury) -> None:
         Pointer.breaks.update((0, 5, 6, 9))
-        outcome = karat("tune", "karat.toml", "--final")
+        outcome = rankjury("tune", "rankjury.toml", "--final")
         assert outcome.code == 1 and "the test window was not opened" in outcome.err
-        assert not Path("karat.opened.jsonl").exists()
+        assert not Path("rankjury.opened.jsonl").exists()
 
 
 class TestFailuresAndGoingOn:
-    def test_a_trial_that_fails_is_told_and_the_search_goes_on(self, karat: Karat) -> None:
+    def test_a_trial_that_fails_is_told_and_the_search_goes_on(self, rankjury: Rankjury) -> None:
         put_plan('[tune.points]\nparams = { at = [5, 6], wrong = ["no", "fit", "nan"] }\n')
-        outcome = karat("tune", "karat.toml")
+        outcome = rankjury("tune", "rankjury.toml")
         assert outcome.code == 0
         check_width(outcome.out)
         unfolded = " ".join(outcome.out.split())
         assert "failed: at=5 wrong=fit: RuntimeError: singular matrix at 5" in unfolded
         assert "is no number" in unfolded
         assert "warning: points: 4 of 7 trials failed" in outcome.warnings
-        found = one_of(karat("tune", "karat.toml", "--json"))
+        found = one_of(rankjury("tune", "rankjury.toml", "--json"))
         assert found["failed"] == 4 and found["resumed"] == 3
         assert [trial["error"] is None for trial in found["trials"]] == 3 * [True] + 4 * [False]
 
-    def test_all_trials_fail(self, karat: Karat) -> None:
+    def test_all_trials_fail(self, rankjury: Rankjury) -> None:
         put_plan(BOTH)
         Pointer.breaks.update((0, 5, 6, 9))
-        outcome = karat("tune", "karat.toml")
+        outcome = rankjury("tune", "rankjury.toml")
         assert outcome.code == 1
         assert "Every trial failed." in outcome.out and "popular (popularity)" in outcome.out
         assert "error: all trials of points failed" in outcome.err
 
-    def test_ctrl_c_says_how_to_go_on_and_the_next_call_does(self, karat: Karat) -> None:
+    def test_ctrl_c_says_how_to_go_on_and_the_next_call_does(self, rankjury: Rankjury) -> None:
         Pointer.stops.add(5)
-        outcome = karat("tune", "karat.toml")
+        outcome = rankjury("tune", "rankjury.toml")
         assert outcome.code == 130 and outcome.out == ""
-        assert "2 finished trials are kept in karat-tune/journal.jsonl: the same command goes on" in outcome.err
+        assert "2 finished trials are kept in rankjury-tune/journal.jsonl: the same command goes on" in outcome.err
         Pointer.stops.clear()
-        found = karat("tune", "karat.toml")
+        found = rankjury("tune", "rankjury.toml")
         assert "4 trials, 2 of them made before" in " ".join(found.out.split())
         assert Pointer.fitted == [9, 0, 5, 6]
-        assert one_of(karat("tune", "karat.toml", "--json"))["resumed"] == 4
-        assert one_of(karat("tune", "karat.toml", "--fresh", "--json"))["resumed"] == 0
+        assert one_of(rankjury("tune", "rankjury.toml", "--json"))["resumed"] == 4
+        assert one_of(rankjury("tune", "rankjury.toml", "--fresh", "--json"))["resumed"] == 0
 
-    def test_a_torn_line_costs_one_trial(self, karat: Karat) -> None:
-        karat("tune", "karat.toml")
-        journal = Path("karat-tune/journal.jsonl")
+    def test_a_torn_line_costs_one_trial(self, rankjury: Rankjury) -> None:
+        rankjury("tune", "rankjury.toml")
+        journal = Path("rankjury-tune/journal.jsonl")
         journal.write_bytes(journal.read_bytes()[:-30])
-        outcome = karat("tune", "karat.toml", "--json")
+        outcome = rankjury("tune", "rankjury.toml", "--json")
         assert one_of(outcome)["resumed"] == 3
         assert "1 unfinished or unreadable lines were passed over" in outcome.err
 
@@ -355,21 +359,21 @@ class TestFailuresAndGoingOn:
         ],
     )
     def test_another_split_or_setting_of_the_plan_begins_anew(
-        self, karat: Karat, before: str, after: str, word: str
+        self, rankjury: Rankjury, before: str, after: str, word: str
     ) -> None:
-        karat("tune", "karat.toml")
+        rankjury("tune", "rankjury.toml")
         content = TOP + SYSTEMS + TUNE
         assert before in content
-        put("karat.toml", content.replace(before, after))
-        outcome = karat("tune", "karat.toml", "--json")
+        put("rankjury.toml", content.replace(before, after))
+        outcome = rankjury("tune", "rankjury.toml", "--json")
         assert one_of(outcome)["resumed"] == 0
         (note,) = [line for line in outcome.warnings if "under other conditions" in line]
         assert word in note
 
-    def test_another_log_begins_anew(self, karat: Karat) -> None:
-        karat("tune", "karat.toml")
+    def test_another_log_begins_anew(self, rankjury: Rankjury) -> None:
+        rankjury("tune", "rankjury.toml")
         put("log.csv", as_csv([("u00", "i02", 1.0, 1_600_000_001), *rows()]))
-        assert one_of(karat("tune", "karat.toml", "--json"))["resumed"] == 0
+        assert one_of(rankjury("tune", "rankjury.toml", "--json"))["resumed"] == 0
 
 
 @pytest.mark.parametrize(
@@ -393,16 +397,16 @@ class TestFailuresAndGoingOn:
         (["--resamples", "1"], 2, ["1 resamples"]),
     ],
 )
-def test_refused(karat: Karat, folder: Path, arguments: list[str], code: int, fragments: list[str]) -> None:
+def test_refused(rankjury: Rankjury, folder: Path, arguments: list[str], code: int, fragments: list[str]) -> None:
     before = tree(folder)
-    check_failure(karat("tune", "karat.toml", *arguments), code, *fragments)
+    check_failure(rankjury("tune", "rankjury.toml", *arguments), code, *fragments)
     assert tree(folder) == before and Pointer.fitted == []
 
 
 @pytest.mark.parametrize(
     ("tune", "fragments"),
     [
-        ("[tune.points]\nparams = { att = [1] }\n", ["karat.toml:20", "tune.points.params.att", "Did you mean at"]),
+        ("[tune.points]\nparams = { att = [1] }\n", ["rankjury.toml:20", "tune.points.params.att", "Did you mean at"]),
         ("[tune.points]\nparams = { at = [100] }\n", ["tune.points.params.at", "99 or less"]),
         ("[tune.points]\nparams = { at = [] }\n", ["tune.points.params.at", "no value to try"]),
         ("[tune.points]\nparams = {}\n", ["tune.points.params", "no parameter to try"]),
@@ -427,45 +431,49 @@ def test_refused(karat: Karat, folder: Path, arguments: list[str], code: int, fr
         (TUNE + "trials = 0\n", ["tune.points.trials"]),
     ],
 )
-def test_tables_that_make_no_sense(karat: Karat, tune: str, fragments: list[str]) -> None:
+def test_tables_that_make_no_sense(rankjury: Rankjury, tune: str, fragments: list[str]) -> None:
     put_plan(tune)
     for command in ("tune", "run"):
-        outcome = karat(command, "karat.toml")
+        outcome = rankjury(command, "rankjury.toml")
         assert outcome.code == 2 and outcome.out == ""
         for fragment in fragments:
             assert fragment in outcome.err
 
 
 class TestPlansThatCannotBeTuned:
-    def test_recommenders_without_a_table(self, karat: Karat) -> None:
+    def test_recommenders_without_a_table(self, rankjury: Rankjury) -> None:
         put_plan("")
-        check_failure(karat("tune", "karat.toml"), 2, "does not say what to try of popular, points", "[tune.NAME]")
+        check_failure(
+            rankjury("tune", "rankjury.toml"), 2, "does not say what to try of popular, points", "[tune.NAME]"
+        )
 
-    def test_no_recommenders(self, karat: Karat) -> None:
-        put("karat.toml", 'gold = "gold.qrels"\n[systems]\nrun = "run.trec"\n')
-        check_failure(karat("tune", "karat.toml"), 2, "0 fused systems")
-        put("karat.toml", 'gold = "gold.qrels"\n[systems]\nrun = "run.trec"\n[tune.run]\nparams = { at = [1] }\n')
-        check_failure(karat("tune", "karat.toml"), 2, "tune.run", "recommender")
+    def test_no_recommenders(self, rankjury: Rankjury) -> None:
+        put("rankjury.toml", 'gold = "gold.qrels"\n[systems]\nrun = "run.trec"\n')
+        check_failure(rankjury("tune", "rankjury.toml"), 2, "0 fused systems")
+        put("rankjury.toml", 'gold = "gold.qrels"\n[systems]\nrun = "run.trec"\n[tune.run]\nparams = { at = [1] }\n')
+        check_failure(rankjury("tune", "rankjury.toml"), 2, "tune.run", "recommender")
 
-    def test_a_gold_that_is_no_log(self, karat: Karat) -> None:
-        put("karat.toml", 'gold = "gold.qrels"\n' + SYSTEMS + TUNE)
-        check_failure(karat("tune", "karat.toml"), 2, "no log that a recommender could learn from", "interactions")
+    def test_a_gold_that_is_no_log(self, rankjury: Rankjury) -> None:
+        put("rankjury.toml", 'gold = "gold.qrels"\n' + SYSTEMS + TUNE)
+        check_failure(
+            rankjury("tune", "rankjury.toml"), 2, "no log that a recommender could learn from", "interactions"
+        )
 
-    def test_an_empty_validation_window(self, karat: Karat) -> None:
+    def test_an_empty_validation_window(self, rankjury: Rankjury) -> None:
         put("log.csv", as_csv([row for row in rows() if not VALIDATION <= row[3] < TEST]))
-        check_failure(karat("tune", "karat.toml"), 3, "log.csv", "no rows for validation")
+        check_failure(rankjury("tune", "rankjury.toml"), 3, "log.csv", "no rows for validation")
         put("log.csv", as_csv(rows()))
-        put("karat.toml", (TOP + SYSTEMS + TUNE).replace(f"validation = {VALIDATION}, ", ""))
-        check_failure(karat("tune", "karat.toml"), 3, "log.csv", "the validation window is empty")
-        assert Pointer.fitted == [] and not Path("karat-tune").exists()
+        put("rankjury.toml", (TOP + SYSTEMS + TUNE).replace(f"validation = {VALIDATION}, ", ""))
+        check_failure(rankjury("tune", "rankjury.toml"), 3, "log.csv", "the validation window is empty")
+        assert Pointer.fitted == [] and not Path("rankjury-tune").exists()
 
-    def test_a_file_where_the_journal_should_be(self, karat: Karat) -> None:
-        put("karat-tune", "mine")
-        check_failure(karat("tune", "karat.toml"), 3, "karat-tune", "a file is there")
-        assert Path("karat-tune").read_text() == "mine"
+    def test_a_file_where_the_journal_should_be(self, rankjury: Rankjury) -> None:
+        put("rankjury-tune", "mine")
+        check_failure(rankjury("tune", "rankjury.toml"), 3, "rankjury-tune", "a file is there")
+        assert Path("rankjury-tune").read_text() == "mine"
 
 
-def test_a_plan_may_have_tables_and_be_run(karat: Karat) -> None:
-    assert karat("run", "karat.toml", "--json").code == 0
-    schema = json.loads(karat("schema").out)
+def test_a_plan_may_have_tables_and_be_run(rankjury: Rankjury) -> None:
+    assert rankjury("run", "rankjury.toml", "--json").code == 0
+    schema = json.loads(rankjury("schema").out)
     assert "tune" in schema["properties"]

@@ -1,4 +1,4 @@
-"""karat tune and the record of looks, of models that are somebody's own: other contents are other models."""
+"""rankjury tune and the record of looks, of models that are somebody's own: other contents are other models."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.tuning.support import TEST, VALIDATION, as_csv, rows
 
-from .conftest import Karat
+from .conftest import Rankjury
 from .support import put
 
 PLAN = f"""
@@ -31,9 +31,9 @@ def _files(folder: Path) -> None:
     put("log.csv", as_csv(rows()))
 
 
-def tuned(karat: Karat) -> list[tuple[float, bool]]:
+def tuned(rankjury: Rankjury) -> list[tuple[float, bool]]:
     """Of every trial its mean, and whether it was made before."""
-    outcome = karat("tune", "karat.toml", "--json")
+    outcome = rankjury("tune", "rankjury.toml", "--json")
     assert outcome.code == 0, outcome.err
     (found,) = json.loads(outcome.out)["systems"]
     return [(trial["estimate"]["mean"], trial["resumed"]) for trial in found["trials"]]
@@ -46,47 +46,47 @@ def scored(up: bool) -> str:
     return "\n".join(["user_id,item_id,score", *lines]) + "\n"
 
 
-def test_a_function_that_was_changed_is_tried_anew(karat: Karat, folder: Path) -> None:
-    put("karat.toml", PLAN + CALLED.replace("MODULE", "tuned_of_own"))
+def test_a_function_that_was_changed_is_tried_anew(rankjury: Rankjury, folder: Path) -> None:
+    put("rankjury.toml", PLAN + CALLED.replace("MODULE", "tuned_of_own"))
     put("tuned_of_own.py", "def f(user, items):\n    return [float(len(items) - n) for n in range(len(items))]\n")
-    assert [resumed for _, resumed in tuned(karat)] == [False]
-    assert [resumed for _, resumed in tuned(karat)] == [True]
+    assert [resumed for _, resumed in tuned(rankjury)] == [False]
+    assert [resumed for _, resumed in tuned(rankjury)] == [True]
     put("tuned_of_own.py", "def f(user, items):\n    return [float(n) for n in range(len(items))]\n")
-    assert [resumed for _, resumed in tuned(karat)] == [False]
+    assert [resumed for _, resumed in tuned(rankjury)] == [False]
 
 
-def test_files_of_one_name_in_two_folders(karat: Karat, folder: Path) -> None:
+def test_files_of_one_name_in_two_folders(rankjury: Rankjury, folder: Path) -> None:
     for name in ("one", "other"):
         Path(name).mkdir()
         put(f"{name}/s.csv", scored(up=True))
-    put("karat.toml", PLAN + SCORES)
-    first = tuned(karat)
+    put("rankjury.toml", PLAN + SCORES)
+    first = tuned(rankjury)
     assert [resumed for _, resumed in first] == [False, False] and first[0] == first[1]
     put("one/s.csv", scored(up=False))
-    second = tuned(karat)
+    second = tuned(rankjury)
     assert not any(resumed for _, resumed in second) and second[0] != second[1]
 
 
-def test_what_is_to_be_known_of_the_task_is_told(karat: Karat) -> None:
+def test_what_is_to_be_known_of_the_task_is_told(rankjury: Rankjury) -> None:
     plan = PLAN.replace('path = "log.csv"', 'path = "log.csv"\ncandidates = { sampled = 3 }')
-    put("karat.toml", plan + 'model = "popularity"\n[tune.own]\nparams = { days = [1, 30] }\n')
-    assert "candidates are 3 drawn items" in karat("tune", "karat.toml").err
+    put("rankjury.toml", plan + 'model = "popularity"\n[tune.own]\nparams = { days = [1, 30] }\n')
+    assert "candidates are 3 drawn items" in rankjury("tune", "rankjury.toml").err
 
 
-def test_a_range_is_drawn_from_without_more_ado(karat: Karat) -> None:
+def test_a_range_is_drawn_from_without_more_ado(rankjury: Rankjury) -> None:
     put(
-        "karat.toml",
+        "rankjury.toml",
         PLAN + 'model = "popularity"\n[tune.own]\nparams = { days = { low = 1, high = 40 } }\ntrials = 3\n',
     )
-    assert len(tuned(karat)) == 4
-    outcome = karat("tune", "karat.toml", "--search", "grid")
+    assert len(tuned(rankjury)) == 4
+    outcome = rankjury("tune", "rankjury.toml", "--search", "grid")
     assert outcome.code == 2 and "found a range" in outcome.err
 
 
-def test_a_run_of_other_contents_is_another_look(karat: Karat) -> None:
-    put("karat.toml", PLAN.replace('kind = "recommender"', 'kind = "run"\npath = "own.csv"'))
+def test_a_run_of_other_contents_is_another_look(rankjury: Rankjury) -> None:
+    put("rankjury.toml", PLAN.replace('kind = "recommender"', 'kind = "run"\npath = "own.csv"'))
     put("own.csv", scored(up=True))
     for _ in range(2):
-        assert "was opened" not in karat("run", "karat.toml").err
+        assert "was opened" not in rankjury("run", "rankjury.toml").err
     put("own.csv", scored(up=False))
-    assert "the test window was opened 3 times with 2 different settings" in karat("run", "karat.toml").err
+    assert "the test window was opened 3 times with 2 different settings" in rankjury("run", "rankjury.toml").err

@@ -1,4 +1,4 @@
-"""The few routes of Qdrant's REST interface that karat uses, over HTTP, in front of the client's local mode."""
+"""The few routes of Qdrant's REST interface that rankjury uses, over HTTP, in front of the client's local mode."""
 
 import json
 import re

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines import ENGINES, Engine, Filter, Params
-from karat.errors import MissingExtra, UsageError
-from karat.neighbours import NOBODY, Neighbours
+from rankjury.engines import ENGINES, Engine, Filter, Params
+from rankjury.errors import MissingExtra, UsageError
+from rankjury.neighbours import NOBODY, Neighbours
 
 # Engines that need something besides a library are tested on their own.
 ELSEWHERE = {"pgvector", "endpoint"}

@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines import ENGINES, Filter
-from karat.engines.endpoint import Endpoint
-from karat.engines.exact import Exact
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.lab.bench import Bench
-from karat.neighbours import NOBODY
-from karat.timing.summary import summarise
-from karat.types import Matrix, Vectors
+from rankjury.engines import ENGINES, Filter
+from rankjury.engines.endpoint import Endpoint
+from rankjury.engines.exact import Exact
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.lab.bench import Bench
+from rankjury.neighbours import NOBODY
+from rankjury.timing.summary import summarise
+from rankjury.types import Matrix, Vectors
 
 from .service import Reply, Request, Service, serving
 
@@ -416,7 +416,7 @@ class TestSecrets:
         ({"url": "http://x/", "body": "[{vector}]", "params": '{"a": 1}'}, "a body that is no object"),
         ({"url": "http://x/", "timeout": 0.0}, "0.001 or more"),
         ({"call": "no_colon"}, "module:function"),
-        ({"call": "karat_no_such_module:f"}, "there is no module 'karat_no_such_module'"),
+        ({"call": "rankjury_no_such_module:f"}, "there is no module 'rankjury_no_such_module'"),
         ({"call": "json:dmps"}, "Did you mean dumps"),
         ({"call": "json:__name__"}, "is no function"),
         ({"call": "json:dumps", "headers": "X=env:Y"}, "headers with call"),
@@ -508,7 +508,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     made: list[str] = []
 
     def written(text: str) -> str:
-        made.append(f"karat_test_module_{tmp_path.name}_{len(made)}")
+        made.append(f"rankjury_test_module_{tmp_path.name}_{len(made)}")
         (tmp_path / f"{made[-1]}.py").write_text(text)
         return made[-1]
 
@@ -569,9 +569,9 @@ class TestFunctions:
         with pytest.raises(UsageError, match="no plain function"):
             opened(call=f"{mine('async def find(query, k): ...')}:find")
 
-    def test_karats_own_errors_pass(self, mine: Callable[[str], str]) -> None:
-        name = mine("from karat.errors import UsageError\ndef find(query, k):\n    raise UsageError('not so')\n")
-        with opened(call=f"{name}:find") as engine, pytest.raises(KaratError, match=r"^not so$"):
+    def test_rankjurys_own_errors_pass(self, mine: Callable[[str], str]) -> None:
+        name = mine("from rankjury.errors import UsageError\ndef find(query, k):\n    raise UsageError('not so')\n")
+        with opened(call=f"{name}:find") as engine, pytest.raises(RankjuryError, match=r"^not so$"):
             engine.search(QUERIES[:1], 3)
 
 

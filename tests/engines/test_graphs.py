@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.engines import ENGINES, Filter
-from karat.errors import MissingExtra
-from karat.neighbours import NOBODY
+from rankjury.engines import ENGINES, Filter
+from rankjury.errors import MissingExtra
+from rankjury.neighbours import NOBODY
 from tests.engines.support import (
     KINDS,
     WHEELS,
@@ -44,7 +44,9 @@ def test_a_wider_view_finds_more(name: str) -> None:
 @pytest.mark.parametrize("name", WHEELS)
 def test_a_library_that_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, WHEELS[name].replace("-", "_"), None)
-    with pytest.raises(MissingExtra, match=rf"the engine {name} needs the library '{WHEELS[name]}'.*karat\[engines\]"):
+    with pytest.raises(
+        MissingExtra, match=rf"the engine {name} needs the library '{WHEELS[name]}'.*rankjury\[engines\]"
+    ):
         ENGINES.get(name)()
     assert ENGINES.get(name).extra == "engines"
 

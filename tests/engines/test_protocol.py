@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines import ENGINES, Engine, Filter
-from karat.errors import DataError, UnknownName, UsageError
-from karat.neighbours import NOBODY, Neighbours
-from karat.progress import Progress
+from rankjury.engines import ENGINES, Engine, Filter
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.progress import Progress
 from tests.engines.support import (
     ELSEWHERE,
     KINDS,
@@ -67,7 +67,7 @@ def check_form(found: Neighbours, queries: int, k: int, items: int, passing: int
 
 
 def test_every_engine_is_tested() -> None:
-    own = {name for name in ENGINES.names() if ENGINES.get(name).__module__.startswith("karat.")}
+    own = {name for name in ENGINES.names() if ENGINES.get(name).__module__.startswith("rankjury.")}
     assert own - ELSEWHERE == set(NAMES)
 
 

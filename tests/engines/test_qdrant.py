@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from karat.engines import Engine, Filter, qdrant
-from karat.errors import DataError, UsageError
+from rankjury.engines import Engine, Filter, qdrant
+from rankjury.errors import DataError, UsageError
 from tests.engines.support import KINDS, SHOES, built, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
 pytest.importorskip("qdrant_client", reason="the wheel qdrant-client is not installed")
@@ -64,16 +64,16 @@ def test_it_says_what_it_wants_and_what_it_found(server: QdrantServer) -> None:
 
 
 def test_only_its_own_collection_is_made_and_deleted(server: QdrantServer) -> None:
-    server.held.create_collection("karat", vectors_config=server.models.VectorParams(size=2, distance="Dot"))
+    server.held.create_collection("rankjury", vectors_config=server.models.VectorParams(size=2, distance="Dot"))
     with at(server) as one, at(server, prefix="lab") as other:
         one.build(ITEMS, ids_of(300))
         other.build(ITEMS, ids_of(300))
         names = {each.name for each in server.held.get_collections().collections}
-        assert len(names) == 3 and {name.partition("-")[0] for name in names} == {"karat", "lab"}
+        assert len(names) == 3 and {name.partition("-")[0] for name in names} == {"rankjury", "lab"}
         one.build(ITEMS[:5], ids_of(5))
         assert len(server.held.get_collections().collections) == 3, "the one before is gone"
     one.close()
-    assert [each.name for each in server.held.get_collections().collections] == ["karat"]
+    assert [each.name for each in server.held.get_collections().collections] == ["rankjury"]
     assert {request.method for request in server.requests} == {"GET", "PUT", "DELETE"}
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines.asking import web
-from karat.engines.endpoint import Endpoint
-from karat.errors import DataError, UsageError
+from rankjury.engines.asking import web
+from rankjury.engines.endpoint import Endpoint
+from rankjury.errors import DataError, UsageError
 
 from .service import Reply, serving
 

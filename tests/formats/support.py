@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import zstandard
 
-from karat.formats import read
+from rankjury.formats import read
 
 Row = tuple[str, str, float]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.formats import write, write_table
-from karat.formats.atomic import check_destination, replacing, together, write_text
+from rankjury.errors import DataError, UsageError
+from rankjury.formats import write, write_table
+from rankjury.formats.atomic import check_destination, replacing, together, write_text
 
 FRAME = pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [1.5]})
 

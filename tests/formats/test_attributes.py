@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError, KaratError
-from karat.formats.attributes import read_attributes, read_column
+from rankjury.errors import DataError, RankjuryError
+from rankjury.formats.attributes import read_attributes, read_column
 from tests.formats.support import COMPRESS, put
 
 ROWS = [
@@ -139,7 +139,7 @@ def test_a_damaged_parquet_file(tmp_path: Path) -> None:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(KaratError, match=r"nowhere\.csv"):
+    with pytest.raises(RankjuryError, match=r"nowhere\.csv"):
         read_attributes(str(tmp_path / "nowhere.csv"), "query")
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, KaratError, UnknownName
-from karat.formats.candidates import read_candidates
+from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.formats.candidates import read_candidates
 
 from .support import put
 
@@ -28,8 +28,8 @@ def npy(ids: list[str]) -> bytes:
     return buffer.getvalue()
 
 
-def refused(given: str | Path) -> KaratError:
-    with pytest.raises(KaratError) as caught:
+def refused(given: str | Path) -> RankjuryError:
+    with pytest.raises(RankjuryError) as caught:
         read_candidates(str(given))
     assert caught.value.exit_code in (2, 3)
     return caught.value
@@ -156,7 +156,7 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, suffix: str, start: bytes
     path.write_bytes(start + rest)
     try:
         found = read_candidates(str(path))
-    except KaratError as error:
+    except RankjuryError as error:
         assert error.exit_code in (2, 3)
     else:
         frame = found.to_frame() if isinstance(found, pl.Series) else found

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from karat.errors import DataError
-from karat.formats import read
+from rankjury.errors import DataError
+from rankjury.formats import read
 
 from .support import COMPRESS, exact, put, read_rows
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.formats import read
-from karat.formats.attributes import read_attributes, read_column
-from karat.interactions.attributes import read_items
-from karat.interactions.reading import read_log
-from karat.scale.tables import open_table
-from karat.slices import Attribute, suitable_attributes
-from karat.slices.groups import group_by
+from rankjury.errors import DataError
+from rankjury.formats import read
+from rankjury.formats.attributes import read_attributes, read_column
+from rankjury.interactions.attributes import read_items
+from rankjury.interactions.reading import read_log
+from rankjury.scale.tables import open_table
+from rankjury.slices import Attribute, suitable_attributes
+from rankjury.slices.groups import group_by
 
 CSV = "query_id,item_id,score\nq1,a,1\nq1,b,0.5\n"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError
-from karat.formats import read
+from rankjury.errors import DataError
+from rankjury.formats import read
 
 from .support import exact, put, read_rows
 

@@ -12,16 +12,16 @@ WRITERS = """
 import json, resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
-from karat.errors import DataError
-from karat.formats import write, write_table
-from karat.formats.atomic import together, write_text
-from karat.formats.vectors.writing import write_vectors
-from karat.interactions.log import log_from_frame
-from karat.interactions.saving import write_folds, write_split
-from karat.interactions.splitting import folds_of, split_log
-from karat.scale.one_process import writing_per_query
-from karat.text.kept import keeping
-from karat.types import Vectors
+from rankjury.errors import DataError
+from rankjury.formats import write, write_table
+from rankjury.formats.atomic import together, write_text
+from rankjury.formats.vectors.writing import write_vectors
+from rankjury.interactions.log import log_from_frame
+from rankjury.interactions.saving import write_folds, write_split
+from rankjury.interactions.splitting import folds_of, split_log
+from rankjury.scale.one_process import writing_per_query
+from rankjury.text.kept import keeping
+from rankjury.types import Vectors
 
 folder = Path(sys.argv[1])
 draw = np.random.default_rng(1)
@@ -89,7 +89,7 @@ def test_a_full_device_is_exit_3(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2 t\n")
     (tmp_path / "full.json").symlink_to("/dev/full")
     with Path("/dev/full" if arguments == ["metrics"] else os.devnull).open("w") as out:
-        command = [sys.executable, "-m", "karat", *arguments, *(["-q"] if len(arguments) > 1 else [])]
+        command = [sys.executable, "-m", "rankjury", *arguments, *(["-q"] if len(arguments) > 1 else [])]
         done = subprocess.run(command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 3 and done.stderr.count("\n") == 1
     assert "No space left on device" in done.stderr and "full.json" * (len(arguments) > 1) in done.stderr

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.formats import read
-from karat.intake import ranking_from_frame
+from rankjury.errors import DataError
+from rankjury.formats import read
+from rankjury.intake import ranking_from_frame
 
 from .support import exact, put, read_rows
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.formats import read
-from karat.formats.attributes import read_attributes
-from karat.formats.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
-from karat.formats.source import Source
-from karat.gold.ordered import read_ordered
-from karat.reports.writers.json import read_report
-from karat.text.corpus import read_corpus
-from karat.text.queries import read_queries
-from karat.text.records import read_records
+from rankjury.errors import DataError
+from rankjury.formats import read
+from rankjury.formats.attributes import read_attributes
+from rankjury.formats.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
+from rankjury.formats.source import Source
+from rankjury.gold.ordered import read_ordered
+from rankjury.reports.writers.json import read_report
+from rankjury.text.corpus import read_corpus
+from rankjury.text.queries import read_queries
+from rankjury.text.records import read_records
 
 DEEP = "[" * 3000 + "]" * 3000
 VALUES = {

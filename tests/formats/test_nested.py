@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.formats import read, read_run
+from rankjury.errors import DataError
+from rankjury.formats import read, read_run
 
 from .support import exact, put, read_rows
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName
-from karat.formats import FORMATS, format_of, kind_of, read
-from karat.formats.source import Source
-from karat.formats.vectors.sniffing import holds_vectors
+from rankjury.errors import DataError, UnknownName
+from rankjury.formats import FORMATS, format_of, kind_of, read
+from rankjury.formats.source import Source
+from rankjury.formats.vectors.sniffing import holds_vectors
 
 from .support import exact, put, read_rows
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.formats import read, trec, write
-from karat.formats.source import Source
+from rankjury.errors import DataError
+from rankjury.formats import read, trec, write
+from rankjury.formats.source import Source
 
 from .support import Row, exact, put, read_rows, rows_of
 

@@ -8,18 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat.formats.source
-from karat.errors import DataError
-from karat.formats import read, write
-from karat.formats.source import Source, gunzip, most_unpacked
-from karat.formats.vectors import read_vectors
+import rankjury.formats.source
+from rankjury.errors import DataError
+from rankjury.formats import read, write
+from rankjury.formats.source import Source, gunzip, most_unpacked
+from rankjury.formats.vectors import read_vectors
 
 MB = 1_000_000
 
 
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(karat.formats.source, "_ALWAYS_UNPACKED", MB)
+    monkeypatch.setattr(rankjury.formats.source, "_ALWAYS_UNPACKED", MB)
 
 
 def test_the_limit() -> None:

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
-from karat.formats.vectors import VECTOR_SUFFIXES, read_vectors, split_off_key
-from karat.formats.vectors.ids import read_ids
+from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
+from rankjury.formats.vectors import VECTOR_SUFFIXES, read_vectors, split_off_key
+from rankjury.formats.vectors.ids import read_ids
 
 from .support import put
 from .test_vectors import ARRAY, IDS, ROWS, npy, npz, parquet, refused
@@ -262,7 +262,7 @@ def test_safetensors_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = put(tmp_path, "v.safetensors", save({"a": ARRAY}))
     monkeypatch.setitem(sys.modules, "safetensors", None)
     error = refused(path)
-    assert isinstance(error, MissingExtra) and "pip install 'karat[vectors]'" in str(error.hint)
+    assert isinstance(error, MissingExtra) and "pip install 'rankjury[vectors]'" in str(error.hint)
 
 
 STARTS = [
@@ -292,5 +292,5 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, suffix: str, start: bytes
             assert isinstance(read_ids(str(path)), pl.Series)
         else:
             assert np.isfinite(read_vectors(path).values).all()
-    except KaratError as error:
+    except RankjuryError as error:
         assert error.exit_code in (2, 3)

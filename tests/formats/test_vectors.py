@@ -1,4 +1,4 @@
-"""Files of vectors: every form gives the same Vectors, and whatever is wrong is an error of karat's that names it."""
+"""Files of vectors: every form gives the same Vectors, and whatever is wrong is an error of rankjury's that names it."""
 
 import io
 import json
@@ -16,9 +16,9 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from karat.errors import DataError, KaratError, UsageError
-from karat.formats.vectors import VECTOR_SUFFIXES, read_vectors
-from karat.types import Vectors
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.formats.vectors import VECTOR_SUFFIXES, read_vectors
+from rankjury.types import Vectors
 
 from .support import COMPRESS, put
 
@@ -49,8 +49,8 @@ def by_header(header: str, body: bytes = ARRAY.tobytes()) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + body
 
 
-def refused(path: Path | str, **options: Any) -> KaratError:
-    with pytest.raises(KaratError) as caught:
+def refused(path: Path | str, **options: Any) -> RankjuryError:
+    with pytest.raises(RankjuryError) as caught:
         read_vectors(path, **options)
     assert caught.value.exit_code in (2, 3)
     return caught.value
@@ -301,7 +301,7 @@ def test_what_is_not_there_or_of_no_known_kind(tmp_path: Path) -> None:
 # --- inputs that have to be converted, or to be chosen from -------------------------------------------------------
 
 
-def converts(error: KaratError, folder: Path) -> None:
+def converts(error: RankjuryError, folder: Path) -> None:
     """Run the line that the error gives, which the owner of the file may run."""
     line = str(error.hint)
     command = line[line.index('python -c "') + len('python -c "') : line.rindex('"')]

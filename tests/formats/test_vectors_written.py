@@ -1,4 +1,4 @@
-"""Vectors that karat writes: read right by every command, the same bytes for the same input; and what headers say."""
+"""Vectors that rankjury writes: read right by every command, the same bytes for the same input; and what headers say."""
 
 import io
 import json
@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
-from karat.errors import DataError, KaratError, UsageError
-from karat.formats.vectors import read_vectors
-from karat.formats.vectors.headers import Header, read_headers
-from karat.formats.vectors.listing import list_vectors
-from karat.formats.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
-from karat.formats.vectors.writing import write_vectors
-from karat.types import Vectors
-from karat.variants import DTYPES, vary
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.formats.vectors import read_vectors
+from rankjury.formats.vectors.headers import Header, read_headers
+from rankjury.formats.vectors.listing import list_vectors
+from rankjury.formats.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
+from rankjury.formats.vectors.writing import write_vectors
+from rankjury.types import Vectors
+from rankjury.variants import DTYPES, vary
 
 IDS = ["a", "é", "c d"]
 VALUES = np.random.default_rng(1).normal(size=(3, 10)).astype(np.float32)
@@ -50,7 +50,7 @@ def test_codes_are_what_numpy_finds(tmp_path: Path, dtype: str, stored: str, wid
 
 def test_the_metadata_says_what_the_vectors_are(tmp_path: Path) -> None:
     told = write_vectors(tmp_path / "v.npz", VECTORS, RECORD, dtype="int8")
-    assert told["schema"] == "karat.vectors/1" and told["model"] == "m" and told["text"] == ["title"]
+    assert told["schema"] == "rankjury.vectors/1" and told["model"] == "m" and told["text"] == ["title"]
     assert (told["count"], told["dimensions"], told["dtype"], told["normalised"]) == (3, 10, "int8", False)
     assert told["scale"] == pytest.approx(np.abs(VALUES).max() / 127, rel=1e-4)
     unit = Vectors(VECTORS.ids, np.eye(3, dtype=np.float32), "unit")
@@ -93,13 +93,13 @@ def test_members_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
 
 
 def with_record(path: Path, **changes: Any) -> Path:
-    """A file whose record was changed behind karat's back."""
+    """A file whose record was changed behind rankjury's back."""
     write_vectors(path, VECTORS, RECORD, dtype="int8")
     with zipfile.ZipFile(path) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
-    held["karat.json"] = json.dumps({**json.loads(held["karat.json"]), **changes}).encode()
+    held["rankjury.json"] = json.dumps({**json.loads(held["rankjury.json"]), **changes}).encode()
     if "content" in changes:
-        held["karat.json"] = changes["content"].encode()
+        held["rankjury.json"] = changes["content"].encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in held.items():
             archive.writestr(name, content)
@@ -109,7 +109,7 @@ def with_record(path: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({"schema": "karat.vectors/9"}, "karat.vectors/9"),
+        ({"schema": "rankjury.vectors/9"}, "rankjury.vectors/9"),
         ({"content": "{"}, "not JSON"),
         ({"content": "[1]"}, "schema None"),
         ({"count": 4}, "4 vectors of 10 numbers as int8"),
@@ -196,7 +196,7 @@ def test_damaged_files_are_errors_that_name_them(folder: Path, name: str, kept: 
 
 def test_headers_of_what_is_not_there_or_no_vectors(tmp_path: Path) -> None:
     for name, found in (("a.npy", "no such file"), ("a.csv", "cannot tell")):
-        with pytest.raises(KaratError, match=found):
+        with pytest.raises(RankjuryError, match=found):
             read_headers(tmp_path / name)
 
 

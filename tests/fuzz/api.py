@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 
-import karat
-from karat.errors import KaratError
-from karat.reports.writers.json import read_report
+import rankjury
+from rankjury.errors import RankjuryError
+from rankjury.reports.writers.json import read_report
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -89,7 +89,7 @@ def _value(tree: Any) -> Any:
         return {key: _value(one) for key, one in tree.items()}
     try:
         return make(tree[tag])
-    except KaratError:
+    except RankjuryError:
         raise
     except BaseException as error:  # the value cannot even be made, whatever NumPy or Polars says about it
         not_taken = isinstance(error, TypeError) and "argument" in str(error)
@@ -104,7 +104,7 @@ def _innermost(error: BaseException) -> str:
     while trace is not None:
         files.append(trace.tb_frame.f_code.co_filename)
         trace = trace.tb_next
-    return next((name for name in reversed(files) if "/src/karat/" in name), "")
+    return next((name for name in reversed(files) if "/src/rankjury/" in name), "")
 
 
 def _array(tree: Any) -> Any:
@@ -137,24 +137,24 @@ _MADE: Mapping[str, Callable[[Any], Any]] = {
     "$tuple": lambda tree: tuple(_value(tree)),
     "$path": Path,
     "$object": lambda name: _OBJECTS[name](),
-    "$gold": lambda tree: karat.as_gold(_value(tree)),
-    "$ranking": lambda tree: karat.as_ranking(_value(tree)),
+    "$gold": lambda tree: rankjury.as_gold(_value(tree)),
+    "$ranking": lambda tree: rankjury.as_ranking(_value(tree)),
     "$report": lambda tree: _compared(json.dumps(tree)),
-    "$resampling": lambda tree: karat.Resampling(**_value(tree)),
-    "$fusion": lambda tree: karat.Fusion(**_value(tree)),
-    "$vectors": lambda tree: karat.Vectors(pl.Series(_value(tree["ids"])), _value(tree["values"])),
-    "$annotations": lambda tree: karat.read_annotations(tree),
-    "$vocabulary": lambda tree: karat.read_annotations(tree).vocabulary,
-    "$catalogue": lambda tree: karat.read_catalogue(tree),
+    "$resampling": lambda tree: rankjury.Resampling(**_value(tree)),
+    "$fusion": lambda tree: rankjury.Fusion(**_value(tree)),
+    "$vectors": lambda tree: rankjury.Vectors(pl.Series(_value(tree["ids"])), _value(tree["values"])),
+    "$annotations": lambda tree: rankjury.read_annotations(tree),
+    "$vocabulary": lambda tree: rankjury.read_annotations(tree).vocabulary,
+    "$catalogue": lambda tree: rankjury.read_catalogue(tree),
     "$saved": lambda tree: read_report(str(tree)),
-    "$log": lambda tree: karat.read_log(_value(tree)),
-    "$task": lambda tree: karat.held_out(_value(tree), kind="leave-last", n=1),
+    "$log": lambda tree: rankjury.read_log(_value(tree)),
+    "$task": lambda tree: rankjury.held_out(_value(tree), kind="leave-last", n=1),
 }
 
 
 @cache
 def _compared(arguments: str) -> Any:
-    return karat.compare(**_value(json.loads(arguments)))
+    return rankjury.compare(**_value(json.loads(arguments)))
 
 
 # Valid calls.
@@ -386,7 +386,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
         "drift_between",
         {"new": {"$saved": "moved.json"}, "old": {"$saved": "still.json"}, "system": "hnsw", "allowed": 0.05},
     ),
-    ("run_plan", {"plan": "karat.toml", "output": "out"}),
+    ("run_plan", {"plan": "rankjury.toml", "output": "out"}),
 )
 
 
@@ -433,16 +433,16 @@ def _changed_options(rng: Random, tag: str, inner: Any) -> Any:
 
 def _call(case: Case) -> object:
     inputs.write_all(inputs.files(), case.files)
-    function = getattr(karat, case.options["function"])
+    function = getattr(rankjury, case.options["function"])
     try:
         arguments = {name: _value(tree) for name, tree in case.options["arguments"].items()}
     except _Skip:
         return None
     positional = []
-    if function is karat.gate:
+    if function is rankjury.gate:
         targets = arguments.pop("targets")
         positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])]
-    chosen = arguments.get("engine" if function is karat.try_index else "model")
+    chosen = arguments.get("engine" if function is rankjury.try_index else "model")
     if isinstance(chosen, str) and chosen not in ("exact", "arrays", "popularity", "item-knn"):
         return None  # others load libraries, and servers
     _use(function(*positional, **arguments))
@@ -452,7 +452,7 @@ def _call(case: Case) -> object:
 def _use(result: Any, depth: int = 0) -> None:
     """Look at all that a result offers without further arguments."""
     repr(result)
-    if not type(result).__module__.startswith("karat."):
+    if not type(result).__module__.startswith("rankjury."):
         if isinstance(result, list | tuple | dict) and depth < 2:
             for one in list(result.values() if isinstance(result, dict) else result)[:2]:
                 _use(one, depth + 1)
@@ -461,7 +461,7 @@ def _use(result: Any, depth: int = 0) -> None:
         try:
             found = getattr(result, name)
             found = found() if inspect.ismethod(found) else found
-        except KaratError:
+        except RankjuryError:
             continue
         if depth == 0:
             _use(found, 1)

@@ -20,11 +20,11 @@ from urllib.parse import quote
 
 import polars as pl
 
-from karat.archive import Archive
-from karat.archive.manifest import about_file, manifest_bytes
-from karat.errors import KaratError, guard_reading
-from karat.view import Pages, Shelf
-from karat.view.server import Refused, request_of
+from rankjury.archive import Archive
+from rankjury.archive.manifest import about_file, manifest_bytes
+from rankjury.errors import RankjuryError, guard_reading
+from rankjury.view import Pages, Shelf
+from rankjury.view.server import Refused, request_of
 from tests.fuzz import inputs, mutators
 from tests.fuzz.commands import run_command
 from tests.fuzz.harness import Case, Surface, register
@@ -61,7 +61,7 @@ def _each(read: Callable[[Any], object]) -> Callable[[], str]:
         for run in archive.runs():
             try:
                 found.append(f"{run.name}: {read(run)}")
-            except KaratError as error:
+            except RankjuryError as error:
                 found.append(f"{run.name}: cannot be read: {error}")
         return "\n".join((*found, *(f"cannot be read: {one}" for one in archive.troubles)))
 
@@ -176,7 +176,7 @@ _PICTURES = "show latest:small --pictures drawn"
 def _call(case: Case) -> object:
     _put(case)
     for name in case.options["calls"]:
-        with suppress(KaratError):
+        with suppress(RankjuryError):
             (_command(name) if name == _PICTURES else CALLS[name])()
     return None
 
@@ -291,7 +291,7 @@ def _signed(rng: Random, changed: bytes) -> bytes:
     manifest = _parsed(changed)
     if manifest is None or rng.random() < 0.3:
         return changed
-    with suppress(KaratError, ValueError, TypeError, RecursionError):
+    with suppress(RankjuryError, ValueError, TypeError, RecursionError):
         return manifest_bytes(manifest)
     return changed
 
@@ -371,13 +371,13 @@ def _hashed(rng: Random, case: Case, name: str) -> Case:
     if manifest is None or not isinstance(manifest.get("files"), dict):
         return case
     manifest["files"][name.rpartition("/")[2]] = about_file(case.files[name])
-    with suppress(KaratError, ValueError, TypeError, RecursionError):
+    with suppress(RankjuryError, ValueError, TypeError, RecursionError):
         return case.with_file(place, manifest_bytes(manifest))
     return case
 
 
 def _running(rng: Random) -> str:
-    form = {"schema": "karat.running/1", "plan": "plan.toml", "name": "small", "pid": 1, "process_started": None}
+    form = {"schema": "rankjury.running/1", "plan": "plan.toml", "name": "small", "pid": 1, "process_started": None}
     form |= {
         "started": "2026-01-01T06:30:00.000Z",
         "updated": "2026-01-01T06:30:01.000Z",
@@ -443,7 +443,7 @@ def _call_flipped(case: Case) -> object:
         before = _INTACT[name]
         try:
             after = CALLS[name]()
-        except KaratError:
+        except RankjuryError:
             continue
         if after != before and not _is_marked(before, after) and _has_other_numbers(name, before, after):
             raise SilentChangeError(

@@ -1,6 +1,6 @@
 """Fuzz surface of the command line: valid lines of every command, then odd values, options and files.
 
-Commands run in this process, through the parser that ``karat`` uses, so that an error keeps its place. Not among the
+Commands run in this process, through the parser that ``rankjury`` uses, so that an error keeps its place. Not among the
 lines: ``view``, which serves until it is stopped; ``demo``, which reads nothing; and whatever starts a server or Spark.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 
 import typer.main
 
-from karat.cli import app
-from karat.errors import DataError, KaratError
+from rankjury.cli import app
+from rankjury.errors import DataError, RankjuryError
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -28,7 +28,7 @@ __all__ = ["Done", "run_command"]
 
 _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 _CODES = (0, 2, 3, 4, 5)
-_ENVIRONMENT = {"COLUMNS": "80", "SOURCE_DATE_EPOCH": "1700000000", "KARAT_ARCHIVE": "", "GITHUB_STEP_SUMMARY": ""}
+_ENVIRONMENT = {"COLUMNS": "80", "SOURCE_DATE_EPOCH": "1700000000", "RANKJURY_ARCHIVE": "", "GITHUB_STEP_SUMMARY": ""}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Done:
 
     Raises:
         BadOutcomeError: The exit code is not one that is documented, or a traceback is printed.
-        BaseException: Whatever ``karat.cli.main`` would report as an internal error or as an error of the system.
+        BaseException: Whatever ``rankjury.cli.main`` would report as an internal error or as an error of the system.
     """
     with _streams(stdin) as (out, err):
         code = _code_of(arguments)
@@ -68,8 +68,8 @@ def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Done:
 
 def _code_of(arguments: Sequence[str]) -> int:
     try:
-        ended = _parser().main(list(arguments), prog_name="karat", standalone_mode=False)
-    except KaratError as error:
+        ended = _parser().main(list(arguments), prog_name="rankjury", standalone_mode=False)
+    except RankjuryError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except _PARSER_ERROR as error:
@@ -114,9 +114,9 @@ def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str
 # Valid lines. The names of files are those of `inputs.FILES`.
 
 LINES = (
-    "run karat.toml --no-archive -q",
-    "run karat.toml --archive kept --json",
-    "run karat.toml -o out --strict",
+    "run rankjury.toml --no-archive -q",
+    "run rankjury.toml --archive kept --json",
+    "run rankjury.toml -o out --strict",
     "init runs -o new.toml --force",
     "init -o new.toml",
     "evaluate gold.qrels run.trec -m ndcg@10 -m rr --resamples 100",

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from karat.errors import DataError
+from rankjury.errors import DataError
 from tests.fuzz.harness import Case, Surface, register
 
 _KEPT: list[object] = []

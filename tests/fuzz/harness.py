@@ -1,7 +1,7 @@
 """Fuzz harness: surfaces, cases that can be repeated by their number, and workers that survive what a case does.
 
-A **surface** is one way into karat: a reader, a plan, a function of the API, a command. It has seeds, which are small
-valid inputs, a mutation, and a call. A call may succeed or raise a KaratError; anything else is a **finding**: another
+A **surface** is one way into rankjury: a reader, a plan, a function of the API, a command. It has seeds, which are small
+valid inputs, a mutation, and a call. A call may succeed or raise a RankjuryError; anything else is a **finding**: another
 exception, a signal, a hang, more memory than ``MEMORY``, an open file or a file left behind.
 
 Add a surface to a module named in ``MODULES``::
@@ -28,7 +28,7 @@ seeds and mutators stay as they are; a case that has to outlast them is kept as 
     python -m tests.fuzz SURFACE SEED CASE --keep "what is wrong with it"    write it to found/
 
 A module with surfaces is imported in the workers alone: threads that Polars starts do not survive a fork, so workers
-are spawned, and this module imports neither karat nor Polars at its top.
+are spawned, and this module imports neither rankjury nor Polars at its top.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _decoded(data: Mapping[str, str]) -> bytes:
 
 @dataclass(frozen=True)
 class Surface:
-    """A way into karat: valid inputs, how to damage one, and the call that has to cope with it."""
+    """A way into rankjury: valid inputs, how to damage one, and the call that has to cope with it."""
 
     name: str
     seeds: Callable[[], Sequence[Case]]
@@ -166,7 +166,7 @@ def _seeds_of(surface: Surface) -> Sequence[Case]:
 
 @dataclass(frozen=True)
 class Finding:
-    """An outcome that is neither success nor a KaratError."""
+    """An outcome that is neither success nor a RankjuryError."""
 
     surface: str
     seed: int
@@ -174,7 +174,7 @@ class Finding:
     kind: str
     """The type of the exception, or ``hang``, ``signal SIGABRT``, ``memory``, ``open files``, ``left files``."""
     place: str
-    """The innermost frame in karat, such as ``formats/jsonl.py:33 read``: with ``kind`` it identifies the fault."""
+    """The innermost frame in rankjury, such as ``formats/jsonl.py:33 read``: with ``kind`` it identifies the fault."""
     message: str
     case: Case | None = None
 
@@ -185,7 +185,7 @@ class Finding:
 
     def __str__(self) -> str:
         again = f"python -m tests.fuzz {self.surface} {self.seed} {self.number}"
-        return f"{self.kind} at {self.place or 'no place in karat'}: {self.message}\n    {again}"
+        return f"{self.kind} at {self.place or 'no place in rankjury'}: {self.message}\n    {again}"
 
 
 @dataclass
@@ -194,7 +194,7 @@ class Outcome:
 
     cases: int = 0
     accepted: int = 0
-    """Cases that succeeded; the others were refused with a KaratError or are findings."""
+    """Cases that succeeded; the others were refused with a RankjuryError or are findings."""
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     """The first finding of each fault."""
@@ -227,14 +227,14 @@ def attempt(surface: Surface, case: Case, folder: Path) -> tuple[str, str, str] 
     Returns:
         Whether it succeeded, or kind, place and message of a finding.
     """
-    from karat.errors import KaratError
+    from rankjury.errors import RankjuryError
 
     names = _write(case, folder)
     files = _open_files()
     try:
         surface.call(case)
         accepted = True
-    except KaratError as error:
+    except RankjuryError as error:
         str(error)
         accepted = False
     except BaseException as error:
@@ -284,7 +284,7 @@ def _open_files() -> int:
 
 
 def _place_of(error: BaseException) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _in_karat(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _in_rankjury(frame.filename)]
     return _place(frames[-1].filename, frames[-1].lineno or 0, frames[-1].name) if frames else ""
 
 
@@ -294,12 +294,12 @@ def _suite_place(error: BaseException) -> str:
     return f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
 
 
-def _in_karat(filename: str) -> bool:
-    return "/src/karat/" in filename
+def _in_rankjury(filename: str) -> bool:
+    return "/src/rankjury/" in filename
 
 
 def _place(filename: str, line: int, function: str) -> str:
-    return f"{filename.rpartition('/src/karat/')[2]}:{line} {function}"
+    return f"{filename.rpartition('/src/rankjury/')[2]}:{line} {function}"
 
 
 def _message(error: BaseException) -> str:
@@ -322,7 +322,7 @@ _NUMBER, _CASES, _ACCEPTED = range(3)
 def _serve(connection: Connection, shared: Any, modules: Sequence[str], folder: str, memory: int) -> None:
     """Run what the connection asks for until it closes; ``shared`` has the number of the case that is being run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in ("POLARS_MAX_THREADS", "KARAT_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for name in ("POLARS_MAX_THREADS", "RANKJURY_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     trace = Path(f"{folder}.trace").open("w")  # noqa: SIM115 - open as long as the process
     faulthandler.enable(trace)
@@ -379,7 +379,7 @@ def _run_here(
         if isinstance(result, bool):
             shared[_ACCEPTED] += result
             if result is False and number < len(_SEEDS[surface.name]):
-                result = "refused seed", surface.name, "a seed as it is raises a KaratError"
+                result = "refused seed", surface.name, "a seed as it is raises a RankjuryError"
         if not isinstance(result, bool):
             kind, place, message = result
             new = (kind, place) not in known
@@ -412,7 +412,7 @@ class Worker:
         self.modules = tuple(modules)
         self.memory = memory
         shm = Path("/dev/shm")
-        self.home = Path(tempfile.mkdtemp(prefix="karat-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
+        self.home = Path(tempfile.mkdtemp(prefix="rankjury-fuzz-", dir=shm if os.access(shm, os.W_OK) else None))
         self.folder = self.home / "case"
         self._start()
         self.connection.send((None, 0, 0, 0, 0.0, False))
@@ -486,10 +486,10 @@ class Worker:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _traced(self) -> str:
-        """Return the innermost frame in karat of the trace that faulthandler wrote; the most recent call is first."""
+        """Return the innermost frame in rankjury of the trace that faulthandler wrote; the most recent call is first."""
         text = Path(f"{self.folder}.trace").read_text(errors="replace")
         for filename, line, function in re.findall(r'File "(.*?)", line (\d+) in (.*)', text):
-            if _in_karat(filename):
+            if _in_rankjury(filename):
                 return _place(filename, int(line), function)
         return ""
 

@@ -15,8 +15,8 @@ from random import Random
 from threading import Thread
 from urllib.parse import quote
 
-from karat.archive import Archive
-from karat.view import Pages, Server, Shelf
+from rankjury.archive import Archive
+from rankjury.view import Pages, Server, Shelf
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -242,7 +242,7 @@ def _check(request: bytes, answer: bytes) -> None:
     length = int(lines.get(b"content-length", b"-1"))
     if length < 0 or (len(body) < length and not request.startswith(b"HEAD ")):
         raise BadAnswerError(f"status {status} with {len(body)} bytes of {length}")
-    if b"Traceback" in body or b"/src/karat/" in body:
+    if b"Traceback" in body or b"/src/rankjury/" in body:
         raise BadAnswerError(f"status {status} tells of the code: {body[:100]!r}")
     is_json = lines.get(b"content-type", b"").startswith(b"application/json")
     if is_json and not request.startswith(b"HEAD "):

@@ -17,16 +17,16 @@ from time import monotonic, sleep
 import numpy as np
 import polars as pl
 
-from karat.archive import Archive
-from karat.plan.archiving import begin
-from karat.plan.reading import read_plan
-from karat.plan.run import execute_plan
+from rankjury.archive import Archive
+from rankjury.plan.archiving import begin
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import execute_plan
 from tests import drifting
 from tests.archive.made import PLAN, QUERIES, START, put_small, ranked
 
 __all__ = ["ARCHIVE", "FILES", "archive_files", "files", "settled", "write_all"]
 
-ARCHIVE = ".karat"
+ARCHIVE = ".rankjury"
 _IDS = [f"p{number:02}" for number in range(12)]
 _OTHER_PLAN = PLAN.replace('"small"', '"other"').replace('targets = ["rr >= 0.3"]\n', "")
 _TARGETS = 'targets = ["rr >= 0.3", "rr drop <= 0.5"]\n[[target]]\nrequire = "ndcg@3 >= 0.1"\nslice = "type=even"\n'
@@ -51,7 +51,7 @@ _TEXTS = [
 ]
 
 _PINS = {
-    "karat": "pins/1",
+    "rankjury": "pins/1",
     "versions": {
         "1": {
             "sha256": "8b52d58dda1d248d65b79c8c7108d83b4f4d300a7e365b4673848162713a13a5",
@@ -115,7 +115,7 @@ def files() -> Mapping[str, bytes]:
         report, older = _reports(Path(folder))
     return {
         **small,
-        "karat.toml": PLAN.encode(),
+        "rankjury.toml": PLAN.encode(),
         "run.trec": ranked(0).encode(),
         "other.trec": ranked(1).encode(),
         "targets.toml": _TARGETS.encode(),
@@ -149,7 +149,7 @@ def files() -> Mapping[str, bytes]:
 
 
 FILES = (
-    *("gold.qrels", "old.trec", "new.trec", "queries.csv", "items.csv", "plan.toml", "karat.toml", "run.trec"),
+    *("gold.qrels", "old.trec", "new.trec", "queries.csv", "items.csv", "plan.toml", "rankjury.toml", "run.trec"),
     *(
         "other.trec",
         "targets.toml",

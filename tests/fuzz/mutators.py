@@ -476,7 +476,7 @@ def mutate_npz(rng: Random, data: bytes) -> bytes:
     elif kind == 4:
         members.append((name if rng.random() < 0.3 else f"{odd_text(rng)}.npy", content))
     elif kind == 5:
-        members[at] = rng.choice((odd_text(rng), "ids.npy", "x_ids.npy", "../x.npy", "ids", "karat.json")), content
+        members[at] = rng.choice((odd_text(rng), "ids.npy", "x_ids.npy", "../x.npy", "ids", "rankjury.json")), content
     else:
         members.append((f"{rng.choice('xyz')}.npy", _other_array(rng)))
     file = io.BytesIO()

@@ -14,12 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-import karat
-from karat.plan import reading
-from karat.plan.model import plan_model
-from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.reading import read_plan
-from karat.plan.run import execute_plan
+import rankjury
+from rankjury.plan import reading
+from rankjury.plan.model import plan_model
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import execute_plan
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import npz
@@ -211,7 +211,7 @@ def _trees() -> list[dict[str, Any]]:
 @cache
 def _bundled() -> dict[str, str]:
     """The plans of the samples, and those of the documentation."""
-    package = Path(karat.__file__).parent
+    package = Path(rankjury.__file__).parent
     found = {str(path): path.read_text() for path in sorted((package / "samples").rglob("*.toml"))}
     for page in sorted((package.parents[1] / "docs").glob("*.md")):
         blocks = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.S | re.M)

@@ -1,4 +1,4 @@
-"""Surfaces of the readers: every file that karat reads as data."""
+"""Surfaces of the readers: every file that rankjury reads as data."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ import numpy as np
 import polars as pl
 import zstandard
 
-from karat import scale
-from karat.api import compare
-from karat.errors import KaratError
-from karat.formats import read_gold, read_run
-from karat.formats.attributes import read_attributes, read_column
-from karat.formats.candidates import read_candidates
-from karat.formats.vectors import read_vectors
-from karat.formats.vectors.headers import read_headers
-from karat.formats.vectors.ids import read_ids
-from karat.formats.vectors.metadata import read_metadata
-from karat.gold.annotations import read_annotations
-from karat.gold.keywords import keyword_gold
-from karat.gold.ordered import read_ordered
-from karat.interactions.attributes import read_items, read_users
-from karat.interactions.audit import audit
-from karat.interactions.loading import read_folds
-from karat.interactions.reading import read_log
-from karat.interactions.saving import write_split
-from karat.interactions.splitting import split_log
-from karat.plan.drafting import draft, kind_for
-from karat.plan.looking import look
-from karat.plan.reading import read_plan
-from karat.rankers.vectors import rank_vectors
-from karat.recommenders.given_tables import read_scores
-from karat.reports.writers.json import read_report
-from karat.statistics.resampling import Resampling
-from karat.text.corpus import read_corpus
-from karat.text.human import read_human
-from karat.text.keywords.labelled import read_labelled
-from karat.text.keywords.spellings import read_keyword_synonyms
-from karat.text.labels import label
-from karat.text.products import read_catalogue
-from karat.text.queries import read_queries
-from karat.text.queryset import check_pins, pin, read_pinned, read_query_set
-from karat.text.synonyms import read_synonyms
+from rankjury import scale
+from rankjury.api import compare
+from rankjury.errors import RankjuryError
+from rankjury.formats import read_gold, read_run
+from rankjury.formats.attributes import read_attributes, read_column
+from rankjury.formats.candidates import read_candidates
+from rankjury.formats.vectors import read_vectors
+from rankjury.formats.vectors.headers import read_headers
+from rankjury.formats.vectors.ids import read_ids
+from rankjury.formats.vectors.metadata import read_metadata
+from rankjury.gold.annotations import read_annotations
+from rankjury.gold.keywords import keyword_gold
+from rankjury.gold.ordered import read_ordered
+from rankjury.interactions.attributes import read_items, read_users
+from rankjury.interactions.audit import audit
+from rankjury.interactions.loading import read_folds
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.saving import write_split
+from rankjury.interactions.splitting import split_log
+from rankjury.plan.drafting import draft, kind_for
+from rankjury.plan.looking import look
+from rankjury.plan.reading import read_plan
+from rankjury.rankers.vectors import rank_vectors
+from rankjury.recommenders.given_tables import read_scores
+from rankjury.reports.writers.json import read_report
+from rankjury.statistics.resampling import Resampling
+from rankjury.text.corpus import read_corpus
+from rankjury.text.human import read_human
+from rankjury.text.keywords.labelled import read_labelled
+from rankjury.text.keywords.spellings import read_keyword_synonyms
+from rankjury.text.labels import label
+from rankjury.text.products import read_catalogue
+from rankjury.text.queries import read_queries
+from rankjury.text.queryset import check_pins, pin, read_pinned, read_query_set
+from rankjury.text.synonyms import read_synonyms
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -252,7 +252,7 @@ def npz(**arrays: Any) -> bytes:
 _MATRIX = np.array([[1, 0, 0.5], [0.25, -1, 2], [3, 1, 1], [0, 0, 1]], dtype=np.float32)
 _IDS = ["a", "b", "c", "d"]
 _BY_ID = dict(zip(_IDS, _MATRIX.tolist(), strict=True))
-_METADATA = json.dumps({"schema": "karat.vectors/1", "count": 4, "dimensions": 3, "dtype": "float32"}).encode()
+_METADATA = json.dumps({"schema": "rankjury.vectors/1", "count": 4, "dimensions": 3, "dtype": "float32"}).encode()
 
 
 def _safetensors() -> bytes:
@@ -265,7 +265,7 @@ _VECTORS = {
     "v.npy": _npy(_MATRIX),
     "v.npz": npz(vectors=_MATRIX, ids=np.array(_IDS)),
     "each.npz": npz(a=_MATRIX[0], b=_MATRIX[1]),
-    "embedded.npz": npz(vectors=_MATRIX, ids=np.array(_IDS), **{"karat.json": _METADATA}),
+    "embedded.npz": npz(vectors=_MATRIX, ids=np.array(_IDS), **{"rankjury.json": _METADATA}),
     "v.safetensors": _safetensors(),
     "v.parquet": parquet({"id": _IDS, "vector": _MATRIX.tolist()}),
     "v.json": json.dumps(_BY_ID).encode(),
@@ -275,9 +275,9 @@ _VECTORS = {
 
 
 def _vectors(path: str) -> object:
-    with suppress(KaratError):
+    with suppress(RankjuryError):
         read_headers(path)
-    with suppress(KaratError):
+    with suppress(RankjuryError):
         read_metadata(path)
     vectors = read_vectors(path)
     return rank_vectors(vectors, k=2)
@@ -553,8 +553,8 @@ register(Surface("report", _report_seeds, _mutate_any, lambda case: read_report(
 
 def _init(case: Case) -> object:
     found = look(Path())
-    Path("karat.toml").write_text(draft(kind_for(found), found, "folder"))
-    return read_plan("karat.toml")
+    Path("rankjury.toml").write_text(draft(kind_for(found), found, "folder"))
+    return read_plan("rankjury.toml")
 
 
 def _folders() -> list[Case]:

@@ -1,7 +1,7 @@
 """Fuzz surface of services: a search engine's HTTP interface that answers with damaged HTTP and JSON.
 
 The ``endpoint`` engine asks a socket that answers whatever the case says, in time or not: it either has an answer or
-raises a KaratError, and neither takes much longer than its timeout.
+raises a RankjuryError, and neither takes much longer than its timeout.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.engines.endpoint import Endpoint
+from rankjury.engines.endpoint import Endpoint
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

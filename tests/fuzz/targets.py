@@ -8,21 +8,21 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from karat.api import gate
-from karat.dialects import resolve
-from karat.drift import drift_between
-from karat.errors import KaratError
-from karat.formats.source import Source
-from karat.hints import hints_of
-from karat.interactions.splitting.moments import read_moment
-from karat.interactions.splitting.shares import read_fractions
-from karat.reports.sections.drift import drift_block, drifts_to_json
-from karat.reports.writers.json import read_report
-from karat.scale.memory import parse_memory
-from karat.slices import parse_attributes
-from karat.targets import parse_target, parse_targets
-from karat.text.chunks import parse_chunking
-from karat.vocabulary import Match
+from rankjury.api import gate
+from rankjury.dialects import resolve
+from rankjury.drift import drift_between
+from rankjury.errors import RankjuryError
+from rankjury.formats.source import Source
+from rankjury.hints import hints_of
+from rankjury.interactions.splitting.moments import read_moment
+from rankjury.interactions.splitting.shares import read_fractions
+from rankjury.reports.sections.drift import drift_block, drifts_to_json
+from rankjury.reports.writers.json import read_report
+from rankjury.scale.memory import parse_memory
+from rankjury.slices import parse_attributes
+from rankjury.targets import parse_target, parse_targets
+from rankjury.text.chunks import parse_chunking
+from rankjury.vocabulary import Match
 from tests.drifting import QUERIES, form_of
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
@@ -153,7 +153,7 @@ def _expressions() -> list[Case]:
 def _parse(case: Case) -> object:
     try:
         return _SPELLED[case.options["kind"]][0](case.options["text"])
-    except KaratError:
+    except RankjuryError:
         if case.options["text"] in _SPELLED[case.options["kind"]][1]:
             return None  # a spelling of another version: seeds only show the way
         raise

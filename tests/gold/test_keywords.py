@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-import karat
-import karat.gold.keywords
-from karat.evaluation import evaluate, resolve_all
-from karat.gold.annotations import annotations_from_frame, read_annotations
-from karat.gold.keywords import KeywordGold, ask_items, ask_keywords, keyword_gold
-from karat.vocabulary import Annotations, Match
+import rankjury
+import rankjury.gold.keywords
+from rankjury.evaluation import evaluate, resolve_all
+from rankjury.gold.annotations import annotations_from_frame, read_annotations
+from rankjury.gold.keywords import KeywordGold, ask_items, ask_keywords, keyword_gold
+from rankjury.vocabulary import Annotations, Match
 
 JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
 
@@ -26,7 +26,7 @@ def clips() -> Annotations:
 
 def relevant(held: KeywordGold) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {query: [] for query in held.predicates.queries}
-    for query, item, _ in held.gold().against(karat.as_ranking({"v1": ["v1"]})).frame().iter_rows():
+    for query, item, _ in held.gold().against(rankjury.as_ranking({"v1": ["v1"]})).frame().iter_rows():
         found[query].append(item)
     return found
 
@@ -54,26 +54,26 @@ class TestItems:
 
     def test_an_error_where_that_is_wanted(self) -> None:
         told = r"clips\.csv: 1 query has no keyword in the selected groups .*: v4; expected a keyword .* every query"
-        with pytest.raises(karat.DataError, match=told) as caught:
+        with pytest.raises(rankjury.DataError, match=told) as caught:
             ask_items(clips(), without="error")
         assert "left out" not in str(caught.value)
 
     @pytest.mark.parametrize("without", ["skip", "error"])
     def test_nobody_asks_for_anything(self, without: Any) -> None:
-        with pytest.raises(karat.DataError, match=r"2 queries have no keyword .*: v3, v4"):
+        with pytest.raises(rankjury.DataError, match=r"2 queries have no keyword .*: v3, v4"):
             ask_items(clips().select(("object",)), pl.Series(["v3", "v4"]), without=without)
 
     def test_items_that_are_not_annotated(self) -> None:
         told = r"clips\.csv: 2 queries are no annotated item: x, y; expected annotated items"
-        with pytest.raises(karat.DataError, match=told):
+        with pytest.raises(rankjury.DataError, match=told):
             ask_items(clips(), pl.Series(["x", "v1", "y"]))
 
     def test_numbers_that_are_not_annotated(self) -> None:
-        with pytest.raises(karat.DataError, match="2 queries are no annotated item: 7, 8"):
+        with pytest.raises(rankjury.DataError, match="2 queries are no annotated item: 7, 8"):
             ask_items(clips(), pl.Series([7, 8]))
 
     def test_an_item_twice(self) -> None:
-        with pytest.raises(karat.DataError, match="v1"):
+        with pytest.raises(rankjury.DataError, match="v1"):
             ask_items(clips(), pl.Series(["v1", "v2", "v1"]))
 
 
@@ -90,7 +90,7 @@ class TestKeywords:
         assert held.skipped == ("t1", "t3")
         assert relevant(held) == {"t2": ["v1"]}
         assert relevant(ask_keywords(clips(), ["t1"], [[]], without="all")) == {"t1": ["v1", "v2", "v3", "v4"]}
-        with pytest.raises(karat.DataError, match=r"^texts\.jsonl: 1 query has no keyword"):
+        with pytest.raises(rankjury.DataError, match=r"^texts\.jsonl: 1 query has no keyword"):
             ask_keywords(clips(), ["t1", "t2"], [[], [0]], without="error", source="texts.jsonl")
 
     def test_a_match(self) -> None:
@@ -99,7 +99,7 @@ class TestKeywords:
         assert dict(frame.select("item_id", "grade").iter_rows()) == {"v1": 1.0, "v2": 1 / 3, "v3": 1 / 3}
 
     def test_a_query_twice(self) -> None:
-        with pytest.raises(karat.DataError, match="'t'"):
+        with pytest.raises(rankjury.DataError, match="'t'"):
             ask_keywords(clips(), ["t", "t"], [[0], [1]])
 
 
@@ -110,11 +110,11 @@ class TestByName:
         assert gold.frame().rows() == [("v2", "v1", 1.0)]
 
     def test_a_text_instead_of_a_list(self) -> None:
-        with pytest.raises(karat.UsageError, match=r"expected a list: \['dog'\]"):
+        with pytest.raises(rankjury.UsageError, match=r"expected a list: \['dog'\]"):
             keyword_gold(clips(), {"t1": "dog"})
 
     def test_an_unknown_way_with_queries_without_keywords(self) -> None:
-        with pytest.raises(karat.UsageError, match=r"'drop'.*all, error, skip"):
+        with pytest.raises(rankjury.UsageError, match=r"'drop'.*all, error, skip"):
             keyword_gold(clips(), without="drop")  # type: ignore[arg-type]
 
     def test_queries(self) -> None:
@@ -126,9 +126,9 @@ class TestByName:
         ]
 
     def test_a_keyword_that_is_not_there(self) -> None:
-        with pytest.raises(karat.UnknownName, match=r"clips\.csv: unknown keyword 'dogg'"):
+        with pytest.raises(rankjury.UnknownName, match=r"clips\.csv: unknown keyword 'dogg'"):
             keyword_gold(clips(), {"t": ["dogg"]})
-        with pytest.raises(karat.UnknownName, match="unknown keyword 'city'"):
+        with pytest.raises(rankjury.UnknownName, match="unknown keyword 'city'"):
             keyword_gold(clips(), {"t": ["city"]}, groups=["object"])
 
 
@@ -156,11 +156,11 @@ def test_a_gold_too_large_to_list_is_told_by_number(monkeypatch: pytest.MonkeyPa
     """Four pairs are relevant."""
     held = ask_items(clips(), match=Match.parse("any"))
     assert int(held.predicates.relevant_counts.sum()) == 4
-    ranking = karat.as_ranking({"v2": ["v3", "v1"], "v3": ["v1"]})
+    ranking = rankjury.as_ranking({"v2": ["v3", "v1"], "v3": ["v1"]})
     asked = resolve_all(["recall@1", "ap", "ndcg@2"])
     values = []
     for most in (4, 3):
-        monkeypatch.setattr(karat.gold.keywords, "MOST_LISTED", most)
+        monkeypatch.setattr(rankjury.gold.keywords, "MOST_LISTED", most)
         gold = held.gold()
         assert (gold.lookup is None) is (most == 4)
         values.append(evaluate(gold, ranking, asked).values.tolist())

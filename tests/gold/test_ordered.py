@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.errors import DataError, KaratError
-from karat.gold.ordered import ONLY_ASPECT, read_ordered
-from karat.types import Gold
+import rankjury
+from rankjury.errors import DataError, RankjuryError
+from rankjury.gold.ordered import ONLY_ASPECT, read_ordered
+from rankjury.types import Gold
 
-SAMPLE = Path(karat.__file__).parent / "samples" / "movies" / "gold.json"
+SAMPLE = Path(rankjury.__file__).parent / "samples" / "movies" / "gold.json"
 OVERALL, CONTENT, VIBES = (f"5_most_similar_movies_{aspect}_ordered" for aspect in ("overall", "content", "vibes"))
 MOVIES = [f"tt000000{number}" for number in range(1, 8)]
 
@@ -289,7 +289,7 @@ json_values = st.recursive(
 def test_any_json_is_read_or_refused(tmp_path: Path, tree: Any) -> None:
     try:
         golds = read_ordered(put(tmp_path, tree))
-    except KaratError as error:
+    except RankjuryError as error:
         assert error.exit_code == 3
     else:
         assert golds

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.evaluation import Evaluation
-from karat.gold.reference import Reference, ReferenceTies, reference_gold
-from karat.intake import as_ranking
-from karat.measure import Measure
-from karat.rankers.vectors import rank_vectors
-from karat.types import Floats, Gold, Ranking, Vectors
+from rankjury.errors import DataError
+from rankjury.evaluation import Evaluation
+from rankjury.gold.reference import Reference, ReferenceTies, reference_gold
+from rankjury.intake import as_ranking
+from rankjury.measure import Measure
+from rankjury.rankers.vectors import rank_vectors
+from rankjury.types import Floats, Gold, Ranking, Vectors
 from tests.statistics.support import thorough
 
 Scored = Mapping[str, Mapping[str, float]]
@@ -123,7 +123,7 @@ def scored(ids: list[str], matrix: Floats) -> Scored:
 @pytest.mark.parametrize("ties", ["id", "any"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_protocol_over_vectors(seed: int, ties: ReferenceTies) -> None:
-    """Both models' full lists, plainly, beside karat's; ids in no order, ties everywhere."""
+    """Both models' full lists, plainly, beside rankjury's; ids in no order, ties everywhere."""
     ids = [str(number) for number in np.random.default_rng(seed).permutation(40)]
     matrices = model(40, seed), model(40, seed + 100, kinds=1 + seed)
     reference, candidate = (Vectors(pl.Series("id", ids), matrix) for matrix in matrices)

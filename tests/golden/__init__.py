@@ -6,5 +6,4 @@ the change is reviewed as a git diff. ``python -m tests.golden helpdesk movies``
 - ``cases.py``: one function per case: inputs, plans, commands.
 - ``recording.py``: runs commands in process, with a fixed clock, date and machine.
 - ``normalise.py``: turns outputs into text that is the same on every machine; long arrays become a digest.
-- ``frozen/``: an archive and a report as an earlier version wrote them. They are never written again.
 """

@@ -19,16 +19,15 @@ from unittest.mock import patch
 
 import typer.main
 
-from karat.archive import Archive, surroundings
-from karat.cli import main
-from karat.lab import identity
+from rankjury.archive import Archive, surroundings
+from rankjury.cli import main
+from rankjury.lab import identity
 
 from .normalise import digests, json_text, normalise_file, normalise_text
 
-__all__ = ["EXPECTED", "FROZEN", "Case", "Session", "read_expected", "record"]
+__all__ = ["EXPECTED", "Case", "Session", "read_expected", "record"]
 
 EXPECTED = Path(__file__).parent / "expected"
-FROZEN = Path(__file__).parent / "frozen"
 _OUTPUT = "out"
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _VERSION = "0.0.0"
@@ -44,17 +43,17 @@ class Session:
 
     def copy_sample(self, name: str, *names: str) -> None:
         """Copy files of a bundled sample into the folder: all of them, unless they are named."""
-        with as_file(files("karat") / "samples" / name) as sample:
+        with as_file(files("rankjury") / "samples" / name) as sample:
             for path in sorted(sample.iterdir()):
                 if not names or path.name in names:
                     copy(path, self.folder)
 
-    def karat(self, name: str | None, *arguments: str) -> None:
+    def rankjury(self, name: str | None, *arguments: str) -> None:
         """Run a command and record its exit code, standard output and standard error as ``name``; None: do not."""
         out, err = io.StringIO(), io.StringIO()
         _CLOCK.reset()
         code: Any = 0
-        with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["karat", *arguments]):
+        with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["rankjury", *arguments]):
             try:
                 main()
             except SystemExit as ended:
@@ -71,7 +70,7 @@ class Session:
         shown = " ".join(f"'{one}'" if " " in one else one for one in arguments)
         errors = self._cleaned(err.getvalue())
         self.outputs[f"{name}.txt"] = normalise_text(
-            f"$ karat {shown}\n{printed}\n--- standard error\n{errors}--- exit code {code}\n"
+            f"$ rankjury {shown}\n{printed}\n--- standard error\n{errors}--- exit code {code}\n"
         )
 
     def add(self, name: str, text: str) -> None:
@@ -124,7 +123,7 @@ _CLOCKS = {
 
 
 def _packages() -> dict[str, str]:
-    return {"karat": _VERSION, "numpy": "2.0.0"}
+    return {"rankjury": _VERSION, "numpy": "2.0.0"}
 
 
 def _machine() -> dict[str, Any]:
@@ -150,9 +149,9 @@ _REPLACED = [
 
 
 def _replace_everywhere(replacements: Mapping[int, Any], version: str) -> None:
-    """Replace functions in all modules of karat, whatever they are called there, and karat's version."""
+    """Replace functions in all modules of rankjury, whatever they are called there, and rankjury's version."""
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] != "karat":
+        if name.partition(".")[0] != "rankjury":
             continue
         for key, value in list(vars(module).items()):
             if id(value) in replacements:
@@ -163,8 +162,8 @@ def _replace_everywhere(replacements: Mapping[int, Any], version: str) -> None:
 
 @contextmanager
 def _fixed_world() -> Iterator[None]:
-    """Fix the clock, the machine, its packages, karat's version and the dates of archived runs."""
-    from karat import __version__
+    """Fix the clock, the machine, its packages, rankjury's version and the dates of archived runs."""
+    from rankjury import __version__
 
     store, stored = Archive.store, [0]
 
@@ -182,7 +181,7 @@ def _fixed_world() -> Iterator[None]:
 
 def record(name: str, case: Case) -> dict[str, str]:
     """Run a case in a temporary folder and return its outputs: text by file name."""
-    variables = {"COLUMNS": "80", "SOURCE_DATE_EPOCH": str(int(_MOMENT.timestamp())), "KARAT_THREADS": "1"}
+    variables = {"COLUMNS": "80", "SOURCE_DATE_EPOCH": str(int(_MOMENT.timestamp())), "RANKJURY_THREADS": "1"}
     removed = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "GITHUB_STEP_SUMMARY")
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place, patch.dict(os.environ, variables), _fixed_world():

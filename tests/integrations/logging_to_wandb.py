@@ -14,9 +14,9 @@ from typing import Any
 import wandb
 from wandb.proto import wandb_internal_pb2
 
-from karat.errors import KaratError
-from karat.integrations.wandb import log_report
-from karat.report import Report
+from rankjury.errors import RankjuryError
+from rankjury.integrations.wandb import log_report
+from rankjury.report import Report
 from tests.reports.small import HOSTILE, gated, small
 
 _FULL, _LAST = 1, 4
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
 def refusal(form: Any, **options: Any) -> str:
     try:
         log_report(form, **options)
-    except KaratError as error:
+    except RankjuryError as error:
         return str(error)
     return "nothing was refused"
 

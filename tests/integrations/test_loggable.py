@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.archive import Archive
-from karat.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
-from karat.indexed import AnnRecall, Indexed
-from karat.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
-from karat.report import Report
+from rankjury.archive import Archive
+from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
+from rankjury.indexed import AnnRecall, Indexed
+from rankjury.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from rankjury.report import Report
 from tests.archive.made import carried_out, put_small
 from tests.reports.small import HOSTILE, gated, small
 
@@ -139,20 +139,20 @@ class TestValues:
         assert [metrics[f"new/{name}"] for name in ("latency_ms", "latency_ms_ci_high", "index_mb")] == [2.5, 3.0, 4.0]
 
     def test_params_tags_and_verdict(self, form: dict[str, Any]) -> None:
-        form["provenance"] = {"plan": "karat.toml", "made": "2026-01-02T03:04:05Z", "meta": {"model": {"name": "m"}}}
+        form["provenance"] = {"plan": "rankjury.toml", "made": "2026-01-02T03:04:05Z", "meta": {"model": {"name": "m"}}}
         form["systems"]["new"]["facts"] = {"params": {"factors": 32}, "layers": [1, 2], "text": "x" * 9_000}
         for one in form["systems"].values():
             one["measures"]["ndcg@5"]["convention"] = "ndcg(gain=exp)@5"
         recall = AnnRecall(10, np.array([1.0]), 1.0, None, 1.0)
         index = Indexed("hnsw", "cosine", {}, {}, {"dsn": "postgres://secret"}, 9, 3, 0.1, None, recall, None, 0)
         flat = flatten(Report.from_json(form).with_sections(index, system="new"))
-        wanted = {"plan": "karat.toml", "seed": "0", "baseline": "old", "systems": "old, new, third"}
+        wanted = {"plan": "rankjury.toml", "seed": "0", "baseline": "old", "systems": "old, new, third"}
         wanted |= {"meta.model.name": "m", "new.params.factors": "32", "new.layers": "1, 2", "new.engine": "hnsw"}
         wanted["convention.ndcg_5"] = "ndcg(gain=exp)@5"
         assert wanted.items() <= flat.params.items()
         assert len(flat.params["new.text"]) == 500 and "secret" not in str(flat.params)
         assert "dialect" not in flat.params and "2026" not in str(flat.params)
-        assert flat.tags["karat.verdict"] == "fail" and flat.tags["karat.made"] == "2026-01-02T03:04:05Z"
+        assert flat.tags["rankjury.verdict"] == "fail" and flat.tags["rankjury.made"] == "2026-01-02T03:04:05Z"
         assert [flat.metrics[f"targets/{one}"] for one in ("pass", "fail", "unsure")] == [2, 2, 2]
 
 
@@ -161,8 +161,8 @@ def test_the_page_says_what_is_called_how(whole: Report) -> None:
     flat = flatten(whole)
     endings = {name.removeprefix("new/ndcg_5") for name in flat.metrics if name.startswith("new/ndcg_5")} - {""}
     assert {"_ci_low", "_n", "_difference", "_p"} <= endings
-    told = {*endings, *(name for name in flat.metrics if name.startswith("targets/")), *flat.tags, "karat.made"}
-    told |= {f"`karat/{name}`" for name in tables_of(whole)} | set(files_of(whole, whole))
+    told = {*endings, *(name for name in flat.metrics if name.startswith("targets/")), *flat.tags, "rankjury.made"}
+    told |= {f"`rankjury/{name}`" for name in tables_of(whole)} | set(files_of(whole, whole))
     assert {one for one in told if one not in page} == set()
 
 
@@ -172,9 +172,11 @@ class TestForms:
         assert loggable_report(report, gate) == loggable_report(form) == loggable_report(SimpleNamespace(report=whole))
         assert loggable_report(report.to_json(), gate.to_json()) == whole == loggable_report(whole)
 
-    @pytest.mark.parametrize("given", [{}, {"schema": "karat.sweep/1"}, 7, {"schema": "karat.report/2", "systems": {}}])
+    @pytest.mark.parametrize(
+        "given", [{}, {"schema": "rankjury.sweep/1"}, 7, {"schema": "rankjury.report/1", "systems": {}}]
+    )
     def test_what_is_no_report(self, given: Any) -> None:
-        with pytest.raises(DataError, match=r"expected a report.*\(karat.report/2\)|the report has no system"):
+        with pytest.raises(DataError, match=r"expected a report.*\(rankjury.report/1\)|the report has no system"):
             loggable_report(given)
 
     def test_files_hold_the_whole_report(self, report: Report, whole: Report) -> None:
@@ -238,6 +240,6 @@ class TestTables:
 @pytest.mark.parametrize("library", ["mlflow", "wandb"])
 def test_without_the_library_the_extra_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"karat.integrations.{library}", raising=False)
-    with pytest.raises(MissingExtra, match=rf"pip install 'karat\[{library}\]'"):
-        import_module(f"karat.integrations.{library}")
+    monkeypatch.delitem(sys.modules, f"rankjury.integrations.{library}", raising=False)
+    with pytest.raises(MissingExtra, match=rf"pip install 'rankjury\[{library}\]'"):
+        import_module(f"rankjury.integrations.{library}")

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from karat.errors import DataError
-from karat.integrations.loggable import flatten
-from karat.report import Report
+from rankjury.errors import DataError
+from rankjury.integrations.loggable import flatten
+from rankjury.report import Report
 from tests.reports.small import HOSTILE, gated, small
 
 with pytest.MonkeyPatch.context() as before_import:
     before_import.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'karat[mlflow]'")
-    from karat.integrations.mlflow import log_report
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'rankjury[mlflow]'")
+    from rankjury.integrations.mlflow import log_report
 
 REPORT = small()
 GATE, FORM = gated(REPORT)
@@ -54,7 +54,7 @@ class TestWhatIsLogged:
         assert run.data.metrics == flat.metrics and len(flat.metrics) > 50
         assert run.data.params == flat.params
         assert flat.tags.items() <= run.data.tags.items()
-        assert run.data.tags["karat.verdict"] == "fail"
+        assert run.data.tags["rankjury.verdict"] == "fail"
         assert run.data.metrics["new/ndcg_5"] == REPORT.estimates["new"]["ndcg@5"].mean
         assert run.info.status == "FINISHED" and mlflow.active_run() is None
         assert {one.path for one in mlflow.MlflowClient().list_artifacts(run_id)} == {
@@ -63,7 +63,7 @@ class TestWhatIsLogged:
         assert json.loads(file_of(run_id, "report.json"))["gate"] == GATE.to_json()
         assert file_of(run_id, "report.md").startswith("### ❌ FAIL")
 
-    def test_the_report_in_the_store_is_one_that_karat_reads(self, store: str, tmp_path: Path) -> None:
+    def test_the_report_in_the_store_is_one_that_rankjury_reads(self, store: str, tmp_path: Path) -> None:
         text = file_of(log_report(REPORT), "report.json")
         assert Report.from_json(json.loads(text)).queries.ids[0] == "q00"
 

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-import karat
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.integrations import AgainstReference, checked_pairs, matched, strings
-from karat.pairing import OfVectors, sampled_pairs
+import rankjury
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.integrations import AgainstReference, checked_pairs, matched, strings
+from rankjury.pairing import OfVectors, sampled_pairs
 
 Numbers = NDArray[np.float64]
 LIBRARY = find_spec("sentence_transformers") is not None
@@ -112,17 +112,19 @@ def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_the_library_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['sentence_transformers'] = None; import karat.integrations.sentence_transformers"
+    code = "import sys; sys.modules['sentence_transformers'] = None; import rankjury.integrations.sentence_transformers"
     done = in_a_process(code)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("karat.errors.MissingExtra: ")
+    assert last.startswith("rankjury.errors.MissingExtra: ")
     assert "'sentence-transformers', which is not installed" in last
-    assert last.endswith("pip install 'karat[sentence-transformers]'")
+    assert last.endswith("pip install 'rankjury[sentence-transformers]'")
 
 
 def test_what_needs_no_library_loads_none() -> None:
-    code = "import sys, karat.integrations; sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
+    code = (
+        "import sys, rankjury.integrations; sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
+    )
     done = in_a_process(code)
     assert done.returncode == 0, done.stderr
 
@@ -144,7 +146,7 @@ def test_rows_are_matched_by_id() -> None:
     moved = [ids[row] for row in order]
     expected = against(ids=ids).figures(vectors)
     assert against(ids=ids, reference=REFERENCE[order], reference_ids=moved).figures(vectors) == expected
-    given = karat.Vectors(pl.Series(moved), REFERENCE[order], "reference.npz")
+    given = rankjury.Vectors(pl.Series(moved), REFERENCE[order], "reference.npz")
     assert against(ids=ids, reference=given).figures(vectors) == expected
     assert against(ids=ids, reference=REFERENCE[order]).figures(vectors) != expected
 
@@ -168,12 +170,12 @@ def test_a_sample_of_the_queries() -> None:
     assert asked != [int(query) for query in against(n_samples=7, seed=1).gold.queries]
 
 
-def test_pairs_are_drawn_as_everywhere_in_karat() -> None:
+def test_pairs_are_drawn_as_everywhere_in_rankjury() -> None:
     vectors = made_vectors(2)
     ids = pl.int_range(N, eager=True).cast(pl.String)
     drawn = sampled_pairs(ids, ids, 60, 7)
     assert len(drawn.queries) == 60
-    ours, theirs = (OfVectors(karat.Vectors(ids, one.copy())).of(drawn.queries, drawn.items) for one in
+    ours, theirs = (OfVectors(rankjury.Vectors(ids, one.copy())).of(drawn.queries, drawn.items) for one in
                     (REFERENCE, vectors))  # fmt: skip
     figures = against(n_pairs=60, seed=7).figures(vectors)
     expected = plain_agreement(ours, theirs)
@@ -232,13 +234,13 @@ def with_zeros() -> Numbers:
 
 
 NAMES = [f"p{row}" for row in range(N)]
-FAULTS: dict[str, tuple[dict[str, Any], type[KaratError], str]] = {
+FAULTS: dict[str, tuple[dict[str, Any], type[RankjuryError], str]] = {
     "rows": ({"reference": REFERENCE[1:]}, DataError, "reference: found 30 texts and 29 rows; expected a row for each"),
     "no matrix": ({"reference": [[1.0], [1.0, 2.0]]}, DataError, "reference: cannot be read"),
     "shape": ({"reference": REFERENCE[:, 0]}, DataError, "found an array of shape 30 and type float64"),
     "NaN": ({"reference": with_nan()}, DataError, "NaN or infinite numbers in the vectors of 3;"),
     "NaN by id": (
-        {"reference": karat.Vectors(pl.Series(NAMES), with_nan()), "ids": NAMES},
+        {"reference": rankjury.Vectors(pl.Series(NAMES), with_nan()), "ids": NAMES},
         DataError,
         "NaN or infinite numbers in the vectors of p3;",
     ),
@@ -253,7 +255,7 @@ FAULTS: dict[str, tuple[dict[str, Any], type[KaratError], str]] = {
     ),
     "ids of one": ({"reference_ids": NAMES}, DataError, "texts comes without ids"),
     "ids twice over": (
-        {"reference": karat.Vectors(pl.Series(NAMES), REFERENCE.copy()), "ids": NAMES, "reference_ids": NAMES},
+        {"reference": rankjury.Vectors(pl.Series(NAMES), REFERENCE.copy()), "ids": NAMES, "reference_ids": NAMES},
         UsageError,
         "has ids of its own",
     ),
@@ -287,7 +289,7 @@ def test_faults_are_found_at_once(fault: str) -> None:
 
 @pytest.fixture
 def evaluator_of() -> Any:
-    from karat.integrations.sentence_transformers import ReferenceEvaluator
+    from rankjury.integrations.sentence_transformers import ReferenceEvaluator
 
     return ReferenceEvaluator
 
@@ -414,7 +416,7 @@ def test_the_csv(tmp_path: Path, evaluator_of: Any, caplog: pytest.LogCaptureFix
     evaluator(model, str(folder), epoch=1)
     assert "in epoch 0, step 5" in caplog.text
     assert "after epoch 1:" in caplog.text
-    with (folder / "karat_evaluation_val_results.csv").open(newline="") as file:
+    with (folder / "rankjury_evaluation_val_results.csv").open(newline="") as file:
         header, *lines = csv.reader(file)
     assert header == ["epoch", "steps", *(figure.removeprefix("val_") for figure in metrics)]
     assert [line[:2] for line in lines] == [["0", "5"], ["1", "-1"]]
@@ -427,15 +429,15 @@ def test_the_csv_never_mixes_figures(tmp_path: Path, evaluator_of: Any) -> None:
     model = made_model()
     for k_values in ((1, 3), (1, 3), (2,), (2,)):
         evaluator_of(TEXTS, REFERENCE, k_values=k_values)(model, str(tmp_path))
-    with (tmp_path / "karat_evaluation_results.csv").open(newline="") as file:
+    with (tmp_path / "rankjury_evaluation_results.csv").open(newline="") as file:
         lines = list(csv.reader(file))
     assert [line[0] for line in lines] == ["epoch", "-1", "-1", "epoch", "-1", "-1"]
     assert "recall@2" in lines[3]
     evaluator_of(TEXTS, REFERENCE, write_csv=False, name="none")(model, str(tmp_path))
     evaluator_of(TEXTS, REFERENCE, name="arxiv/val")(model, str(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {
-        "karat_evaluation_results.csv",
-        "karat_evaluation_arxiv_val_results.csv",
+        "rankjury_evaluation_results.csv",
+        "rankjury_evaluation_arxiv_val_results.csv",
     }
 
 
@@ -488,7 +490,7 @@ def test_a_training_keeps_the_best_model(upside_down: bool, tmp_path: Path, eval
     assert (values[-1] < before) if upside_down else (values[-1] > before)
     assert trainer.state.best_global_step == (4 if upside_down else 12)
     assert evaluator(trainer.model)["val_spearman_cosine"] == pytest.approx(max(values), abs=1e-6)
-    with (tmp_path / "eval" / "karat_evaluation_val_results.csv").open(newline="") as file:
+    with (tmp_path / "eval" / "rankjury_evaluation_val_results.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [line["steps"] for line in lines] == ["4", "8", "12"]
     assert [float(line["spearman_cosine"]) for line in lines] == pytest.approx(values)

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from karat.integrations.loggable import flatten, tables_of
-from karat.report import Report
-from karat.reports.pull_request import summary_of
+from rankjury.integrations.loggable import flatten, tables_of
+from rankjury.report import Report
+from rankjury.reports.pull_request import summary_of
 from tests.reports.small import HOSTILE, gated, small
 
-pytestmark = pytest.mark.skipif(find_spec("wandb") is None, reason="wandb is not installed: pip install 'karat[wandb]'")
+pytestmark = pytest.mark.skipif(
+    find_spec("wandb") is None, reason="wandb is not installed: pip install 'rankjury[wandb]'"
+)
 ROOT = Path(__file__).parents[2]
 REPORT = small()
 GATE, FORM = gated(REPORT)
@@ -62,7 +64,7 @@ def test_figures_are_in_the_history_and_in_the_summary(logged: dict[str, Any]) -
 
 def test_verdict_version_and_conventions(logged: dict[str, Any]) -> None:
     found = run(logged, "report")
-    assert found["summary"]["karat/verdict"] == "fail" and found["summary"]["karat/version"] == FORM["karat"]
+    assert found["summary"]["rankjury/verdict"] == "fail" and found["summary"]["rankjury/version"] == FORM["rankjury"]
     assert flatten(GATED).params.items() <= found["config"].items()
     assert (found["name"], found["project"]) == ("nightly", "search")
 
@@ -70,14 +72,14 @@ def test_verdict_version_and_conventions(logged: dict[str, Any]) -> None:
 def test_tables_have_all_digits(logged: dict[str, Any]) -> None:
     found = run(logged, "report")["tables"]
     wanted = tables_of(GATED)
-    assert {f"karat/{name}" for name in wanted} == set(found) and len(found) == 3
+    assert {f"rankjury/{name}" for name in wanted} == set(found) and len(found) == 3
     for name, (columns, rows) in wanted.items():
-        assert found[f"karat/{name}"]["columns"] == columns
-        assert found[f"karat/{name}"]["data"] == to_json(rows)
+        assert found[f"rankjury/{name}"]["columns"] == columns
+        assert found[f"rankjury/{name}"]["data"] == to_json(rows)
 
 
 def test_the_artifact_is_the_whole_report(logged: dict[str, Any]) -> None:
-    files = run(logged, "report")["artifacts"]["karat-report"]
+    files = run(logged, "report")["artifacts"]["rankjury-report"]
     assert json.loads(files["report.json"]) == to_json(REPORT.to_json(queries=True) | {"gate": GATE.to_json()})
     assert files["report.md"] == summary_of(Report.from_json(FORM))
     assert "<!doctype html>" in files["report.html"].lower()[:200]
@@ -94,7 +96,7 @@ def test_hostile_names(logged: dict[str, Any]) -> None:
     hostile = gated(small(tuple(HOSTILE[6:10]), tuple(HOSTILE), HOSTILE[7]))[1]
     found = run(logged, "hostile")
     assert flatten(Report.from_json(hostile)).metrics.items() <= found["summary"].items()
-    assert {row[0] for row in found["tables"]["karat/headline"]["data"]} == set(HOSTILE[6:10])
+    assert {row[0] for row in found["tables"]["rankjury/headline"]["data"]} == set(HOSTILE[6:10])
 
 
 def test_into_the_active_run_and_twice_by_prefix(logged: dict[str, Any]) -> None:

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, UsageError
-from karat.interactions.attributes import Attributes, read_items
-from karat.interactions.audit import Audit, audit, gini, histogram, share_of_top
-from karat.interactions.audit.times import times_of
-from karat.interactions.log import Log, log_from_frame
-from karat.interactions.reading import read_log
-from karat.interactions.splitting import split_log
+from rankjury.errors import DataError, UsageError
+from rankjury.interactions.attributes import Attributes, read_items
+from rankjury.interactions.audit import Audit, audit, gini, histogram, share_of_top
+from rankjury.interactions.audit.times import times_of
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.splitting import split_log
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 Row = tuple[str, str, float, int]
@@ -285,7 +285,7 @@ def test_other_fractions() -> None:
 def test_json_holds_everything_and_no_nan() -> None:
     form = audit(log_of(quiet_rows())).to_json()
     assert json.loads(json.dumps(form, allow_nan=False)) == form
-    assert form["schema"] == "karat.audit/1"
+    assert form["schema"] == "rankjury.audit/1"
     assert form["users"]["rows"]["max"] >= form["users"]["rows"]["min"]
     assert form["items"]["cold_share"] == form["items"]["cold"] / form["items"]["n"]
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import DataError, KaratError, UsageError
-from karat.interactions.attributes import read_items, read_users
-from karat.interactions.reading import read_log
-from karat.interactions.splitting import split_log
+import rankjury
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.interactions.attributes import read_items, read_users
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.splitting import split_log
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -140,5 +140,5 @@ class TestDates:
 
 @pytest.mark.parametrize("sampled", [0, -1, 2.5, "3", True])
 def test_candidates_are_drawn_by_a_whole_number(sampled: object) -> None:
-    with pytest.raises(KaratError, match="sampled"):
-        karat.held_out(TestFrames.TABLE.rename({"who": "user"}), fractions="50/0/50", sampled=sampled)  # type: ignore[arg-type]
+    with pytest.raises(RankjuryError, match="sampled"):
+        rankjury.held_out(TestFrames.TABLE.rename({"who": "user"}), fractions="50/0/50", sampled=sampled)  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.interactions.attributes import Attributes
-from karat.interactions.log import Log
-from karat.interactions.reading import read_log
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.interactions.attributes import Attributes
+from rankjury.interactions.log import Log
+from rankjury.interactions.reading import read_log
 
 ROWS = [("1", "10", 5.0, 978300760), ("1", "20", 3.0, 978302109), ("2", "10", 4.5, 978301968)]
 CSV = "userId,movieId,rating,timestamp\n" + "".join(f"{u},{i},{r},{t}\n" for u, i, r, t in ROWS)
@@ -377,7 +377,7 @@ def test_garbage_is_an_error_that_is_meant(tmp_path: Path, content: bytes, heade
     path.write_bytes(b"user,item,rating,time\n" * headed + content)
     try:
         log = read_log(path)
-    except KaratError as error:
+    except RankjuryError as error:
         assert str(path) in str(error)
     else:
         assert len(log) and np.isfinite(log.value).all()

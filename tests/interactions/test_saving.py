@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.interactions import saving
-from karat.interactions.log import Log, log_from_frame
-from karat.interactions.saving import is_split, read_folds, read_split, write_folds, write_split
-from karat.interactions.split import WINDOWS, Split
-from karat.interactions.splitting import counts, folds_of, split_log
+from rankjury.errors import DataError, UsageError
+from rankjury.interactions import saving
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.interactions.saving import is_split, read_folds, read_split, write_folds, write_split
+from rankjury.interactions.split import WINDOWS, Split
+from rankjury.interactions.splitting import counts, folds_of, split_log
 from tests.test_temporary import mark_of_the_dead
 
 ROWS = 60
@@ -105,7 +105,7 @@ class TestBackAndForth:
 
     def test_the_record(self, log: Log, written: Path) -> None:
         record = json.loads((written / "split.json").read_text())
-        assert record["schema"] == "karat.split/1"
+        assert record["schema"] == "rankjury.split/1"
         assert record["source"] == "log.csv"
         assert record["rows"] == {"log": ROWS, "left_out": 0}
         assert record["how"] == {"kind": "temporal", "fractions": [0.8, 0.1, 0.1]}
@@ -180,7 +180,7 @@ class TestTargets:
 
 class TestFaults:
     def test_no_split(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"found no split\.json; expected a split. karat split LOG -o DIR"):
+        with pytest.raises(DataError, match=r"found no split\.json; expected a split. rankjury split LOG -o DIR"):
             read_split(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\xff"])
@@ -189,10 +189,10 @@ class TestFaults:
         with pytest.raises(DataError, match=r"split\.json"):
             read_split(written)
 
-    @pytest.mark.parametrize("form", [[], {}, {"schema": "karat.split/2"}])
+    @pytest.mark.parametrize("form", [[], {}, {"schema": "rankjury.split/2"}])
     def test_another_schema(self, written: Path, form: Any) -> None:
         (written / "split.json").write_text(json.dumps(form))
-        with pytest.raises(DataError, match=r"expected karat\.split/1"):
+        with pytest.raises(DataError, match=r"expected rankjury\.split/1"):
             read_split(written)
 
     @pytest.mark.parametrize(

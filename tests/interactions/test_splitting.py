@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.interactions.log import Log, log_from_frame
-from karat.interactions.split import WINDOWS, Split
-from karat.interactions.splitting import SPLITS, counts, folds_of, split_log
-from karat.interactions.splitting.by_time import cutoffs_at
-from karat.interactions.splitting.moments import read_moment, written_moment
-from karat.interactions.splitting.shares import read_fractions
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.interactions.split import WINDOWS, Split
+from rankjury.interactions.splitting import SPLITS, counts, folds_of, split_log
+from rankjury.interactions.splitting.by_time import cutoffs_at
+from rankjury.interactions.splitting.moments import read_moment, written_moment
+from rankjury.interactions.splitting.shares import read_fractions
 
 KINDS: dict[str, dict[str, Any]] = {
     "temporal": {},

@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.engines import ENGINES, Filter, Params
-from karat.engines.exact import Exact
-from karat.errors import DataError, UnknownName, UsageError
-from karat.lab.bench import Bench
-from karat.neighbours import NOBODY, Neighbours
-from karat.statistics.resampling import Resampling
-from karat.timing.summary import summarise
-from karat.types import Vectors
+from rankjury.engines import ENGINES, Filter, Params
+from rankjury.engines.exact import Exact
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.lab.bench import Bench
+from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.statistics.resampling import Resampling
+from rankjury.timing.summary import summarise
+from rankjury.types import Vectors
 
 from .support import vectors
 

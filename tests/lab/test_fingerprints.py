@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.lab.fingerprints import fingerprint, fingerprint_ids
-from karat.types import Vectors
+from rankjury.lab.fingerprints import fingerprint, fingerprint_ids
+from rankjury.types import Vectors
 
 from .support import vectors
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from karat.engines import ENGINES, Engine, Param
-from karat.errors import KaratError, UnknownName, UsageError
-from karat.lab.grid import MOST_POINTS, Grid, key_of, not_above, spelled
+from rankjury.engines import ENGINES, Engine, Param
+from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.lab.grid import MOST_POINTS, Grid, key_of, not_above, spelled
 
 KNOWN = {
     "ef": Param(64, "more", least=1, more_finds_more=True),
@@ -81,7 +81,7 @@ class TestKeys:
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
     def test_what_is_no_number_is_refused(self, value: float) -> None:
-        with pytest.raises(KaratError, match="expected a finite number"):
+        with pytest.raises(RankjuryError, match="expected a finite number"):
             key_of({"share": value}, KNOWN)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError
-from karat.lab.journal import SCHEMA, Entry, Journal, digest
+from rankjury.errors import DataError
+from rankjury.lab.journal import SCHEMA, Entry, Journal, digest
 
 from .support import lines_of
 
@@ -110,7 +110,7 @@ class TestRefusals:
     def test_another_file_is_left_alone(self, path: Path) -> None:
         path.write_text("id,text\n1,a\n")
         for fresh in (False, True):
-            with pytest.raises(DataError, match="not a journal of karat"):
+            with pytest.raises(DataError, match="not a journal of rankjury"):
                 Journal(path, fresh=fresh)
         assert path.read_text() == "id,text\n1,a\n"
 

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.evaluation import evaluate, resolve_all
-from karat.indexed import Loss
-from karat.lab.loss import loss_of, measure_of_loss
-from karat.lab.measuring import Measured, measure
-from karat.statistics.resampling import Resampling
-from karat.types import Gold, Ranking
+import rankjury
+from rankjury.evaluation import evaluate, resolve_all
+from rankjury.indexed import Loss
+from rankjury.lab.loss import loss_of, measure_of_loss
+from rankjury.lab.measuring import Measured, measure
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Gold, Ranking
 
 from .test_bench import CORPUS, QUERIES, bench_of, by_numpy
 
@@ -32,8 +32,8 @@ def runs(gold: Any, exact: dict[str, list[str]], index: dict[str, list[str]]) ->
     ranked: list[Ranking] = []
     for lists in (exact, index):
         rows = [(query, item, -float(rank)) for query, items in lists.items() for rank, item in enumerate(items)]
-        ranked.append(karat.as_ranking(pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row")))
-    return lost(karat.as_gold(gold), *ranked)
+        ranked.append(rankjury.as_ranking(pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row")))
+    return lost(rankjury.as_gold(gold), *ranked)
 
 
 class TestMeasure:
@@ -99,7 +99,7 @@ def gold() -> Gold:
     for name, query in zip(QUERIES.ids, QUERIES.values, strict=True):
         near = by_numpy(query + rng.normal(scale=0.4, size=query.shape), 6)
         grades[name] = {CORPUS.ids[row]: float(grade) for row, grade in zip(near, (3, 3, 2, 2, 1, 1), strict=True)}
-    return karat.as_gold(grades)
+    return rankjury.as_gold(grades)
 
 
 class TestOfAnIndex:

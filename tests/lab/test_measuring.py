@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName
-from karat.indexed import Filtered, Indexed, figure_names
-from karat.lab.bench import Bench
-from karat.lab.measuring import Clock, Measured, _shown, equivalence_of, measure, ranking_of
-from karat.neighbours import NOBODY, Neighbours
-from karat.progress import Progress
-from karat.types import Ranking, Vectors
-from karat.variants import normalised
+from rankjury.errors import DataError, UnknownName
+from rankjury.indexed import Filtered, Indexed, figure_names
+from rankjury.lab.bench import Bench
+from rankjury.lab.measuring import Clock, Measured, _shown, equivalence_of, measure, ranking_of
+from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.progress import Progress
+from rankjury.types import Ranking, Vectors
+from rankjury.variants import normalised
 from tests.engines.support import engine_of
 
 from .support import vectors
@@ -129,14 +129,18 @@ class TestWhole:
 
     def test_secrets_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A header's value is only in the environment; its name may be shown."""
-        monkeypatch.setenv("KARAT_TEST_TOKEN", "s3cr3t")
-        settings = {"url": "http://127.0.0.1:9/?key=s3cr3t", "headers": "X-Key=env:KARAT_TEST_TOKEN", "timeout": 0.05}
+        monkeypatch.setenv("RANKJURY_TEST_TOKEN", "s3cr3t")
+        settings = {
+            "url": "http://127.0.0.1:9/?key=s3cr3t",
+            "headers": "X-Key=env:RANKJURY_TEST_TOKEN",
+            "timeout": 0.05,
+        }
         bench = Bench(CORPUS, QUERIES.take(np.array([0])), engine="endpoint", settings=settings, k=K)
         with pytest.raises(DataError) as caught:
             measure(bench)
         with bench.build() as built:
             shown = _shown(built.engine)
-        assert shown["headers"] == "X-Key=env:KARAT_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
+        assert shown["headers"] == "X-Key=env:RANKJURY_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
             caught.value
         )
 

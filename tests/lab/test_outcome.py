@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from karat.errors import DataError, UnknownName
-from karat.lab.comparison import PAIRED_ROUNDS, PairedTimes
-from karat.lab.outcome import SCHEMA, Sweep
-from karat.lab.points import Point
+from rankjury.errors import DataError, UnknownName
+from rankjury.lab.comparison import PAIRED_ROUNDS, PairedTimes
+from rankjury.lab.outcome import SCHEMA, Sweep
+from rankjury.lab.points import Point
 
 from .support import point
 
@@ -189,7 +189,7 @@ class TestForm:
             assert choice["point"] == {"build": {"m": 8}, "search": {"reach": 2000}}
         assert swept(point(0.7, 3.0)).to_json()["cheapest"] is None
 
-    @pytest.mark.parametrize("form", [{}, {"schema": "karat.report/1"}, [], None])
+    @pytest.mark.parametrize("form", [{}, {"schema": "rankjury.report/1"}, [], None])
     def test_what_is_no_sweep_is_refused(self, form: object) -> None:
         with pytest.raises(DataError, match=f"expected schema {SCHEMA}"):
             Sweep.from_json(form, "x.json")  # type: ignore[arg-type]
@@ -204,7 +204,7 @@ class TestForm:
 
 
 def test_costs_that_are_not_known_are_infinite() -> None:
-    from karat.lab.outcome import COSTS
+    from rankjury.lab.outcome import COSTS
 
     bare = Point({}, {}, "failed")
     assert [cost(bare) for cost in COSTS.values()] == [inf, inf, inf]

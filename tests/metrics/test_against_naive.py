@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.measure import METRICS, Measure, Metric, Option
+import rankjury
+from rankjury.measure import METRICS, Measure, Metric, Option
 
 from . import naive
 
@@ -76,7 +76,7 @@ def test_like_the_definition(metric: Metric, data: list[tuple[Any, list[str]]]) 
     gold = {f"q{n}": distinct_grades(g) if metric.needs_places else g for n, (g, _) in enumerate(data)}
     ranking = {f"q{n}": ranked for n, (_, ranked) in enumerate(data)}
     asked = measures(metric)
-    found = karat.evaluate(gold, ranking, asked)
+    found = rankjury.evaluate(gold, ranking, asked)
     for measure, options in asked.items():
         expected = [by_definition(measure, options, gold[query], ranking[query]) for query in gold]
         np.testing.assert_allclose(found[str(measure)], expected, rtol=1e-12, atol=1e-15, err_msg=str(measure))
@@ -98,12 +98,12 @@ def test_alone_as_together(metric: Metric) -> None:
         judged = {item: chance.choice([-1, 0, 1, 2, 3]) for item in chance.sample(ITEMS, 8)}
         gold[query] = distinct_grades(judged) if metric.needs_places else judged
         ranking[query] = chance.sample(ITEMS, 9)
-    held, found = karat.as_gold(gold), karat.as_ranking(ranking)
+    held, found = rankjury.as_gold(gold), rankjury.as_ranking(ranking)
     cut = [Measure(metric.name, k, (("gold", kept),)) for k in cut_offs(metric) if k for kept in ("k", "tied")]
     asked = [*measures(metric), *cut]
-    together = karat.evaluate(held, found, asked)
+    together = rankjury.evaluate(held, found, asked)
     for measure in asked:
-        alone = karat.evaluate(held, found, [measure])
+        alone = rankjury.evaluate(held, found, [measure])
         assert alone[str(measure)].tobytes() == together[str(measure)].tobytes(), measure
 
 
@@ -115,6 +115,6 @@ def test_cutting_the_gold_at_k_keeps_the_best_k(gold: dict[str, int], ranked: li
     spellings = [f"recall@{k}", f"ndcg(gain=exp)@{k}", f"ap(over=found)@{k}"]
     plain = [Measure.parse(spelling).having({"empty": "zero"}) for spelling in spellings]
     cut = [measure.having({"gold": "k"}) for measure in plain]
-    found = karat.evaluate({"q": gold}, {"q": ranked}, cut)
-    expected = karat.evaluate({"q": best}, {"q": ranked}, plain)
+    found = rankjury.evaluate({"q": gold}, {"q": ranked}, cut)
+    expected = rankjury.evaluate({"q": best}, {"q": ranked}, plain)
     np.testing.assert_array_equal(found.values, expected.values)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from karat.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
-from karat.types import Floats
+from rankjury.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
+from rankjury.types import Floats
 from tests.statistics.support import thorough
 
 CORRELATIONS = {"spearman": spearman, "kendall": kendall, "pearson": pearson}

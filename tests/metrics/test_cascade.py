@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.assessment import assess
-from karat.evaluation import resolve_all
-from karat.judging import Bench
-from karat.metrics.cascade import err
-from karat.slices import Attribute, Cuts
+import rankjury
+from rankjury.assessment import assess
+from rankjury.evaluation import resolve_all
+from rankjury.judging import Bench
+from rankjury.metrics.cascade import err
+from rankjury.slices import Attribute, Cuts
 
 from . import naive
 
@@ -41,7 +41,7 @@ def cases(draw: st.DrawFn, grades: st.SearchStrategy[float]) -> tuple[dict[str, 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(cases(GRADES), st.sampled_from([None, 1, 10]))
 def test_err_is_within_zero_and_one_whatever_the_grades(case: Any, k: int | None) -> None:
-    values = karat.evaluate(*case, ["err" if k is None else f"err@{k}"]).values
+    values = rankjury.evaluate(*case, ["err" if k is None else f"err@{k}"]).values
     defined = values[~np.isnan(values)]
     assert (defined >= 0).all()
     assert (defined <= 1).all()
@@ -52,7 +52,7 @@ def test_err_is_within_zero_and_one_whatever_the_grades(case: Any, k: int | None
 def test_err_is_its_definition_to_the_last_digit(case: Any, k: int | None) -> None:
     """Segments of unequal length, more and fewer of them than are multiplied at once."""
     gold, ranking = case
-    found = karat.evaluate(gold, ranking, [f"err(max=7,empty=zero){'' if k is None else f'@{k}'}"])
+    found = rankjury.evaluate(gold, ranking, [f"err(max=7,empty=zero){'' if k is None else f'@{k}'}"])
     expected = [naive.err(gold[query], ranking[query], k, max=7) for query in found.queries]
     assert found.values[:, 0].tolist() == expected
 
@@ -61,23 +61,23 @@ def test_err_is_its_definition_to_the_last_digit(case: Any, k: int | None) -> No
 def test_a_grade_above_the_maximum_is_refused(spelling: str) -> None:
     """Grades above max gave values above 1, below 0 and infinite ones."""
     gold = {"q1": {"a": 4}, "q2": {"a": 5, "b": 5}}
-    with pytest.raises(karat.DataError, match="query 'q2' has an item of grade 5"):
-        karat.evaluate(gold, {"q1": ["a"], "q2": ["b"]}, [spelling])
-    assert karat.evaluate({"q1": {"a": 4}}, {"q1": ["a"]}, [spelling]).values[0, 0] == 0.9375
+    with pytest.raises(rankjury.DataError, match="query 'q2' has an item of grade 5"):
+        rankjury.evaluate(gold, {"q1": ["a"], "q2": ["b"]}, [spelling])
+    assert rankjury.evaluate({"q1": {"a": 4}}, {"q1": ["a"]}, [spelling]).values[0, 0] == 0.9375
 
 
 def test_a_grade_above_the_maximum_is_refused_though_it_was_not_retrieved() -> None:
     """Whether a gold fits the scale does not depend on the run."""
-    with pytest.raises(karat.DataError, match="grade 9"):
-        karat.evaluate({"q": {"a": 1, "b": 9}}, {"q": ["a"]}, ["err(max=4)"])
+    with pytest.raises(rankjury.DataError, match="grade 9"):
+        rankjury.evaluate({"q": {"a": 1, "b": 9}}, {"q": ["a"]}, ["err(max=4)"])
 
 
 def test_a_slice_of_items_has_the_scale_of_the_whole_gold() -> None:
     """Without max, a slice of items took the highest grade of its own items for that of the scale."""
-    gold = karat.as_gold({"q": {"a": 1, "b": 3}, "r": {"a": 1}})
+    gold = rankjury.as_gold({"q": {"a": 1, "b": 3}, "r": {"a": 1}})
     table = pl.DataFrame({"item_id": ["a", "b"], "kind": ["x", "y"]})
     cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
-    ranking = karat.as_ranking({"q": ["a"], "r": ["a"]})
+    ranking = rankjury.as_ranking({"q": ["a"], "r": ["a"]})
     found = assess(gold, {"run": ranking}, resolve_all(["err"]), how=None, item_slices=[cuts])
     means = {one.name: one.estimates["run"]["err"].mean for one in found.slices}
     assert means["item.kind=x"] == 1 / 8
@@ -90,22 +90,23 @@ def test_blocks_of_queries_refuse_err_without_a_maximum(tmp_path: Path) -> None:
         tmp_path / "r.parquet"
     )
     paths = tmp_path / "g.parquet", tmp_path / "r.parquet"
-    with pytest.raises(karat.UsageError, match=r"err\(max=4\)@10"):
-        karat.scale.evaluate(*paths, "err@10", how=None)
-    found = karat.scale.evaluate(*paths, "err(max=4)@10", how=None).estimates
+    with pytest.raises(rankjury.UsageError, match=r"err\(max=4\)@10"):
+        rankjury.scale.evaluate(*paths, "err@10", how=None)
+    found = rankjury.scale.evaluate(*paths, "err(max=4)@10", how=None).estimates
     assert (
-        found["r"]["err(max=4)@10"].mean == karat.evaluate(*map(str, paths), ["err(max=4)@10"]).mean()["err(max=4)@10"]
+        found["r"]["err(max=4)@10"].mean
+        == rankjury.evaluate(*map(str, paths), ["err(max=4)@10"]).mean()["err(max=4)@10"]
     )
-    with pytest.raises(karat.DataError, match="grade 3"):
-        karat.scale.evaluate(*paths, "err(max=2)@10", how=None)
+    with pytest.raises(rankjury.DataError, match="grade 3"):
+        rankjury.scale.evaluate(*paths, "err(max=2)@10", how=None)
 
 
 def test_time_is_linear_in_the_judged_items_of_a_query() -> None:
     """Of 500,000 judged items it took 217 seconds; it takes about 0.05."""
     number = 500_000
     grades = np.random.default_rng(0).integers(0, 3, number).astype(float)
-    gold = karat.as_gold(pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "grade": grades}))
-    ranking = karat.as_ranking(
+    gold = rankjury.as_gold(pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "grade": grades}))
+    ranking = rankjury.as_ranking(
         pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "score": -np.arange(float(number))})
     )
     judged = Bench(gold, ranking).judge()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import karat
-from karat.evaluation import resolve_all
-from karat.statistics.resampling import Resampling
+import rankjury
+from rankjury.evaluation import resolve_all
+from rankjury.statistics.resampling import Resampling
 
 from . import slow_beyond as slow
 from .slow_beyond import World, worlds
@@ -229,16 +229,16 @@ def test_they_are_of_all_users_together() -> None:
     ],
 )
 def test_options_that_there_are_not(measure: str, message: str) -> None:
-    with pytest.raises(karat.UsageError, match=message):
+    with pytest.raises(rankjury.UsageError, match=message):
         resolve_all([measure])
 
 
 @every_figure
 def test_without_what_was_known_before(name: str) -> None:
-    with pytest.raises(karat.UsageError, match="looks at what was known before"):
-        karat.evaluate({"u": {"a": 1}}, {"u": ["a"]}, [f"{name}@5"])
+    with pytest.raises(rankjury.UsageError, match="looks at what was known before"):
+        rankjury.evaluate({"u": {"a": 1}}, {"u": ["a"]}, [f"{name}@5"])
 
 
 def test_a_user_whom_the_ranking_lacks_as_an_error() -> None:
-    with pytest.raises(karat.DataError, match="missing from the ranking"):
+    with pytest.raises(rankjury.DataError, match="missing from the ranking"):
         World({"u0": ["a"], "u1": []}, items=LETTERS).figure("coverage(missing=error)@2")

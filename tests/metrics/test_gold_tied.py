@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import karat
-from karat.errors import UsageError
-from karat.intake import as_gold, as_ranking
-from karat.judged import Judged
-from karat.judging import judge
-from karat.measure import METRICS, Measure, Metric
-from karat.types import Gold
+import rankjury
+from rankjury.errors import UsageError
+from rankjury.intake import as_gold, as_ranking
+from rankjury.judged import Judged
+from rankjury.judging import judge
+from rankjury.measure import METRICS, Measure, Metric
+from rankjury.types import Gold
 from tests.statistics.support import thorough
 
 ITEMS = [f"d{number:02}" for number in range(12)]
@@ -40,9 +40,9 @@ def cut(gold: dict[str, float], k: int) -> dict[str, float]:
 def test_every_metric_as_with_a_gold_that_was_cut_beforehand(metric: Metric, data: Any, k: int) -> None:
     gold = {f"q{number}": graded for number, (graded, _) in enumerate(data)}
     ranking = {f"q{number}": ranked for number, (_, ranked) in enumerate(data)}
-    tied = karat.evaluate(gold, ranking, [Measure(metric.name, k, (("gold", "tied"),))])
+    tied = rankjury.evaluate(gold, ranking, [Measure(metric.name, k, (("gold", "tied"),))])
     before = {query: cut(graded, k) for query, graded in gold.items()}
-    plain = karat.evaluate(before, ranking, [Measure(metric.name, k)])
+    plain = rankjury.evaluate(before, ranking, [Measure(metric.name, k)])
     np.testing.assert_allclose(tied.values, plain.values, rtol=0, atol=1e-15)
 
 
@@ -118,5 +118,5 @@ def test_by_hand() -> None:
     """Grades 3, 2, 2, 1: at 2, three items count; of the two retrieved first, one does."""
     gold, ranking = {"q": {"a": 3, "b": 2, "c": 2, "d": 1}}, {"q": ["d", "c", "b"]}
     measures = ["recall(over=k,gold=tied)@2", "recall(gold=tied)@2", "recall(over=min,gold=tied)@2", "rr(gold=tied)@2"]
-    assert karat.evaluate(gold, ranking, measures).values[0].tolist() == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 2])
-    assert karat.evaluate(gold, ranking, ["recall(over=k,gold=k)@2"]).values[0, 0] == 0
+    assert rankjury.evaluate(gold, ranking, measures).values[0].tolist() == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 2])
+    assert rankjury.evaluate(gold, ranking, ["recall(over=k,gold=k)@2"]).values[0, 0] == 0

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.measure import METRICS, Measure, Metric
+import rankjury
+from rankjury.measure import METRICS, Measure, Metric
 
 ITEMS = [f"d{n:02}" for n in range(15)]
 golds = st.dictionaries(st.sampled_from(ITEMS), st.sampled_from([0, 1, 2, 3]), min_size=1)
@@ -42,7 +42,7 @@ def make(data: Any, places: bool) -> tuple[dict[str, dict[str, float]], dict[str
     return gold, {f"q{n}": ranked for n, (_, ranked) in enumerate(data)}
 
 
-def check_same(first: karat.Scores, second: karat.Scores) -> None:
+def check_same(first: rankjury.Scores, second: rankjury.Scores) -> None:
     """To the last bit, measure by measure."""
     assert first.labels == second.labels
     for label in first.labels:
@@ -57,7 +57,7 @@ every_metric = pytest.mark.parametrize("metric", of_gold, ids=lambda metric: met
 @given(data=queries)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_bounds(places: bool, data: Any) -> None:
-    found = karat.evaluate(*make(data, places), GROUPS[places])
+    found = rankjury.evaluate(*make(data, places), GROUPS[places])
     for measure, metric in GROUPS[places].items():
         values = found[str(measure)]
         defined = values[~np.isnan(values)]
@@ -73,14 +73,14 @@ def test_bounds(places: bool, data: Any) -> None:
 def test_order_of_queries_and_rows_is_of_no_account(places: bool, data: Any, seed: Any) -> None:
     gold, ranking = make(data, places)
     scored = {q: {item: float(-n) for n, item in enumerate(items)} for q, items in ranking.items()}
-    before = karat.evaluate(gold, scored, GROUPS[places])
+    before = rankjury.evaluate(gold, scored, GROUPS[places])
 
     def shuffled(mapping: dict[str, Any]) -> dict[str, Any]:
         names = list(mapping)
         seed.shuffle(names)
         return {name: mapping[name] for name in names}
 
-    after = karat.evaluate(
+    after = rankjury.evaluate(
         shuffled({q: shuffled(g) for q, g in gold.items()}),
         shuffled({q: shuffled(r) for q, r in scored.items()}),
         GROUPS[places],
@@ -98,8 +98,8 @@ def test_names_are_of_no_account(places: bool, data: Any) -> None:
     renamed_gold = {q: {f"item-{item}": g for item, g in grades.items()} for q, grades in gold.items()}
     renamed = {q: [f"item-{item}" for item in items] for q, items in ranking.items()}
     check_same(
-        karat.evaluate(gold, ranking, GROUPS[places]),
-        karat.evaluate(renamed_gold, renamed, GROUPS[places]),
+        rankjury.evaluate(gold, ranking, GROUPS[places]),
+        rankjury.evaluate(renamed_gold, renamed, GROUPS[places]),
     )
 
 
@@ -109,7 +109,7 @@ def test_names_are_of_no_account(places: bool, data: Any) -> None:
 def test_nothing_beats_the_gold_itself(places: bool, data: Any) -> None:
     gold, ranking = make(data, places)
     perfect = {q: sorted(g, key=lambda item: (-g[item], item)) for q, g in gold.items()}
-    best, found = (karat.evaluate(gold, ranked, GROUPS[places]) for ranked in (perfect, ranking))
+    best, found = (rankjury.evaluate(gold, ranked, GROUPS[places]) for ranked in (perfect, ranking))
     for measure, metric in GROUPS[places].items():
         if metric.lower_is_better or metric.name in CAN_BEAT_THE_GOLD:
             continue
@@ -121,8 +121,8 @@ def test_nothing_beats_the_gold_itself(places: bool, data: Any) -> None:
     "name", ["ndcg", "ap", "rr", "recall", "hit_rate", "r_precision", "bpref", "iprec", "rbo", "judged"]
 )
 def test_the_gold_itself_scores_one(name: str) -> None:
-    gold = karat.ordered_gold({"q": ["a", "b", "c"]})
-    assert karat.evaluate(gold, {"q": ["a", "b", "c"]}, [name]).mean()[name] == pytest.approx(1.0, rel=1e-12)
+    gold = rankjury.ordered_gold({"q": ["a", "b", "c"]})
+    assert rankjury.evaluate(gold, {"q": ["a", "b", "c"]}, [name]).mean()[name] == pytest.approx(1.0, rel=1e-12)
 
 
 DEFINED_WITHOUT_RELEVANT = {"precision", "hit_rate", "hit_count", "rr", "dcg", "err", "rbp"}
@@ -134,18 +134,18 @@ def test_a_query_with_nothing_relevant(metric: Metric) -> None:
     gold = {"q": {"a": 0.0}, "r": {"a": 1.0}}
     measure = measure_of(metric)
     ranking = {"q": ["a"], "r": ["a"]}
-    found = karat.evaluate(gold, ranking, [measure])
+    found = rankjury.evaluate(gold, ranking, [measure])
     if metric.needs_relevant:
         skip = measure.having({"empty": "skip"})
-        skipped = karat.evaluate(gold, ranking, [skip])
+        skipped = rankjury.evaluate(gold, ranking, [skip])
         assert math.isnan(skipped.values[0, 0])
         assert skipped.summary(str(skip)).undefined == 1
         default = measure.having({"empty": "zero" if metric.name in DEFINED_WITHOUT_RELEVANT else "skip"})
         assert default == measure
         zero = measure.having({"empty": "zero"})
-        assert karat.evaluate(gold, ranking, [zero]).values[0, 0] == 0
-        with pytest.raises(karat.DataError, match="nothing relevant"):
-            karat.evaluate(gold, ranking, [measure.having({"empty": "error"})])
+        assert rankjury.evaluate(gold, ranking, [zero]).values[0, 0] == 0
+        with pytest.raises(rankjury.DataError, match="nothing relevant"):
+            rankjury.evaluate(gold, ranking, [measure.having({"empty": "error"})])
     else:
         assert not np.isnan(found.values).any()
 
@@ -154,11 +154,11 @@ def test_a_query_with_nothing_relevant(metric: Metric) -> None:
 def test_a_query_that_the_ranking_lacks(metric: Metric) -> None:
     gold, ranking = {"q": {"a": 1.0}, "r": {"a": 1.0}}, {"r": ["a"]}
     measure = measure_of(metric)
-    assert karat.evaluate(gold, ranking, [measure]).summary(str(measure)).n == 2
+    assert rankjury.evaluate(gold, ranking, [measure]).summary(str(measure)).n == 2
     skip = measure.having({"missing": "skip"})
-    assert karat.evaluate(gold, ranking, [skip]).summary(str(skip)).n == 1
-    with pytest.raises(karat.DataError, match="missing from the ranking"):
-        karat.evaluate(gold, ranking, [measure.having({"missing": "error"})])
+    assert rankjury.evaluate(gold, ranking, [skip]).summary(str(skip)).n == 1
+    with pytest.raises(rankjury.DataError, match="missing from the ranking"):
+        rankjury.evaluate(gold, ranking, [measure.having({"missing": "error"})])
 
 
 HUGE = {"ordinary": 3.0, "2^g overflows": 1024.0, "far past that": 5e5, "sums overflow": 1.7e308}
@@ -173,8 +173,8 @@ def test_huge_grades_give_a_finite_value_or_an_error(places: bool, grade: float)
     asked = [*GROUPS[places], *map(Measure.parse, ("dcg(gain=exp)@10", "ndcg(gain=exp)@10", "rbp(gain=linear)"))]
     for measure in asked:
         try:
-            values = karat.evaluate(gold, ranking, [measure]).values
-        except karat.DataError as error:
+            values = rankjury.evaluate(gold, ranking, [measure]).values
+        except rankjury.DataError as error:
             assert grade > 1000, measure
             assert "query 'q' has an item of grade" in error.found
         else:

@@ -7,9 +7,9 @@ from math import isnan, log2
 import pytest
 from hypothesis import given, settings
 
-import karat
-from karat.evaluation import resolve_all
-from karat.measure import Measure
+import rankjury
+from rankjury.evaluation import resolve_all
+from rankjury.measure import Measure
 
 from . import slow_beyond as slow
 from .slow_beyond import World, check_users, worlds
@@ -178,14 +178,14 @@ def test_an_empty_list_is_undefined_and_hits_nothing() -> None:
     ],
 )
 def test_options_that_there_are_not(measure: str, message: str) -> None:
-    with pytest.raises(karat.UsageError, match=message):
+    with pytest.raises(rankjury.UsageError, match=message):
         resolve_all([measure])
 
 
 @pytest.mark.parametrize("measure", ["mean_popularity@5", "novelty@5", "serendipity@5"])
 def test_without_what_was_known_before(measure: str) -> None:
-    with pytest.raises(karat.UsageError, match="looks at what was known before"):
-        karat.evaluate({"u": {"a": 1}}, {"u": ["a"]}, [measure])
+    with pytest.raises(rankjury.UsageError, match="looks at what was known before"):
+        rankjury.evaluate({"u": {"a": 1}}, {"u": ["a"]}, [measure])
 
 
 def test_less_popular_is_better() -> None:

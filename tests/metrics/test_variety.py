@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import karat
-from karat.evaluation import Evaluation, resolve_all
-from karat.measure import Measure
+import rankjury
+from rankjury.evaluation import Evaluation, resolve_all
+from rankjury.measure import Measure
 
 from . import slow_beyond as slow
 from .slow_beyond import World, check_users, worlds
@@ -94,7 +94,7 @@ class TestCalibration:
 
     def test_a_feature_without_shares(self) -> None:
         world = replace(shown("ab", "a"), genres={"a": [1.0, -0.5], "b": [0.0, 1.0]})
-        with pytest.raises(karat.UsageError, match="'genre' has values below 0"):
+        with pytest.raises(rankjury.UsageError, match="'genre' has values below 0"):
             world.figure("calibration@2")
 
 
@@ -143,27 +143,27 @@ def test_many_users_at_a_time_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> 
         items=items,
     )
     whole = world.scores("diversity@5", "calibration@5").values
-    monkeypatch.setattr("karat.metrics.shown._CELLS_AT_ONCE", 12)
+    monkeypatch.setattr("rankjury.metrics.shown._CELLS_AT_ONCE", 12)
     np.testing.assert_array_equal(world.scores("diversity@5", "calibration@5").values, whole)
 
 
 @pytest.mark.parametrize("name", ["diversity", "calibration"])
 class TestFaults:
     def test_a_feature_that_is_not_known(self, name: str) -> None:
-        with pytest.raises(karat.UsageError, match=r"no feature 'text'.*known: genre"):
+        with pytest.raises(rankjury.UsageError, match=r"no feature 'text'.*known: genre"):
             shown("ab", "a").figure(f"{name}(by=text)@2")
 
     def test_no_feature_at_all(self, name: str) -> None:
-        with pytest.raises(karat.UsageError, match="there are none"):
+        with pytest.raises(rankjury.UsageError, match="there are none"):
             replace(shown("ab", "a"), genres={}).figure(f"{name}@2")
 
     def test_a_feature_that_cannot_be_named(self, name: str) -> None:
-        with pytest.raises(karat.UsageError, match="Did you mean genre"):
+        with pytest.raises(rankjury.UsageError, match="Did you mean genre"):
             resolve_all([f"{name}(by=genres)@2"])
 
     def test_without_what_was_known_before(self, name: str) -> None:
-        gold, ranking = karat.as_gold({"u": {"a": 1}}), karat.as_ranking({"u": ["a"]})
-        with pytest.raises(karat.UsageError, match="looks at what was known before"):
+        gold, ranking = rankjury.as_gold({"u": {"a": 1}}), rankjury.as_ranking({"u": ["a"]})
+        with pytest.raises(rankjury.UsageError, match="looks at what was known before"):
             Evaluation(gold, ranking).scores(resolve_all([f"{name}@2"]))
 
 

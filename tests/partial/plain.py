@@ -1,4 +1,4 @@
-"""Keywords, relevance and partial matches with plain sets, pair by pair: slow, and with nothing of karat's in it."""
+"""Keywords, relevance and partial matches with plain sets, pair by pair: slow, and with nothing of rankjury's in it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

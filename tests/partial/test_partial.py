@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.gold.annotations import annotations_from_frame
-from karat.gold.keywords import ask_items, ask_keywords
-from karat.partial import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
-from karat.vocabulary import Annotations, Keyword, Match, Predicates
+import rankjury
+from rankjury.gold.annotations import annotations_from_frame
+from rankjury.gold.keywords import ask_items, ask_keywords
+from rankjury.partial import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
+from rankjury.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 
@@ -41,7 +41,7 @@ class TestTheProtocolsExample:
 
     def partial(self, threshold: float | None = None, k: int = 5) -> Partial:
         predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER, ENTERING})})
-        return partial_matches(predicates, karat.as_ranking(RUN), k, threshold=threshold)
+        return partial_matches(predicates, rankjury.as_ranking(RUN), k, threshold=threshold)
 
     def test_each_result(self) -> None:
         looked = self.partial(0.15).of("cyclist")
@@ -107,7 +107,7 @@ class TestTheProtocolsExample:
 
     def test_nothing_found(self) -> None:
         predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER}), "other": frozenset({ENTERING})})
-        found = partial_matches(predicates, karat.as_ranking({"other": {"bike1": 1.0}}), 3)
+        found = partial_matches(predicates, rankjury.as_ranking({"other": {"bike1": 1.0}}), 3)
         looked = found.of("cyclist")
         assert looked is not None
         assert looked.results == ()
@@ -119,7 +119,7 @@ class TestTheProtocolsExample:
 
     def test_an_order_without_scores(self) -> None:
         predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER})})
-        looked = partial_matches(predicates, karat.as_ranking({"cyclist": ["void", "bike1"]}), 3).of("cyclist")
+        looked = partial_matches(predicates, rankjury.as_ranking({"cyclist": ["void", "bike1"]}), 3).of("cyclist")
         assert looked is not None
         assert [(one.item, one.score, one.has) for one in looked.results] == [
             ("void", None, ()),
@@ -131,7 +131,7 @@ class TestItemsAsQueries:
     def test_the_item_itself_is_left_out_and_the_next_moves_up(self) -> None:
         predicates = ask_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
         run = {"bike1": {"bike1": 1.0, "person": 0.9, "bike2": 0.8, "void": 0.7}}
-        looked = partial_matches(predicates, karat.as_ranking(run), 2).of("bike1")
+        looked = partial_matches(predicates, rankjury.as_ranking(run), 2).of("bike1")
         assert looked is not None
         assert [(one.item, one.rank, one.relevant) for one in looked.results] == [
             ("person", 1, False),
@@ -140,7 +140,7 @@ class TestItemsAsQueries:
 
     def test_also_where_it_was_not_found(self) -> None:
         predicates = ask_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
-        looked = partial_matches(predicates, karat.as_ranking({"bike1": ["person", "void", "bike2"]}), 2).of("bike1")
+        looked = partial_matches(predicates, rankjury.as_ranking({"bike1": ["person", "void", "bike2"]}), 2).of("bike1")
         assert looked is not None
         assert [one.item for one in looked.results] == ["person", "void"]
 
@@ -148,7 +148,7 @@ class TestItemsAsQueries:
         """bike1 is urban, as one of the four others is; its relevant result is not, its other result is."""
         everything = annotated(CLIPS)
         predicates = ask_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
-        run = karat.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8, "alien": 0.7}})
+        run = rankjury.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8, "alien": 0.7}})
         found = partial_matches(predicates, run, 5, everything=everything)
         assert found.alike == Alike(relevant=0.0, others=1.0, anything=0.25, groups=("scene",))
         assert found.to_json()["alike"] == {
@@ -158,7 +158,7 @@ class TestItemsAsQueries:
     def test_alike_only_in_what_is_shown(self) -> None:
         everything = annotated(CLIPS)
         predicates = ask_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
-        run = karat.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8}})
+        run = rankjury.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8}})
         found = partial_matches(predicates, run, 5, threshold=0.85, everything=everything)
         assert found.alike == Alike(None, 1.0, 0.25, ("scene",))
         assert partial_matches(predicates, run, 5, threshold=0.95, everything=everything).alike is None
@@ -166,7 +166,7 @@ class TestItemsAsQueries:
     def test_not_where_all_groups_count_or_queries_are_texts(self) -> None:
         everything = annotated(CLIPS)
         items = ask_items(everything, pl.Series(["bike1"])).predicates
-        run = karat.as_ranking({"bike1": ["person"]})
+        run = rankjury.as_ranking({"bike1": ["person"]})
         assert partial_matches(items, run, 5, everything=everything).alike is None
         texts = ask_keywords(everything.select(("objects",)), ["bike1"], [[0]]).predicates
         assert partial_matches(texts, run, 5, everything=everything).alike is None
@@ -223,7 +223,7 @@ def test_keywords_like_a_slow_count(data: Any, table: plain.Table, k: int, thres
     queries = data.draw(plain.asked_of(table))
     run = data.draw(plain.runs_of(table, queries))
     match = data.draw(st.sampled_from(plain.MATCHES))
-    found = partial_matches(by_words(table, queries, match), karat.as_ranking(run), k, threshold=threshold)
+    found = partial_matches(by_words(table, queries, match), rankjury.as_ranking(run), k, threshold=threshold)
     check(found, table, queries, plain.seen(table, queries, run, k, threshold=threshold, own=False))
     for looked in found.queries:
         asked = queries[looked.query]
@@ -250,7 +250,7 @@ def test_items_like_a_slow_count(data: Any, table: plain.Table, k: int, threshol
     run = data.draw(plain.runs_of(table, queries))
     everything = annotated(table)
     asked = ask_items(everything.select(tuple(counted)), pl.Series(list(queries)), without="all").predicates
-    found = partial_matches(asked, karat.as_ranking(run), k, threshold=threshold, everything=everything)
+    found = partial_matches(asked, rankjury.as_ranking(run), k, threshold=threshold, everything=everything)
     results = plain.seen(kept, queries, run, k, threshold=threshold, own=True)
     check(found, kept, queries, results)
     check_alike(found.alike, table, kept, results)
@@ -281,18 +281,18 @@ def check_alike(alike: Alike | None, table: plain.Table, kept: plain.Table, resu
 
 def test_results_are_relevant_as_items_are_counted() -> None:
     predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER, ENTERING})}, "graded")
-    looked = partial_matches(predicates, karat.as_ranking({"cyclist": list(CLIPS)}), 10).of("cyclist")
+    looked = partial_matches(predicates, rankjury.as_ranking({"cyclist": list(CLIPS)}), 10).of("cyclist")
     assert looked is not None
     assert sum(one.relevant for one in looked.results) == looked.relevant
 
 
 def test_groups_with_an_equals_sign() -> None:
     table = {"a": frozenset({("x=y", "one")}), "b": frozenset({("x=y", "two")})}
-    found = partial_matches(by_words(table, {"q": table["a"]}), karat.as_ranking({"q": ["b"]}), 1)
+    found = partial_matches(by_words(table, {"q": table["a"]}), rankjury.as_ranking({"q": ["b"]}), 1)
     assert found.groups == (Missed("x=y", 1, 1, 1),)
 
 
 def test_a_threshold_without_scores() -> None:
     predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER})})
-    with pytest.raises(karat.UsageError, match="threshold"):
-        partial_matches(predicates, karat.as_ranking({"cyclist": ["bike1"]}), 1, threshold=0.5)
+    with pytest.raises(rankjury.UsageError, match="threshold"):
+        partial_matches(predicates, rankjury.as_ranking({"cyclist": ["bike1"]}), 1, threshold=0.5)

@@ -1,1 +1,1 @@
-"""karat beside the tools whose digits it promises: every dialect against its tool, on runs made to be awkward."""
+"""rankjury beside the tools whose digits it promises: every dialect against its tool, on runs made to be awkward."""

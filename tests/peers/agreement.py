@@ -1,16 +1,16 @@
-"""How values of karat and of another tool are laid beside each other."""
+"""How values of rankjury and of another tool are laid beside each other."""
 
 import math
 from collections.abc import Mapping
 
 import numpy as np
 
-import karat
+import rankjury
 
 ROUNDING = 1e-12
 
 
-def per_query(scores: karat.Scores, label: str) -> dict[str, float]:
+def per_query(scores: rankjury.Scores, label: str) -> dict[str, float]:
     """The defined values of one measure by query."""
     values = zip(scores.queries.to_list(), scores[label].tolist(), strict=True)
     return {query: value for query, value in values if not math.isnan(value)}
@@ -25,7 +25,7 @@ def assert_same(found: Mapping[str, float], expected: Mapping[str, float], label
 
 def assert_close(found: float, expected: float, what: str, *, exact: bool = False) -> None:
     same = found == expected if exact else math.isclose(found, expected, rel_tol=ROUNDING)
-    assert same, f"{what}: karat {found!r}, tool {expected!r}"
+    assert same, f"{what}: rankjury {found!r}, tool {expected!r}"
 
 
 def mean_of(values: Mapping[str, float]) -> float:

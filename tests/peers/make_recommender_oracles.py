@@ -2,7 +2,7 @@
 
     python tests/peers/make_recommender_oracles.py rectools|lenskit|recbole|replay
 
-is run where that library is installed and karat need not be; the tests then need only the tables. Each library gets
+is run where that library is installed and rankjury need not be; the tests then need only the tables. Each library gets
 what it would be given in practice: the items of a grade above 0 as test data, and lists by score descending.
 """
 

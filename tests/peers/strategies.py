@@ -67,7 +67,7 @@ def cases(
     queries: tuple[str, ...] = QUERY_IDS,
     items: tuple[str, ...] = ITEM_IDS,
 ) -> Case:
-    """Some queries judged and retrieved, some only one of the two; at least one both (else karat raises, by design).
+    """Some queries judged and retrieved, some only one of the two; at least one both (else rankjury raises, by design).
 
     A retrieved query has at least one item: pytrec_eval 0.5.11 dies of an empty result when it is asked for several
     measures.
@@ -83,14 +83,14 @@ def cases(
     return Case(qrels, {name: draw(valued_items(scores, depths, items)) for name in queries if name in in_run})
 
 
-# Making a failing example small takes minutes at this size, so it is done on demand: KARAT_SHRINK=1 pytest …
-PHASES = (Phase.explicit, Phase.generate, *((Phase.shrink,) if os.environ.get("KARAT_SHRINK") else ()))
+# Making a failing example small takes minutes at this size, so it is done on demand: RANKJURY_SHRINK=1 pytest …
+PHASES = (Phase.explicit, Phase.generate, *((Phase.shrink,) if os.environ.get("RANKJURY_SHRINK") else ()))
 
 
 def thorough(examples: int) -> settings:
     """The same examples in every run, so that a red test is a change in the code and not luck.
 
-    Half of them, unless all are wanted: KARAT_THOROUGH=1 pytest …
+    Half of them, unless all are wanted: RANKJURY_THOROUGH=1 pytest …
     """
-    examples = examples if os.environ.get("KARAT_THOROUGH") else examples // 2
+    examples = examples if os.environ.get("RANKJURY_THOROUGH") else examples // 2
     return settings(max_examples=examples, deadline=None, derandomize=True, database=None, phases=PHASES)

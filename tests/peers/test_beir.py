@@ -3,7 +3,7 @@
 import pytrec_eval
 from hypothesis import given
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, mean_of, per_query
 from .strategies import ITEM_IDS, QUERY_IDS, Case, Run, cases, thorough
@@ -54,7 +54,7 @@ def test_measures_of_pytrec_eval(case: Case) -> None:
     cuts = ",".join(map(str, CUTS))
     evaluator = pytrec_eval.RelevanceEvaluator(case.qrels, {f"{name}.{cuts}" for name in BY_PYTREC_EVAL.values()})
     found = evaluator.evaluate(without_self_matches(case.run))
-    scores = karat.evaluate(case.qrels, case.run, list(names), dialect="beir")
+    scores = rankjury.evaluate(case.qrels, case.run, list(names), dialect="beir")
     for name, theirs in names.items():
         expected = {query: values[theirs] for query, values in found.items()}
         assert_same(per_query(scores, name), expected, name)
@@ -66,7 +66,7 @@ def test_measures_of_pytrec_eval(case: Case) -> None:
 def test_measures_of_its_own(case: Case) -> None:
     """Summed over the queries of the results, divided by the number of judged queries."""
     names = [f"{name}@{k}" for name in BY_BEIR for k in CUTS]
-    scores = karat.evaluate(case.qrels, case.run, names, dialect="beir")
+    scores = rankjury.evaluate(case.qrels, case.run, names, dialect="beir")
     relevant = {query: {item for item, g in grades.items() if g > 0} for query, grades in case.qrels.items()}
     for name, function in BY_BEIR.items():
         for k in CUTS:
@@ -79,10 +79,10 @@ def test_measures_of_its_own(case: Case) -> None:
 
 def test_a_query_is_not_its_own_answer() -> None:
     gold, run = {"q": {"q": 1, "a": 1}}, {"q": {"q": 2.0, "b": 1.0, "a": 0.5}}
-    assert karat.evaluate(gold, run, ["MRR@10", "P@1"], dialect="beir").mean() == {"MRR@10": 0.5, "P@1": 0.0}
+    assert rankjury.evaluate(gold, run, ["MRR@10", "P@1"], dialect="beir").mean() == {"MRR@10": 0.5, "P@1": 0.0}
 
 
 def test_a_missing_query_counts_in_the_measures_of_its_own() -> None:
     gold, run = {"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 1.0}}
-    means = karat.evaluate(gold, run, ["MRR@10", "R_cap@10", "Accuracy@10", "Recall@10"], dialect="beir").mean()
+    means = rankjury.evaluate(gold, run, ["MRR@10", "R_cap@10", "Accuracy@10", "Recall@10"], dialect="beir").mean()
     assert means == {"MRR@10": 0.5, "R_cap@10": 0.5, "Accuracy@10": 0.5, "Recall@10": 1.0}

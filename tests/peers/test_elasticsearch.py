@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, mean_of, per_query
 from .strategies import Case, cases, thorough
@@ -59,7 +59,7 @@ def expected_values(case: Case, name: str, k: int) -> dict[str, float]:
 @given(cases(grades=(0, 1, 2, 3)))
 def test_every_measure(case: Case) -> None:
     names = [f"{name}@{k}" for name in REFERENCE for k in CUTS]
-    scores = karat.evaluate(case.qrels, case.run, names, dialect="elasticsearch")
+    scores = rankjury.evaluate(case.qrels, case.run, names, dialect="elasticsearch")
     for name in REFERENCE:
         for k in CUTS:
             label, expected = f"{name}@{k}", expected_values(case, name, k)
@@ -79,7 +79,7 @@ PUBLISHED = (
 def test_published_values(grades: tuple[int | None, ...], returned: int, dcg_value: float, ideal: float) -> None:
     gold = {"q": {f"d{n}": grade for n, grade in enumerate(grades) if grade is not None}}
     run = {"q": [f"d{n}" for n in range(returned)]}
-    means = karat.evaluate(gold, run, ["dcg(gain=exp)@6", "dcg@6", "ndcg@6"], dialect="elasticsearch").mean()
+    means = rankjury.evaluate(gold, run, ["dcg(gain=exp)@6", "dcg@6", "ndcg@6"], dialect="elasticsearch").mean()
     assert_close(means["dcg(gain=exp)@6"], dcg_value, "DCG")
     assert_close(means["dcg@6"], dcg_value, "DCG")
     assert_close(means["ndcg@6"], dcg_value / ideal, "nDCG")
@@ -89,8 +89,8 @@ def test_opensearch_cuts_the_ideal_list_at_k() -> None:
     """One good hit of three judged: a whole score in Elasticsearch, whose ideal list is as long as the returned one."""
     gold, run = {"q": {"a": 2, "b": 1, "c": 1}}, {"q": ["a", "x"]}
     names = ["ndcg@10", "precision@10"]
-    elastic = karat.evaluate(gold, {"q": ["a"]}, names, dialect="elasticsearch").mean()
+    elastic = rankjury.evaluate(gold, {"q": ["a"]}, names, dialect="elasticsearch").mean()
     assert elastic == {"ndcg@10": 1.0, "precision@10": 1.0}
-    found = karat.evaluate(gold, run, names, dialect="opensearch").mean()
+    found = rankjury.evaluate(gold, run, names, dialect="opensearch").mean()
     assert found["ndcg@10"] == pytest.approx(3 / (3 + 1 / math.log2(3) + 1 / math.log2(4)), rel=1e-12)
     assert found["precision@10"] == 0.5

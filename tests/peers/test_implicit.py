@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import karat
-from karat.dialects import resolve
-from karat.errors import UnknownName
-from karat.measure import METRICS
+import rankjury
+from rankjury.dialects import resolve
+from rankjury.errors import UnknownName
+from rankjury.measure import METRICS
 
 from .agreement import assert_close
 from .strategies import ITEM_IDS, Case, cases, thorough
@@ -60,7 +60,9 @@ def something_relevant(case: Case) -> bool:
 @given(cases().filter(something_relevant))
 def test_every_measure(case: Case) -> None:
     names = ("ndcg", "map", "precision")
-    scores = karat.evaluate(case.qrels, case.run, [f"{name}@{k}" for name in names for k in CUTS], dialect="implicit")
+    scores = rankjury.evaluate(
+        case.qrels, case.run, [f"{name}@{k}" for name in names for k in CUTS], dialect="implicit"
+    )
     for k in CUTS:
         expected = said(case, k)
         for name in names:
@@ -72,7 +74,7 @@ def test_every_measure(case: Case) -> None:
 def test_precision_is_pooled() -> None:
     """One user finds 1 of 1, the other 1 of 3: 2 of 4, where the mean of shares would be two thirds."""
     gold, run = {"u": {"a": 1}, "v": {"a": 1, "b": 1, "c": 1}, "w": {"a": 0}}, {"u": ["a"], "v": ["x", "b"]}
-    found = karat.evaluate(gold, run, "precision@5", dialect="implicit")
+    found = rankjury.evaluate(gold, run, "precision@5", dialect="implicit")
     assert found.conventions == ("pooled_precision(ties=order)@5",)
     assert found.summary("precision@5").mean == 0.5
     assert found["precision@5"].tolist() == pytest.approx([0.75, 0.25, math.nan], nan_ok=True)
@@ -82,18 +84,18 @@ def test_precision_is_pooled() -> None:
 def test_users_without_a_list_are_pooled_or_left_out() -> None:
     gold, run = {"u": {"a": 1}, "v": {"a": 1, "b": 1}, "w": {"a": 1}}, {"u": ["a"], "v": ["x", "b"]}
     zero, skip = "pooled_precision@5", "pooled_precision(missing=skip)@5"
-    found = karat.evaluate(gold, run, [zero, skip])
+    found = rankjury.evaluate(gold, run, [zero, skip])
     assert_close(found.summary(zero).mean, 2 / 4, "pooled as having found nothing")
     assert_close(found.summary(skip).mean, 2 / 3, "left out")
 
 
 def test_nobody_has_anything_relevant() -> None:
-    found = karat.evaluate({"u": {"a": 0}}, {"u": ["a"]}, "pooled_precision(empty=zero)@5")
+    found = rankjury.evaluate({"u": {"a": 0}}, {"u": ["a"]}, "pooled_precision(empty=zero)@5")
     assert found["pooled_precision(empty=zero)@5"].tolist() == [0.0]
 
 
 def test_options_of_a_name_are_read_with_it() -> None:
-    """precision(rel=4) is implicit's precision too, pooled over users, and not karat's."""
+    """precision(rel=4) is implicit's precision too, pooled over users, and not rankjury's."""
     assert str(resolve("precision(rel=4)@2", "implicit").measure).startswith("pooled_precision(rel=4")
     assert resolve("HitRate(rel=4)@10").measure.name == "hit_rate"
     assert resolve("AveragePrecision(rel=4)@10", "lenskit").measure["over"] == "least"

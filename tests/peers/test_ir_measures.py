@@ -6,7 +6,7 @@ import ir_measures as irm
 import pytest
 from hypothesis import given
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, per_query
 from .strategies import Case, cases, thorough
@@ -45,7 +45,7 @@ def by_ir_measures(
     return queries, {str(measure): value for measure, value in results.aggregated.items()}
 
 
-def assert_agrees(scores: karat.Scores, case: Case, measures: tuple[irm.Measure, ...]) -> None:
+def assert_agrees(scores: rankjury.Scores, case: Case, measures: tuple[irm.Measure, ...]) -> None:
     queries, aggregates = by_ir_measures(case, measures)
     for name, values in queries.items():
         assert_same(per_query(scores, name), values, name)
@@ -54,7 +54,7 @@ def assert_agrees(scores: karat.Scores, case: Case, measures: tuple[irm.Measure,
 
 
 # ir_measures lists a query that was judged for nothing ({}) when it is given a dict, and not when it is given rows;
-# karat never does. So every query here is judged for something.
+# rankjury never does. So every query here is judged for something.
 judged_cases = cases(judged=(1, 15))
 
 
@@ -62,14 +62,14 @@ judged_cases = cases(judged=(1, 15))
 @given(judged_cases)
 def test_every_measure_to_the_last_digit(case: Case) -> None:
     names = [str(measure) for measure in MEASURES]
-    assert_agrees(karat.evaluate(case.qrels, case.run, names, dialect="ir_measures"), case, MEASURES)
+    assert_agrees(rankjury.evaluate(case.qrels, case.run, names, dialect="ir_measures"), case, MEASURES)
 
 
 @thorough(60)
 @given(judged_cases)
 def test_names_that_are_only_ir_measures_need_no_dialect(case: Case) -> None:
     measures = tuple(measure for measure in MEASURES if str(measure) not in SHARED_NAMES)
-    assert_agrees(karat.evaluate(case.qrels, case.run, [str(m) for m in measures]), case, measures)
+    assert_agrees(rankjury.evaluate(case.qrels, case.run, [str(m) for m in measures]), case, measures)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_names_that_are_only_ir_measures_need_no_dialect(case: Case) -> None:
 )  # fmt: skip
 def test_second_names_mean_the_same(alias: str, name: str) -> None:
     gold, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    both = karat.evaluate(gold, run, [alias, name], dialect="ir_measures").conventions
+    both = rankjury.evaluate(gold, run, [alias, name], dialect="ir_measures").conventions
     assert both[0] == both[1]
 
 
@@ -93,7 +93,7 @@ def test_second_names_mean_the_same(alias: str, name: str) -> None:
     )
 )
 def test_gdeval_to_the_decimals_that_it_prints(case: Case) -> None:
-    scores = karat.evaluate(case.qrels, case.run, [str(measure) for measure in GDEVAL], dialect="ir_measures")
+    scores = rankjury.evaluate(case.qrels, case.run, [str(measure) for measure in GDEVAL], dialect="ir_measures")
     queries, aggregates = by_ir_measures(case, GDEVAL)
     for name, values in queries.items():
         found = per_query(scores, name)
@@ -109,7 +109,7 @@ def test_gdeval_to_the_decimals_that_it_prints(case: Case) -> None:
 def test_rbp(case: Case) -> None:
     measures = (irm.RBP(rel=1), irm.RBP(rel=2, p=0.5))
     queries, aggregates = by_ir_measures(case, measures)
-    scores = karat.evaluate(case.qrels, case.run, list(queries), dialect="ir_measures")
+    scores = rankjury.evaluate(case.qrels, case.run, list(queries), dialect="ir_measures")
     for name, values in queries.items():
         assert_same(per_query(scores, name), values, name, exact=False)
         assert_close(scores.summary(name).mean, aggregates[name], f"{name} of all")
@@ -120,19 +120,19 @@ def test_rbp(case: Case) -> None:
     ["P(judged_only=True)@5", "SetF(beta=2.0)", "nDCG(gains={1: 2})@5", "alpha_nDCG@10", "Compat(p=0.8)", "INST"],
 )
 def test_what_is_not_understood_is_refused_and_not_guessed(name: str) -> None:
-    with pytest.raises(karat.UsageError):
-        karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name], dialect="ir_measures")
+    with pytest.raises(rankjury.UsageError):
+        rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name], dialect="ir_measures")
 
 
 @pytest.mark.parametrize("measure", [irm.NumQ, irm.NumRel])
 def test_a_missing_query_is_not_counted(measure: irm.Measure) -> None:
     """Where a provider says nothing, ir_measures puts 0: even for what needs no run, the number of queries."""
     case = Case({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 1.0}})
-    assert_agrees(karat.evaluate(case.qrels, case.run, [str(measure)], dialect="ir_measures"), case, (measure,))
+    assert_agrees(rankjury.evaluate(case.qrels, case.run, [str(measure)], dialect="ir_measures"), case, (measure,))
 
 
 def test_ties_depend_on_the_cut_off() -> None:
     """RR is pytrec_eval's and breaks ties by id descending; RR@10 is the MS MARCO script's, which goes ascending."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0, "b": 1.0}}
     assert irm.calc_aggregate([irm.RR, irm.RR @ 10], qrels, run) == {irm.RR: 0.5, irm.RR @ 10: 1.0}
-    assert karat.evaluate(qrels, run, ["RR", "RR@10"]).mean() == {"RR": 0.5, "RR@10": 1.0}
+    assert rankjury.evaluate(qrels, run, ["RR", "RR@10"]).mean() == {"RR": 0.5, "RR@10": 1.0}

@@ -1,6 +1,6 @@
 """The trec_eval dialects against what NIST's trec_eval 10 prints for NIST's own test files.
 
-The commands are those of trec_eval's own quicktest. The files are not karat's to ship: they are read from beside the
+The commands are those of trec_eval's own quicktest. The files are not rankjury's to ship: they are read from beside the
 repository, where they are there.
 """
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import karat
+import rankjury
 
 DATA = Path(__file__).parents[2].parent / "shared/data/trec_eval"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"NIST's test files are not there: {DATA}")
 
 DIALECTS = ("trec_eval", "trec_eval-10")
-# Texts, and measures or parameters that karat has no name for. A name that joins or leaves this list fails a test.
+# Texts, and measures or parameters that rankjury has no name for. A name that joins or leaves this list fails a test.
 NOT_READ = {
     "runid", "relstring", "relstring_20", "binG", "G", "Rndcg", "ndcg_rel", "rbp_resid", "utility_2,-1,0,0",
     "11pt_avg_.25,.5,.75", "ndcg_1=3,2=9,4=4.5",
@@ -47,13 +47,13 @@ def printed(name: str) -> Iterator[tuple[str, str, str]]:
 @cache
 def is_read(name: str) -> bool:
     try:
-        karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name], dialect="trec_eval")
-    except karat.UsageError:
+        rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name], dialect="trec_eval")
+    except rankjury.UsageError:
         return False
     return True
 
 
-def as_printed(scores: karat.Scores, measure: str, query: str) -> str:
+def as_printed(scores: rankjury.Scores, measure: str, query: str) -> str:
     """The figure in trec_eval's form: four decimals, but counts whole."""
     summary = scores.summary(measure)
     if query == "all":
@@ -62,7 +62,7 @@ def as_printed(scores: karat.Scores, measure: str, query: str) -> str:
     return f"{value:.4f}" if summary.total is None else f"{value:.0f}"
 
 
-def assert_prints(name: str, scores: karat.Scores) -> None:
+def assert_prints(name: str, scores: rankjury.Scores) -> None:
     lines = [line for line in printed(name) if line[0] in scores.labels]
     assert lines
     found = [(measure, query, as_printed(scores, measure, query)) for measure, query, _ in lines]
@@ -78,24 +78,24 @@ def names_to_compare(name: str, dialect: str) -> list[str]:
 @pytest.mark.parametrize("name", PRINTED)
 def test_prints_the_same_figures(name: str, dialect: str) -> None:
     gold, run, options = PRINTED[name]
-    scores = karat.evaluate(DATA / gold, DATA / run, names_to_compare(name, dialect), dialect=dialect, **options)
+    scores = rankjury.evaluate(DATA / gold, DATA / run, names_to_compare(name, dialect), dialect=dialect, **options)
     assert_prints(name, scores)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_prints_the_same_figures_of_the_first_hundred(dialect: str) -> None:
-    """-M100 looks at the first hundred items of each query only, here cut before karat sees them."""
-    run = karat.read_run(DATA / "results.trunc").frame()
+    """-M100 looks at the first hundred items of each query only, here cut before rankjury sees them."""
+    run = rankjury.read_run(DATA / "results.trunc").frame()
     by_score = run.sort("query_id", "score", "item_id", descending=[False, True, True])
     cut = by_score.group_by("query_id", maintain_order=True).head(100)
     assert cut["query_id"].value_counts().sort("query_id").rows() == [("301", 100), ("303", 84)]
-    gold, names = karat.read_gold(DATA / "qrels.test"), names_to_compare("out.test.aqcM", dialect)
-    assert_prints("out.test.aqcM", karat.evaluate(gold, cut, names, dialect=dialect, missing="zero"))
+    gold, names = rankjury.read_gold(DATA / "qrels.test"), names_to_compare("out.test.aqcM", dialect)
+    assert_prints("out.test.aqcM", rankjury.evaluate(gold, cut, names, dialect=dialect, missing="zero"))
 
 
 def test_a_missing_query_is_an_error_in_trec_eval_10() -> None:
-    with pytest.raises(karat.DataError, match="302"):
-        karat.evaluate(DATA / "qrels.test", DATA / "results.trunc", ["map"], dialect="trec_eval-10")
+    with pytest.raises(rankjury.DataError, match="302"):
+        rankjury.evaluate(DATA / "qrels.test", DATA / "results.trunc", ["map"], dialect="trec_eval-10")
 
 
 @pytest.mark.parametrize("name", [*PRINTED, "out.test.aqcM"])
@@ -108,10 +108,10 @@ def test_every_figure_is_compared_or_known_to_lack_a_name(name: str) -> None:
 def test_recall_levels_are_rounded_in_trec_eval_10() -> None:
     """Of five relevant items 0.25 asks for 1.25: that is one for trec_eval 10, and two for those before."""
     gold, run, name = {"q": dict.fromkeys("abcde", 1)}, {"q": ["a", "x", "b"]}, "iprec_at_recall_0.25"
-    means = [karat.evaluate(gold, run, [name], dialect=dialect).mean()[name] for dialect in DIALECTS]
+    means = [rankjury.evaluate(gold, run, [name], dialect=dialect).mean()[name] for dialect in DIALECTS]
     assert means == [2 / 3, 1.0]
 
 
 def test_junk_behind_the_tag_is_passed_over() -> None:
-    run = karat.read_run(DATA / "results.trunc")
+    run = rankjury.read_run(DATA / "results.trunc")
     assert run.frame().select(pl.len()).item() == 584

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranx import Qrels, Run, evaluate
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, per_query
 from .strategies import Case, cases, thorough
@@ -26,7 +26,7 @@ CUTS = (1, 3, 10, 20, 100)
 WITH_CUT = ("hits", "hit_rate", "precision", "recall", "f1", "mrr", "map", "dcg", "dcg_burges", "ndcg", "ndcg_burges")
 PLAIN = (*WITH_CUT, "r-precision", "rbp.95", "rbp.5")
 NAMES = (*PLAIN, *(f"{name}-l2" for name in PLAIN), *(f"{name}@{k}" for name in WITH_CUT for k in CUTS), "ndcg@10-l2")
-# Names that karat has too, where they mean karat's own; the others are ranx's wherever they are read.
+# Names that rankjury has too, where they mean rankjury's own; the others are ranx's wherever they are read.
 ONLY_RANX = tuple(name for name in NAMES if "-" in name or "_burges" in name or name.startswith("rbp."))
 # ranx compiles itself anew for every length of the longest id, so all have one length.
 ITEMS = tuple(f"item{n:02}" for n in range(40))
@@ -43,7 +43,7 @@ def by_ranx(case: Case, names: Iterable[str]) -> tuple[dict[str, dict[str, float
 
 def assert_agrees(case: Case, names: tuple[str, ...], dialect: str | None = "ranx") -> None:
     queries, means = by_ranx(case, names)
-    scores = karat.evaluate(case.qrels, case.run, names, dialect=dialect)
+    scores = rankjury.evaluate(case.qrels, case.run, names, dialect=dialect)
     for name in names:
         # numba raises p to whole powers by multiplying, so rbp's last digit is its own.
         assert_same(per_query(scores, name), queries[name], name, exact=not name.startswith("rbp"))
@@ -81,7 +81,7 @@ def test_names_that_are_only_ranx_need_no_dialect(case: Case) -> None:
 def judged_both_ways(case: Case) -> Case:
     """The same with a relevant and a non-relevant judgment in every query.
 
-    Without a non-relevant one ranx divides 0 by 0 and its bpref is NaN; karat's is 1. Without a relevant one its
+    Without a non-relevant one ranx divides 0 by 0 and its bpref is NaN; rankjury's is 1. Without a relevant one its
     division raises inside the parallel loop, which leaves that query and all behind it at 0, whatever they found.
     """
     both = {ITEMS[0]: 0, ITEMS[1]: 2}
@@ -106,4 +106,4 @@ def test_equal_scores_stand_as_given() -> None:
     for order, expected in ((ITEMS[:STABLE_UP_TO], 0.5), (ITEMS[STABLE_UP_TO - 1 :: -1], 1 / 14)):
         case = Case(qrels, {"q": dict.fromkeys(order, 1.0)})
         assert by_ranx(case, ("mrr",))[1]["mrr"] == expected
-        assert karat.evaluate(case.qrels, case.run, ["mrr"], dialect="ranx").mean() == {"mrr": expected}
+        assert rankjury.evaluate(case.qrels, case.run, ["mrr"], dialect="ranx").mean() == {"mrr": expected}

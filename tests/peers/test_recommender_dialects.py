@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import karat
-from karat.dialects import DIALECTS, resolve
+import rankjury
+from rankjury.dialects import DIALECTS, resolve
 
 from .agreement import assert_close, assert_same, per_query
 from .make_recommender_oracles import CASES, LIBRARIES
@@ -29,7 +29,7 @@ def given(case: str) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, flo
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name, said in SAID.items() for case in said["cases"]])
 def test_every_measure_of_every_user(name: str, case: str) -> None:
     said = SAID[name]["cases"][case]
-    scores = karat.evaluate(*given(case), list(said), dialect=name)
+    scores = rankjury.evaluate(*given(case), list(said), dialect=name)
     for label, expected in said.items():
         assert_same(per_query(scores, label), expected["users"], f"{label} of {name}", exact=False)
         assert_close(scores.summary(label).mean, expected["mean"], f"{label} of {name}, all users")
@@ -44,21 +44,21 @@ def test_the_cases_hold_what_libraries_differ_in() -> None:
     for one in LIBRARIES:
         for other in LIBRARIES:
             same = (
-                karat.evaluate(gold, run, ["NDCG@5", "MAP@5"], dialect=one).mean()
-                == karat.evaluate(gold, run, ["NDCG@5", "MAP@5"], dialect=other).mean()
+                rankjury.evaluate(gold, run, ["NDCG@5", "MAP@5"], dialect=one).mean()
+                == rankjury.evaluate(gold, run, ["NDCG@5", "MAP@5"], dialect=other).mean()
             )
             assert same == (one == other), (one, other)
 
 
 def test_equal_scores_in_replay_stand_by_id_descending() -> None:
     gold, run = {"u": {"b": 1}}, {"u": {"a": 1.0, "b": 1.0}}
-    assert karat.evaluate(gold, run, "MRR@1", dialect="replay").mean() == {"MRR@1": 1.0}
-    assert karat.evaluate(gold, run, "MRR@1", dialect="rectools").mean() == {"MRR@1": 0.0}
+    assert rankjury.evaluate(gold, run, "MRR@1", dialect="replay").mean() == {"MRR@1": 1.0}
+    assert rankjury.evaluate(gold, run, "MRR@1", dialect="rectools").mean() == {"MRR@1": 0.0}
 
 
 @pytest.mark.parametrize("name", list(LIBRARIES))
 def test_the_dialect_reads_the_librarys_names(name: str) -> None:
-    """All but those with a setting, which are spelled as karat's."""
+    """All but those with a setting, which are spelled as rankjury's."""
     plain = [label for label in SAID[name]["cases"]["binary"] if "(" not in label]
     assert len(plain) >= 24
     assert [label for label in plain if DIALECTS.get(name).read(label) is None] == []
@@ -95,7 +95,7 @@ LOW = 1 / math.log2(3)
 def test_an_ideal_list_of_always_k() -> None:
     """One relevant item, found first: not a whole score, for two more could have been relevant."""
     gold, run = {"u": {"a": 1}, "v": {"b": 2, "c": 1}}, {"u": ["a", "x"], "v": ["b", "c", "x"]}
-    found = karat.evaluate(gold, run, ["ndcg(gain=binary,ideal=full)@3", "ndcg(ideal=full)@2", "ndcg(ideal=full)"])
+    found = rankjury.evaluate(gold, run, ["ndcg(gain=binary,ideal=full)@3", "ndcg(ideal=full)@2", "ndcg(ideal=full)"])
     full = 1 + LOW + 0.5
     assert found["ndcg(gain=binary,ideal=full)@3"].tolist() == pytest.approx([1 / full, (1 + LOW) / full], rel=1e-15)
     two = 1 + LOW
@@ -105,13 +105,13 @@ def test_an_ideal_list_of_always_k() -> None:
 
 def test_gains_too_large_for_a_float_have_a_full_ideal_list() -> None:
     gold, run = {"u": {"a": 1500}, "v": {"b": 1}}, {"u": ["a"], "v": ["b"]}
-    found = karat.evaluate(gold, run, ["ndcg(gain=exp,ideal=full)@2"])
+    found = rankjury.evaluate(gold, run, ["ndcg(gain=exp,ideal=full)@2"])
     assert found["ndcg(gain=exp,ideal=full)@2"].tolist() == pytest.approx([1 / (1 + LOW)] * 2, rel=1e-15)
 
 
 def test_the_first_two_ranks_undiscounted() -> None:
     gold, run = {"u": {"a": 3, "b": 2, "c": 1}}, {"u": ["x", "a", "b", "c"]}
-    found = karat.evaluate(
+    found = rankjury.evaluate(
         gold, run, ["dcg(discount=rank)", "ndcg(discount=rank)@3", "dcg(discount=rank,ties=average)"]
     )
     exact = 3 + 2 / math.log2(3) + 0.5
@@ -123,4 +123,6 @@ def test_the_first_two_ranks_undiscounted() -> None:
 def test_ap_over_the_least() -> None:
     gold, run = {"u": {"a": 1, "b": 1, "c": 1}}, {"u": ["a", "b"]}
     names = ["ap@5", "ap(over=min)@5", "ap(over=least)@5", "ap(over=least)@1"]
-    assert list(karat.evaluate(gold, run, names).mean().values()) == pytest.approx([2 / 3, 2 / 3, 1.0, 1.0], rel=1e-15)
+    assert list(rankjury.evaluate(gold, run, names).mean().values()) == pytest.approx(
+        [2 / 3, 2 / 3, 1.0, 1.0], rel=1e-15
+    )

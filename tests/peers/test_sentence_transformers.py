@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hypothesis import given
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, mean_of, per_query
 from .strategies import Case, cases, thorough
@@ -70,7 +70,7 @@ def expected_values(case: Case, name: str, k: int) -> dict[str, float]:
 @given(cases(grades=(0, 1, 2)))
 def test_every_measure(case: Case) -> None:
     names = [f"{name}@{k}" for name in REFERENCE for k in CUTS]
-    scores = karat.evaluate(case.qrels, case.run, names, dialect="sentence-transformers")
+    scores = rankjury.evaluate(case.qrels, case.run, names, dialect="sentence-transformers")
     for name in REFERENCE:
         for k in CUTS:
             label, expected = f"{name}@{k}", expected_values(case, name, k)
@@ -83,5 +83,5 @@ def test_every_measure(case: Case) -> None:
 def test_gold_as_sets_of_relevant_documents() -> None:
     """The form in which the evaluator takes its relevant_docs."""
     gold, run = {"q": {"a", "b"}, "p": set[str]()}, {"q": {"a": 2.0, "c": 1.0, "b": 0.5}, "p": {"a": 1.0}}
-    scores = karat.evaluate(gold, run, ["map@2", "recall@2"], dialect="sentence-transformers")
+    scores = rankjury.evaluate(gold, run, ["map@2", "recall@2"], dialect="sentence-transformers")
     assert scores.mean() == {"map@2": 0.5, "recall@2": 0.5}

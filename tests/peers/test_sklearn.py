@@ -15,7 +15,7 @@ from sklearn.metrics import (
     ndcg_score,
 )
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, per_query
 from .strategies import SCORES, thorough
@@ -62,7 +62,7 @@ BINARY = st.sampled_from((0.0, 1.0))
 @given(dense(GRADES))
 def test_gains_with_ties(data: Dense) -> None:
     names = [f"{function.__name__}{cut}" for function in FUNCTIONS for cut in CUT_OFFS]
-    found = [karat.evaluate(*data.as_dicts(), names, dialect=dialect) for dialect in ("sklearn", None)]
+    found = [rankjury.evaluate(*data.as_dicts(), names, dialect=dialect) for dialect in ("sklearn", None)]
     for cut, k in CUT_OFFS.items():
         for function in FUNCTIONS:
             name = f"{function.__name__}{cut}"
@@ -78,7 +78,7 @@ def test_gains_with_ties(data: Dense) -> None:
 def test_gains_without_ties(data: Dense) -> None:
     """ignore_ties=True leaves the order of equal scores to a sort; where there are none, it is the ranking."""
     names = [f"{name}(ties=order){cut}" for name in ("ndcg", "dcg") for cut in CUT_OFFS]
-    scores = karat.evaluate(*data.as_dicts(), names, dialect="sklearn")
+    scores = rankjury.evaluate(*data.as_dicts(), names, dialect="sklearn")
     for cut, k in CUT_OFFS.items():
         for name, function in zip(("ndcg", "dcg"), FUNCTIONS, strict=True):
             expected = {q: float(function(*row, k=k, ignore_ties=True)) for q, row in data.rows().items()}
@@ -94,7 +94,7 @@ def something_relevant(data: Dense) -> bool:
 @given(dense(BINARY).filter(something_relevant))
 def test_average_precision_with_ties(data: Dense) -> None:
     names = ["average_precision_score"]
-    scores = karat.evaluate(*data.as_dicts(), names, dialect="sklearn")
+    scores = rankjury.evaluate(*data.as_dicts(), names, dialect="sklearn")
     rows = data.rows()
     precision = {query: float(average_precision_score(truth[0], found[0])) for query, (truth, found) in rows.items()}
     assert_same(per_query(scores, names[0]), precision, names[0], exact=False)
@@ -110,20 +110,20 @@ NOTHING_RELEVANT = Dense(np.array([[0.0, 0.0]]), np.array([[1.0, 0.5]]))
 def test_average_precision_of_nothing_relevant() -> None:
     with pytest.warns(UserWarning, match="No positive class"):
         expected = average_precision_score(NOTHING_RELEVANT.truth[0], NOTHING_RELEVANT.scores[0])
-    found = karat.evaluate(*NOTHING_RELEVANT.as_dicts(), ["average_precision_score"], dialect="sklearn").mean()
+    found = rankjury.evaluate(*NOTHING_RELEVANT.as_dicts(), ["average_precision_score"], dialect="sklearn").mean()
     assert found == {"average_precision_score": expected}
 
 
 def test_label_ranking_average_precision_is_not_read() -> None:
-    """It is 1 for a query with nothing relevant, which no policy of karat's says, so its name is left alone."""
+    """It is 1 for a query with nothing relevant, which no policy of rankjury's says, so its name is left alone."""
     assert label_ranking_average_precision_score(NOTHING_RELEVANT.truth, NOTHING_RELEVANT.scores) == 1.0
-    with pytest.raises(karat.UsageError, match="unknown measure"):
-        karat.evaluate(*NOTHING_RELEVANT.as_dicts(), ["label_ranking_average_precision_score"], dialect="sklearn")
+    with pytest.raises(rankjury.UsageError, match="unknown measure"):
+        rankjury.evaluate(*NOTHING_RELEVANT.as_dicts(), ["label_ranking_average_precision_score"], dialect="sklearn")
 
 
 def test_groups_of_equal_scores_end_with_their_query() -> None:
     """The last group of q0 ends at rank 3 and the first of q1 at rank 2: one query more, one rank less."""
     data = Dense(np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]))
     expected = {q: float(average_precision_score(truth[0], found[0])) for q, (truth, found) in data.rows().items()}
-    scores = karat.evaluate(*data.as_dicts(), ["average_precision_score"], dialect="sklearn")
+    scores = rankjury.evaluate(*data.as_dicts(), ["average_precision_score"], dialect="sklearn")
     assert_same(per_query(scores, "average_precision_score"), expected, "average_precision_score", exact=False)

@@ -6,7 +6,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given
 
-import karat
+import rankjury
 
 from .agreement import assert_close, assert_same, per_query
 from .strategies import Case, cases, thorough
@@ -24,13 +24,13 @@ LEVELS = (
 )
 NAMES = (*PLAIN, *GEOMETRIC, *LEVELS, *(f"{name}_{k}" for name in WITH_CUT for k in CUTS))
 
-# Names that karat has of its own: without a dialect they mean karat's measure, not trec_eval's.
+# Names that rankjury has of its own: without a dialect they mean rankjury's measure, not trec_eval's.
 SHARED_NAMES = {
     "map", "gm_map", "ndcg", "bpref", "gm_bpref", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility",
 }  # fmt: skip
 # pytrec_eval reports these as 0 or not at all: they are texts, or no measure of the ranking.
 NOT_NUMBERS = {"runid", "relstring"}
-# Measures of pytrec_eval that karat has no name for; the test below fails when this list is out of date.
+# Measures of pytrec_eval that rankjury has no name for; the test below fails when this list is out of date.
 NOT_READ = {"G", "binG", "Rndcg", "ndcg_rel"}
 
 
@@ -52,7 +52,7 @@ def floored_log(value: float) -> float:
     return math.log(max(value, 0.00001))
 
 
-def assert_agrees(scores: karat.Scores, expected: dict[str, dict[str, float]]) -> None:
+def assert_agrees(scores: rankjury.Scores, expected: dict[str, dict[str, float]]) -> None:
     for name, values in expected.items():
         found = per_query(scores, name)
         if name in GEOMETRIC:
@@ -80,7 +80,7 @@ TRAPS = {
 def test_a_known_trap(trap: str) -> None:
     name, grades, found, level = TRAPS[trap]
     expected = by_pytrec_eval(Case({"q": grades}, {"q": found}), level)[name]["q"]
-    assert karat.evaluate({"q": grades}, {"q": found}, [name], dialect="trec_eval", rel=level).mean() == {
+    assert rankjury.evaluate({"q": grades}, {"q": found}, [name], dialect="trec_eval", rel=level).mean() == {
         name: expected
     }
 
@@ -88,13 +88,13 @@ def test_a_known_trap(trap: str) -> None:
 @thorough(200)
 @given(cases())
 def test_every_measure_to_the_last_digit(case: Case) -> None:
-    assert_agrees(karat.evaluate(case.qrels, case.run, NAMES, dialect="trec_eval"), by_pytrec_eval(case))
+    assert_agrees(rankjury.evaluate(case.qrels, case.run, NAMES, dialect="trec_eval"), by_pytrec_eval(case))
 
 
 @thorough(80)
 @given(cases())
 def test_a_higher_relevance_level(case: Case) -> None:
-    scores = karat.evaluate(case.qrels, case.run, NAMES, dialect="trec_eval", rel=2)
+    scores = rankjury.evaluate(case.qrels, case.run, NAMES, dialect="trec_eval", rel=2)
     assert_agrees(scores, by_pytrec_eval(case, relevance_level=2))
 
 
@@ -103,14 +103,14 @@ def test_a_higher_relevance_level(case: Case) -> None:
 def test_names_that_are_only_trec_evals_need_no_dialect(case: Case) -> None:
     names = [name for name in NAMES if name not in SHARED_NAMES]
     expected = by_pytrec_eval(case)
-    assert_agrees(karat.evaluate(case.qrels, case.run, names), {name: expected[name] for name in names})
+    assert_agrees(rankjury.evaluate(case.qrels, case.run, names), {name: expected[name] for name in names})
 
 
 @pytest.mark.parametrize("name", sorted(SHARED_NAMES))
-def test_a_shared_name_without_a_dialect_is_karats(name: str) -> None:
+def test_a_shared_name_without_a_dialect_is_rankjurys(name: str) -> None:
     run = {"q": {"a": 1.0}}
-    (convention,) = karat.evaluate({"q": {"a": 1}}, run, [name]).conventions
-    assert convention == str(karat.Measure.parse(name))
+    (convention,) = rankjury.evaluate({"q": {"a": 1}}, run, [name]).conventions
+    assert convention == str(rankjury.Measure.parse(name))
 
 
 @thorough(60)
@@ -118,7 +118,7 @@ def test_a_shared_name_without_a_dialect_is_karats(name: str) -> None:
 def test_missing_zero_is_the_option_c(case: Case) -> None:
     """trec_eval -c averages over all judged queries, those that the run lacks counting 0."""
     averaged = [name for name in NAMES if not name.startswith(("num_", "gm_", "utility"))]
-    scores = karat.evaluate(case.qrels, case.run, averaged, dialect="trec_eval", missing="zero")
+    scores = rankjury.evaluate(case.qrels, case.run, averaged, dialect="trec_eval", missing="zero")
     expected = by_pytrec_eval(case)
     judged = {query for query, grades in case.qrels.items() if grades}
     for name in averaged:
@@ -134,23 +134,23 @@ def test_every_measure_of_pytrec_eval_is_compared_or_known_to_lack_a_name() -> N
 
 @pytest.mark.parametrize("name", sorted(NOT_READ))
 def test_a_measure_without_a_name_is_refused(name: str) -> None:
-    with pytest.raises(karat.UnknownName):
-        karat.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
+    with pytest.raises(rankjury.UnknownName):
+        rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
 
 
 def test_scores_that_differ_beyond_single_precision_tie() -> None:
     """The published trap: 1 + 1e-9 is 1 in trec_eval 9, so the id decides, and a better-scored item comes second."""
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0 + 1e-9, "b": 1.0}}
     assert pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(run)["q"]["recip_rank"] == 0.5
-    assert karat.evaluate(qrels, run, ["recip_rank"]).mean() == {"recip_rank": 0.5}
-    assert karat.evaluate(qrels, run, ["recip_rank"], dialect="trec_eval-10").mean() == {"recip_rank": 1.0}
+    assert rankjury.evaluate(qrels, run, ["recip_rank"]).mean() == {"recip_rank": 0.5}
+    assert rankjury.evaluate(qrels, run, ["recip_rank"], dialect="trec_eval-10").mean() == {"recip_rank": 1.0}
 
 
 def test_what_pytrec_eval_dies_of() -> None:
     """An empty result and judgments that are all negative are a query like others: present, with nothing relevant."""
     gold = {"empty": {"a": 1}, "negative": {"a": -1}, "usual": {"a": 1}}
     run = {"empty": {}, "negative": {"a": 1.0}, "usual": {"a": 1.0}}
-    scores = karat.evaluate(gold, run, ["map", "ndcg", "num_ret"], dialect="trec_eval")
+    scores = rankjury.evaluate(gold, run, ["map", "ndcg", "num_ret"], dialect="trec_eval")
     assert per_query(scores, "map") == per_query(scores, "ndcg") == {"empty": 0.0, "negative": 0.0, "usual": 1.0}
     assert per_query(scores, "num_ret") == {"empty": 0.0, "negative": 1.0, "usual": 1.0}
 
@@ -158,4 +158,4 @@ def test_what_pytrec_eval_dies_of() -> None:
 def test_scores_too_large_for_single_precision_tie() -> None:
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 2e39, "b": 1e39}}
     expected = pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(run)["q"]["recip_rank"]
-    assert karat.evaluate(qrels, run, ["recip_rank"]).mean() == {"recip_rank": expected}
+    assert rankjury.evaluate(qrels, run, ["recip_rank"]).mean() == {"recip_rank": expected}

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.plan import GOLD_KINDS, SYSTEM_KINDS
-from karat.plan.reading import Checked, read_plan
-from karat.plan.run import Outcome, execute_plan
+from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.run import Outcome, execute_plan
 
 GOLD = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 a 1\nq3 0 d 3\n"
 RUN = "q1 Q0 a 1 3.5 t\nq1 Q0 b 2 2 t\nq2 Q0 a 1 3 t\nq2 Q0 c 2 2 t\nq3 Q0 d 1 1 t\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from karat.partial import Partial
-from karat.plan.run import Outcome
-from karat.report import Report
+from rankjury.partial import Partial
+from rankjury.plan.run import Outcome
+from rankjury.report import Report
 
 from . import carried_out, put
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.agreement import Agreement
-from karat.errors import DataError, KaratError, UsageError
-from karat.plan.drafting import draft
-from karat.plan.looking import look
-from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import Outcome, execute_plan
+from rankjury.agreement import Agreement
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.plan.drafting import draft
+from rankjury.plan.looking import look
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.run import Outcome, execute_plan
 
 from . import QUICK, carried_out, checked, means, put, with_runs
 
@@ -373,5 +373,5 @@ class TestDraft:
         assert len(found.report.scores["small"].queries) == 20
 
     def test_without_files_it_says_what_lacks(self, tmp_path: Path) -> None:
-        with pytest.raises(KaratError, match=r"reference\.npy.*no such file"):
+        with pytest.raises(RankjuryError, match=r"reference\.npy.*no such file"):
             carried_out(tmp_path, QUICK + draft("reference", look(tmp_path), "mine"))

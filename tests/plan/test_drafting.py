@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
-from karat.plan.looking import Found, look
-from karat.plan.reading import Checked, read_plan
-from karat.plan.run import Outcome, execute_plan
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
+from rankjury.plan.looking import Found, look
+from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.run import Outcome, execute_plan
 
 from . import OTHER, QUICK, RUN, means, put, with_runs
 
-SAMPLE = Path(str(files("karat") / "samples" / "movies"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "movies"))
 ROWS = np.random.default_rng(3).normal(size=(30, 6)).astype(np.float32)
 LABELS = "\n".join(json.dumps({"query_id": f"q{n % 5}", "item_id": f"d{n}", "grade": n % 4}) for n in range(20))
 
@@ -135,7 +135,7 @@ class TestSpaces:
         assert found.ordered == {"gold.json": ["overall", "content", "vibes"]}
         assert found.vectors == ["vectors.npz:anchor", "vectors.npz:content", "vectors.npz:vibe"]
         outcome = run(tmp_path, "spaces")
-        shown = execute_plan(read_plan(SAMPLE / "karat.toml"))
+        shown = execute_plan(read_plan(SAMPLE / "rankjury.toml"))
         assert outcome.report.golds == {
             "anchor": "overall",
             "content": "content",
@@ -187,8 +187,8 @@ class TestSpaces:
         for name in ("gold.json", "vectors.npz"):
             shutil.copy(SAMPLE / name, tmp_path)
         system = '[systems.one]\nkind = "vectors"\npath = "vectors.npz:anchor"\ngold = "overall"\n'
-        put(tmp_path, karat__toml=f'measures = ["rr@5"]\n[gold]\nkind = "ordered"\npath = "gold.json"\n{system}')
-        outcome = execute_plan(read_plan(tmp_path / "karat.toml"))
+        put(tmp_path, rankjury__toml=f'measures = ["rr@5"]\n[gold]\nkind = "ordered"\npath = "gold.json"\n{system}')
+        outcome = execute_plan(read_plan(tmp_path / "rankjury.toml"))
         assert any("content, vibes" in warning and "no system" in warning for warning in outcome.report.warning_lines)
 
 
@@ -249,7 +249,7 @@ class TestNothingMuch:
         "broken.json": b"[{",
         "null.json": b"null",
         "numbers.json": b"[1, 2]",
-        "report.json": b'{"schema": "karat.report/1"}',
+        "report.json": b'{"schema": "rankjury.report/1"}',
         "objects.json": b'[{"id": "a", "year": 1999}]',
         "broken.parquet": b"PAR1....",
         "broken.npy": b"\x93NUMPY",
@@ -276,7 +276,7 @@ class TestNothingMuch:
     def test_a_damaged_archive_is_left_aside(self, tmp_path: Path) -> None:
         """In a process of its own, for NumPy leaves the file open."""
         put(tmp_path, a__npz=b"PK\x03\x04 cut short", z__npy=ROWS)
-        code = "import pathlib, karat.plan.looking as looking; print(looking.look(pathlib.Path('.')).vectors)"
+        code = "import pathlib, rankjury.plan.looking as looking; print(looking.look(pathlib.Path('.')).vectors)"
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("['z.npy']\n", "")
@@ -312,7 +312,7 @@ class TestFoldersOfTheSpecs:
         put(tmp_path, labels__jsonl=LABELS, items__npz=named(ROWS[:20], "d"))
         (tmp_path / "queries_fashion.txt").write_text("red dress\nblue dress\n")
         assert look(tmp_path).texts == ["queries_fashion.txt"]
-        assert "karat embed queries_fashion.txt" in draft("search", look(tmp_path), "x")
+        assert "rankjury embed queries_fashion.txt" in draft("search", look(tmp_path), "x")
 
     def test_annotations_of_one_keyword_a_cell(self, tmp_path: Path) -> None:
         """unified_annotation.csv was taken for a table of attributes unless a cell held several keywords."""

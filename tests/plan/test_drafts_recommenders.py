@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.exposures import Exposure
-from karat.interactions.summary import CatalogueSize, Interactions
-from karat.plan.drafting import draft, kind_for
-from karat.plan.looking import Found, look
-from karat.plan.outputs import write_outputs
-from karat.plan.reading import Checked, read_plan
-from karat.plan.run import Outcome, execute_plan
-from karat.recommenders import RECOMMENDERS
+import rankjury
+from rankjury.exposures import Exposure
+from rankjury.interactions.summary import CatalogueSize, Interactions
+from rankjury.plan.drafting import draft, kind_for
+from rankjury.plan.looking import Found, look
+from rankjury.plan.outputs import write_outputs
+from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.recommenders import RECOMMENDERS
 
 from . import GOLD, QUICK, RUN, put
 
@@ -42,7 +42,7 @@ DATA = "".join(f"{u}\t{i}\t{r}\t{t}\n" for u, i, r, t in ROWS)
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where karat[recsys] is not installed."""
+    """As where rankjury[recsys] is not installed."""
     for name in RECOMMENDERS.names():
         for library in RECOMMENDERS.get(name).libraries:
             monkeypatch.setitem(sys.modules, library, None)
@@ -51,7 +51,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> None:
 def drafted(folder: Path) -> tuple[str, Checked]:
     found = look(folder)
     chosen = kind_for(found)
-    path = folder / "karat.toml"
+    path = folder / "rankjury.toml"
     path.write_text(QUICK + draft(chosen, found, "mine"))
     return chosen, read_plan(path)
 
@@ -101,7 +101,7 @@ class TestRuns:
         assert list(report.systems) == ["popularity", "random"] and report.baseline == "popularity"
         assert report.needed_section(Interactions).catalogue == CatalogueSize("items", ITEMS)
         assert "diversity@10" in report.labels and "ndcg@20" in report.labels
-        assert [warning for warning in report.warning_lines if "karat[recsys]" in warning]
+        assert [warning for warning in report.warning_lines if "rankjury[recsys]" in warning]
 
     @pytest.mark.parametrize("files", [{"ratings__dat": DAT, "movies__dat": MOVIES_DAT}, {"u__data": DATA}])
     def test_other_releases(self, tmp_path: Path, files: dict[str, str]) -> None:
@@ -114,7 +114,7 @@ class TestRuns:
     def test_outputs_are_written(self, tmp_path: Path) -> None:
         put(tmp_path, ratings__csv=CSV)
         outcome = run(tmp_path)
-        checked = read_plan(tmp_path / "karat.toml")
+        checked = read_plan(tmp_path / "rankjury.toml")
         written = write_outputs(checked, outcome.report)
         assert sorted(path.name for path in written) == ["recommenders.png", "report.html", "report.json", "report.md"]
 
@@ -131,7 +131,7 @@ def test_with_libraries_all_models_run(tmp_path: Path) -> None:
     wanted = ["popularity", "item-knn", "als", "ease", "random"]
     missing = [name for name in wanted[1:4] if not RECOMMENDERS.get(name).is_installed()]
     if missing:
-        pytest.skip(f"karat[recsys] is not installed: {', '.join(missing)}")
+        pytest.skip(f"rankjury[recsys] is not installed: {', '.join(missing)}")
     put(tmp_path, ratings__csv=CSV, movies__csv=MOVIES)
     report = run(tmp_path).report
     assert list(report.systems) == wanted and report.random_systems == ["random"]
@@ -183,8 +183,8 @@ class TestOthers:
 
 
 def test_the_draft_without_a_log_can_be_read(tmp_path: Path) -> None:
-    """As of karat init movielens in an empty folder: its paths are examples."""
-    path = tmp_path / "karat.toml"
+    """As of rankjury init movielens in an empty folder: its paths are examples."""
+    path = tmp_path / "rankjury.toml"
     path.write_text(draft("movielens", Found(), "mine"))
     checked = read_plan(path)
     assert checked.plan.gold.path == "ratings.csv" and "als" in checked.plan.systems  # type: ignore[attr-defined]
@@ -241,17 +241,17 @@ class TestReleases:
         gold = { kind = "interactions", path = "ml-1m" }
         systems.popularity = { kind = "recommender", model = "popularity" }
         """
-        (release / "karat.toml").write_text(QUICK + plan)
-        checked = read_plan(release / "karat.toml")
+        (release / "rankjury.toml").write_text(QUICK + plan)
+        checked = read_plan(release / "rankjury.toml")
         assert (checked.plan.gold.items, checked.plan.gold.users) == ("ml-1m/movies.dat", "ml-1m/users.dat")  # type: ignore[attr-defined]
         report = execute_plan(checked).report.to_json()
         assert report["interactions"]["catalogue"] == {"kind": "items", "items": ITEMS}
         assert report["systems"]["popularity"]["measures"]["diversity@5"]["mean"] is not None
-        (release / "karat.toml").write_text(QUICK + plan.replace('"ml-1m"', '"ml-1m", items = "other.csv"'))
-        assert read_plan(release / "karat.toml").plan.gold.items == "other.csv"  # type: ignore[attr-defined]
+        (release / "rankjury.toml").write_text(QUICK + plan.replace('"ml-1m"', '"ml-1m", items = "other.csv"'))
+        assert read_plan(release / "rankjury.toml").plan.gold.items == "other.csv"  # type: ignore[attr-defined]
 
     def test_held_out(self, release: Path) -> None:
-        task = karat.held_out(release / "ml-1m")
+        task = rankjury.held_out(release / "ml-1m")
         assert set(task.facts.items) == {"genre"}
         assert {"user_gender", "user_age", "user_occupation"} <= set(task.facts.users)
         assert int(task.in_catalogue.sum()) == ITEMS

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.plan.reading import read_plan
-from karat.plan.run import execute_plan, rankings_of
-from karat.results import Recorded
-from karat.sections import Fusion
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import execute_plan, rankings_of
+from rankjury.results import Recorded
+from rankjury.sections import Fusion
 from tests.specs import slow_movies as slow
 
 from . import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs
@@ -179,7 +179,7 @@ class TestVectors:
     def test_missing_ones_stop_it(self, tmp_path: Path, lines: str, message: str) -> None:
         put(tmp_path, few__npz=arrays({q: v for q, v in QUERIES.items() if q != "q0"}), strange__txt="d1\nzz\n")
         put(tmp_path, flat__npz=arrays({q: v[:2] for q, v in QUERIES.items()}))
-        with pytest.raises(KaratError, match=message):
+        with pytest.raises(RankjuryError, match=message):
             searched(tmp_path, lines)
 
 

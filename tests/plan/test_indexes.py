@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.engines import ENGINES
-from karat.engines.exact import Exact
-from karat.errors import DataError, MissingExtra, UsageError
-from karat.gates import check_targets
-from karat.indexed import Indexed
-from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import Outcome, execute_plan
-from karat.plan.run import run_plan as run_file
-from karat.plan.sweeping import sweeps_of
-from karat.reports.writers.json import read_report
-from karat.sections import Fingerprints
-from karat.stability import Stability
-from karat.targets import parse_target
-from karat.text.queryset import pin, read_query_set
+from rankjury.engines import ENGINES
+from rankjury.engines.exact import Exact
+from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.gates import check_targets
+from rankjury.indexed import Indexed
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.plan.run import run_plan as run_file
+from rankjury.plan.sweeping import sweeps_of
+from rankjury.reports.writers.json import read_report
+from rankjury.sections import Fingerprints
+from rankjury.stability import Stability
+from rankjury.targets import parse_target
+from rankjury.text.queryset import pin, read_query_set
 
 from . import QUICK, carried_out, checked, plan_in, put
 
@@ -339,15 +339,15 @@ class TestVerdicts:
 class Absent(Exact):
     """An engine whose library nobody has."""
 
-    libraries = ("karat_has_no_such_library",)
+    libraries = ("rankjury_has_no_such_library",)
     extra = "absent"
 
     def __init__(self, *given: Any, **more: Any) -> None:
-        raise MissingExtra("karat_has_no_such_library", "absent", "the engine absent")
+        raise MissingExtra("rankjury_has_no_such_library", "absent", "the engine absent")
 
 
 class Foreign(Absent):
-    """One of somebody else, that no extra of karat installs."""
+    """One of somebody else, that no extra of rankjury installs."""
 
     extra = None
 
@@ -365,7 +365,9 @@ class TestOptional:
     def test_left_out_with_a_warning(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index(), self.GONE, lab())
         assert list(found.report.systems) == ["x"] and {name for _, name in verdicts(found)} == {"x"}
-        assert "gone: left out, as absent is not installed: pip install 'karat[absent]'" in found.report.warning_lines
+        assert (
+            "gone: left out, as absent is not installed: pip install 'rankjury[absent]'" in found.report.warning_lines
+        )
 
     def test_an_engine_of_somebody_else(self, tmp_path: Path) -> None:
         (note,) = checked(tmp_path, PLAN + index() + index("gone", "foreign", "optional = true\n")).notes
@@ -375,7 +377,7 @@ class TestOptional:
         assert not checked(tmp_path, PLAN + index("x", "faiss-flat", "optional = true\n")).notes
 
     def test_not_optional_is_an_error_that_names_the_extra(self, tmp_path: Path) -> None:
-        with pytest.raises(MissingExtra, match=r"pip install 'karat\[absent\]'"):
+        with pytest.raises(MissingExtra, match=r"pip install 'rankjury\[absent\]'"):
             outcome_of(tmp_path, PLAN, index("gone", "absent"))
 
     @pytest.mark.parametrize("more", ["", "baseline = 'gone'\n"])
@@ -687,7 +689,7 @@ class TestEarlierRuns:
 
     def test_a_file_that_is_not_a_report_is_skipped_with_a_note(self, tmp_path: Path) -> None:
         self.run(tmp_path, 1, index())
-        (tmp_path / "reports" / "eval_cut_x.json").write_text('{"schema": "karat.rep')
+        (tmp_path / "reports" / "eval_cut_x.json").write_text('{"schema": "rankjury.rep')
         found = self.run(tmp_path, 2, index())
         assert self.drift(found) == ("pass", "eval_1970-01-02_model_x.json")
         assert any("eval_cut_x.json" in note for note in found.report.warning_lines)

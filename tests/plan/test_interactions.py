@@ -10,23 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-import karat
-from karat.errors import DataError, MissingExtra, UsageError
-from karat.exposures import Exposure
-from karat.interactions.log import Log
-from karat.interactions.reading import read_log
-from karat.interactions.saving import write_split
-from karat.interactions.splitting import split_log
-from karat.interactions.summary import CatalogueSize, Interactions
-from karat.interactions.task import Facts as ItemFacts
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome
-from karat.plan.tuning import subjects_of
-from karat.progress import NO_PROGRESS, Progress
-from karat.recommenders import RECOMMENDERS, Recommender
-from karat.sections import Facts
-from karat.tuning.models import tune_model
-from karat.types import Ints, Matrix
+import rankjury
+from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.exposures import Exposure
+from rankjury.interactions.log import Log
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.saving import write_split
+from rankjury.interactions.splitting import split_log
+from rankjury.interactions.summary import CatalogueSize, Interactions
+from rankjury.interactions.task import Facts as ItemFacts
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome
+from rankjury.plan.tuning import subjects_of
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.recommenders import RECOMMENDERS, Recommender
+from rankjury.sections import Facts
+from rankjury.tuning.models import tune_model
+from rankjury.types import Ints, Matrix
 from tests.specs import slow_movielens as slow
 
 from . import carried_out, checked, put
@@ -78,7 +78,7 @@ class TestLogs:
         keys = {"user": '"who"', "item": '"what"', "value": '"stars"', "time": '"at"'}
         check(run(folder, path='"log.tsv"', **keys), WORLD, "popularity")
 
-    def test_a_folder_of_karat_split(self, folder: Path) -> None:
+    def test_a_folder_of_rankjury_split(self, folder: Path) -> None:
         write_split(split_log(read_log(folder / "ratings.csv")), folder / "split")
         check(run(folder, path='"split"'), WORLD, "popularity")
         check(run(folder, path='"split"', window='"validation"'), replace(WORLD, held="validation"), "popularity")
@@ -101,7 +101,7 @@ class TestLogs:
 
     def test_by_script(self, folder: Path) -> None:
         (folder / "plan.toml").write_text("statistics.resamples = 100\n" + MEASURES + gold() + POPULARITY)
-        check(karat.run_plan(folder / "plan.toml", archive=False), WORLD, "popularity")
+        check(rankjury.run_plan(folder / "plan.toml", archive=False), WORLD, "popularity")
 
     def test_sampled_candidates(self, folder: Path) -> None:
         """What was held out, and so many others that the user had not taken; the warning says why not to."""
@@ -230,11 +230,11 @@ class TestMissingLibraries:
         fused = 'systems.fused = { kind = "fusion", of = ["popularity", "lacking"] }\n'
         outcome = run(folder, POPULARITY + self.SYSTEM.replace("OPTIONAL", "true") + fused)
         assert list(outcome.report.systems) == ["popularity"]
-        assert warned(outcome, "lacking: left out, as what it needs is not installed: pip install 'karat[recsys]'")
+        assert warned(outcome, "lacking: left out, as what it needs is not installed: pip install 'rankjury[recsys]'")
         assert warned(outcome, "fused: left out, as it is made from lacking")
 
     def test_an_error_where_it_is_needed(self, folder: Path) -> None:
-        with pytest.raises(MissingExtra, match=r"karat\[recsys\]"):
+        with pytest.raises(MissingExtra, match=r"rankjury\[recsys\]"):
             run(folder, POPULARITY + self.SYSTEM.replace("OPTIONAL", "false"))
         with pytest.raises(UsageError, match="lacking: left out"):
             run(folder, 'baseline = "lacking"\n' + POPULARITY + self.SYSTEM.replace("OPTIONAL", "true"))
@@ -321,13 +321,13 @@ class TestReports:
             "statistics.resamples = 100\n" + MEASURES + gold() + POPULARITY + OWN
             + '[[output]]\nfile = "page.png"\nform = "recommenders"\n'
         )  # fmt: skip
-        karat.run_plan(folder / "plan.toml", output=folder / "out", archive=False)
+        rankjury.run_plan(folder / "plan.toml", output=folder / "out", archive=False)
         assert (folder / "out" / "page.png").read_bytes().startswith(b"\x89PNG")
         (folder / "plan.toml").write_text(
             'gold = "own.csv"\nsystems.x = "x.trec"\n[[output]]\nfile = "page.png"\nform = "recommenders"\n'
         )
         with pytest.raises(UsageError, match="a gold of the kind interactions"):
-            karat.run_plan(folder / "plan.toml", archive=False)
+            rankjury.run_plan(folder / "plan.toml", archive=False)
 
     def test_users_are_not_called_like_items(self, folder: Path) -> None:
         """Ids of users and of items are the same numbers; titles are of items."""
@@ -335,7 +335,7 @@ class TestReports:
         put(folder, movies__csv="movieId,title,genres\n" + titles)
         text = f'{MEASURES}baseline = "popularity"\noutputs = ["r.md", "r.json"]\n' + gold(items='"movies.csv"')
         (folder / "plan.toml").write_text("statistics.resamples = 100\n" + text + POPULARITY + OWN)
-        report = karat.run_plan(folder / "plan.toml", output=folder).report
+        report = rankjury.run_plan(folder / "plan.toml", output=folder).report
         assert report.changes and not report.queries.query_texts
         users = {f"| {change.query} |" for change in report.changes}
         page = (folder / "r.md").read_text()
@@ -404,7 +404,7 @@ class TestLooks:
     def test_a_plan_that_cannot_be_read_opens_nothing(self, folder: Path) -> None:
         with pytest.raises(UsageError):
             checked(folder, MEASURES + gold(window='"tset"') + POPULARITY)
-        with pytest.raises(karat.KaratError):
+        with pytest.raises(rankjury.RankjuryError):
             run(folder, path='"nowhere.csv"')
         assert not self.looks(folder)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from karat.gates import check_targets
-from karat.partial import Partial
-from karat.plan.run import Outcome
-from karat.plan.run import run_plan as run_file
-from karat.reports.sections.partial_matches import render
-from karat.targets import parse_target
+from rankjury.gates import check_targets
+from rankjury.partial import Partial
+from rankjury.plan.run import Outcome
+from rankjury.plan.run import run_plan as run_file
+from rankjury.reports.sections.partial_matches import render
+from rankjury.targets import parse_target
 
 from . import carried_out, plan_in, put
 from .keyword_plans import (

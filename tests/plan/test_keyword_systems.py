@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.indexed import Indexed
-from karat.partial import Partial
-from karat.sections import Facts
+from rankjury.errors import DataError, UsageError
+from rankjury.indexed import Indexed
+from rankjury.partial import Partial
+from rankjury.sections import Facts
 
 from . import carried_out, checked, put
 from .keyword_plans import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError
-from karat.sections import Keywords
+from rankjury.errors import DataError
+from rankjury.sections import Keywords
 
 from . import put
 from .keyword_plans import (
@@ -98,7 +98,7 @@ class TestKeywordsOfTexts:
         told = [warning for warning in outcome.report.warning_lines if "t2" in warning]
         assert told == [
             "1 text maps to no keyword by exact, left out: t2 "
-            "(karat keywords TEXT --vocabulary clips.csv --method exact shows why)"
+            "(rankjury keywords TEXT --vocabulary clips.csv --method exact shows why)"
         ], "told once"
 
     def test_only_selected_groups_are_mapped_onto(self, folder: Path) -> None:

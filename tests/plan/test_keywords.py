@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from karat.errors import DataError
-from karat.partial import Partial
-from karat.plan.keywords import KeywordsGold
-from karat.plan.mapping import MappingTable
-from karat.sections import Keywords
+from rankjury.errors import DataError
+from rankjury.partial import Partial
+from rankjury.plan.keywords import KeywordsGold
+from rankjury.plan.mapping import MappingTable
+from rankjury.sections import Keywords
 
 from . import carried_out, means, put
 from .keyword_plans import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.plan.toml import KeyPath, line_of, lines_of
+from rankjury.plan.toml import KeyPath, line_of, lines_of
 
 CRLF = pytest.param(
     "\r\n",

@@ -12,20 +12,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.interactions.attributes import facts_of, read_items, read_users
-from karat.interactions.candidates import Catalogue, catalogue_of
-from karat.interactions.log import log_from_frame
-from karat.interactions.split import Window
-from karat.interactions.splitting import split_log
-from karat.interactions.task import Facts, Sampled, Task
-from karat.interactions.tiers import Tiers, describe, item_tiers, user_tiers
-from karat.plan.reading import Checked, read_plan
-from karat.plan.run import execute_plan
-from karat.plan.tuning import subjects_of
-from karat.progress import NO_PROGRESS
-from karat.recommenders import RECOMMENDERS
-from karat.recommenders.ranking import recommend
-from karat.tuning.models import tune_model
+from rankjury.interactions.attributes import facts_of, read_items, read_users
+from rankjury.interactions.candidates import Catalogue, catalogue_of
+from rankjury.interactions.log import log_from_frame
+from rankjury.interactions.split import Window
+from rankjury.interactions.splitting import split_log
+from rankjury.interactions.task import Facts, Sampled, Task
+from rankjury.interactions.tiers import Tiers, describe, item_tiers, user_tiers
+from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.run import execute_plan
+from rankjury.plan.tuning import subjects_of
+from rankjury.progress import NO_PROGRESS
+from rankjury.recommenders import RECOMMENDERS
+from rankjury.recommenders.ranking import recommend
+from rankjury.tuning.models import tune_model
 from tests.recommenders.made import QUICK, fitted
 from tests.specs import slow_movielens as slow
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError, KaratError, UsageError
-from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.run import execute_plan
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.run import execute_plan
 
 from . import QUICK, SHORT, checked, put, with_runs
 
@@ -46,7 +46,7 @@ class TestForms:
         paths = written(with_runs(tmp_path), "outputs = ['a.json', 'b.csv', 'c.md']\n")
         assert paths == [tmp_path / name for name in ("a.json", "b.csv", "c.md")]
         form = json.loads(paths[0].read_text())
-        assert form["schema"] == "karat.report/2" and form["provenance"]["plan"] == "plan.toml"
+        assert form["schema"] == "rankjury.report/1" and form["provenance"]["plan"] == "plan.toml"
         assert form["queries"]["ids"] == ["q1", "q2", "q3"] and form["queries"]["top"]["x"][0] == ["a", "b"]
         rows = list(csv.DictReader(io.StringIO(paths[1].read_text())))
         assert {row["system"] for row in rows} == {"x", "y"}
@@ -130,7 +130,7 @@ class TestAllOrNone:
     )
     def test_a_folder_in_the_place_of_a_file(self, tmp_path: Path, more: str, folder: str) -> None:
         (with_runs(tmp_path) / folder).mkdir()
-        with pytest.raises(KaratError):
+        with pytest.raises(RankjuryError):
             written(tmp_path, more)
         assert names_in(tmp_path) == {"plan.toml", "qrels.txt", "x.trec", "y.trec", folder}
 

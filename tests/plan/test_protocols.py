@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.hygiene import Hygiene
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome
+from rankjury.hygiene import Hygiene
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome
 from tests.specs import slow_movies as slow
 
 from . import carried_out, means, put
@@ -56,7 +56,7 @@ def check_scores(outcome: Outcome, system: str, expected: Mapping[str, Mapping[s
 
 def test_movies() -> None:
     """The bundled plan says all that the protocol asks for; ``tests/specs/test_movies.py`` holds it to every digit."""
-    plan = read_plan(Path(str(files("karat") / "samples" / "movies" / "karat.toml")))
+    plan = read_plan(Path(str(files("rankjury") / "samples" / "movies" / "rankjury.toml")))
     golds = {name: system.gold for name, system in plan.plan.systems.items()}
     spaces = {"denseanchor": "overall", "densecontent": "content", "densevibe": "vibes"}
     assert golds == {**spaces, "combined": "overall", "random": "overall"}

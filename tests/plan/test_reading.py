@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.plan.kinds import LabelsGold, RunSystem
-from karat.plan.reading import Checked, read_plan
-from karat.targets import Target
+from rankjury.errors import DataError, UsageError
+from rankjury.plan.kinds import LabelsGold, RunSystem
+from rankjury.plan.reading import Checked, read_plan
+from rankjury.targets import Target
 
 from . import SHORT, checked, plan_in
 

@@ -9,17 +9,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import Field
 
-from karat.errors import UsageError
-from karat.plan import SYSTEM_KINDS
-from karat.plan.context import Loaded, SystemContext, SystemTable
-from karat.plan.drafting import ALIASES, KINDS, draft
-from karat.plan.looking import Found
-from karat.plan.model import plan_schema
-from karat.plan.reading import read_plan
+from rankjury.errors import UsageError
+from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.context import Loaded, SystemContext, SystemTable
+from rankjury.plan.drafting import ALIASES, KINDS, draft
+from rankjury.plan.looking import Found
+from rankjury.plan.model import plan_schema
+from rankjury.plan.reading import read_plan
 
 from . import SHORT, checked, plan_in, with_own_registries
 
-SAMPLE = Path(str(files("karat") / "samples" / "movies" / "karat.toml"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "movies" / "rankjury.toml"))
 LONG = "[gold]\nkind = 'labels'\npath = 'q'\n[systems.x]\nkind = 'run'\npath = 'x'\n"
 
 

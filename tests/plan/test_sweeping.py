@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from karat.errors import UsageError
-from karat.plan.model import Plan
-from karat.plan.sweeping import Swept, sweeps_of
+from rankjury.errors import UsageError
+from rankjury.plan.model import Plan
+from rankjury.plan.sweeping import Swept, sweeps_of
 
 from . import checked, put
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat.plan.texts
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.hygiene import Hygiene
-from karat.plan.run import Outcome
-from karat.sections import Facts
-from karat.text.wordllama import WordLlamaModel
+import rankjury.plan.texts
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.hygiene import Hygiene
+from rankjury.plan.run import Outcome
+from rankjury.sections import Facts
+from rankjury.text.wordllama import WordLlamaModel
 
 from . import carried_out, checked, put
 
@@ -132,7 +132,7 @@ def test_the_same_texts_are_embedded_once(tmp_path: Path, mine: str) -> None:
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A model of one's own in the current folder, which keeps what it was asked."""
-    name = f"karat_texts_{tmp_path.name}"
+    name = f"rankjury_texts_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(
         "seen = []\ndef embed(texts):\n    seen.append(list(texts))\n"
         "    return [[len(t) % 7 + 1, t.count('e'), t.count('o') - 1] for t in texts]\n"
@@ -201,7 +201,9 @@ class TestFaults:
             ({"query_text": "txt"}, UnknownName, "unknown column 'txt'. Did you mean text"),
         ],
     )
-    def test_met_while_it_runs(self, keys: dict[str, Any], kind: type[KaratError], told: str, tmp_path: Path) -> None:
+    def test_met_while_it_runs(
+        self, keys: dict[str, Any], kind: type[RankjuryError], told: str, tmp_path: Path
+    ) -> None:
         put(tmp_path, few__jsonl=lines([{"query_id": "q1", "text": "dress"}, {"query_id": "q9", "text": "x"}]))
         with pytest.raises(kind) as error:
             run(tmp_path, system("x", **keys))
@@ -211,4 +213,4 @@ class TestFaults:
 def test_nothing_is_kept_when_the_run_is_over(tmp_path: Path) -> None:
     run(tmp_path, system("t"))
     gc.collect()
-    assert not len(karat.plan.texts._KEPT)
+    assert not len(rankjury.plan.texts._KEPT)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import sqrt
 
-import karat
-from karat.rankers.fusion import Fusion
+import rankjury
+from rankjury.rankers.fusion import Fusion
 
 Run = dict[str, dict[str, float]]
 Place = dict[str, int]
 
 
-def spread_out(ranking: karat.Ranking) -> dict[str, list[tuple[str, float]]]:
+def spread_out(ranking: rankjury.Ranking) -> dict[str, list[tuple[str, float]]]:
     """A ranking as query to (item, score) in the order in which it stands."""
     frame = ranking.frame().to_dict(as_series=False)
     found: dict[str, list[tuple[str, float]]] = {query: [] for query in ranking.queries}

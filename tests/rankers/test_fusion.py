@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import DataError, UnknownName, UsageError
-from karat.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
-from karat.types import Ranking
+import rankjury
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
+from rankjury.types import Ranking
 
 from .naive_fusion import spread_out
 
@@ -20,7 +20,7 @@ Y = {"q": {"c": 0.8, "d": 0.6, "a": 0.3}}
 
 
 def of_q(fusion: Fusion, *runs: object) -> list[tuple[str, float]]:
-    return spread_out(fuse([karat.as_ranking(run) for run in runs or (X, Y)], fusion))["q"]
+    return spread_out(fuse([rankjury.as_ranking(run) for run in runs or (X, Y)], fusion))["q"]
 
 
 def items_of(fusion: Fusion, *runs: object) -> list[str]:
@@ -195,22 +195,27 @@ def test_the_order_of_lists_changes_no_sum_even_where_digits_are_lost() -> None:
 
 def test_queries_and_items_are_those_of_any_list() -> None:
     found = spread_out(
-        fuse([karat.as_ranking({"q2": ["a"], "q10": ["b"]}), karat.as_ranking({"q1": ["c"], "q2": ["d"]})], Fusion())
+        fuse(
+            [rankjury.as_ranking({"q2": ["a"], "q10": ["b"]}), rankjury.as_ranking({"q1": ["c"], "q2": ["d"]})],
+            Fusion(),
+        )
     )
     assert list(found) == ["q1", "q10", "q2"]
     assert found["q2"] == [("a", 1 / 61), ("d", 1 / 61)]
 
 
 def test_a_query_that_found_nothing_is_kept() -> None:
-    found = spread_out(fuse([karat.as_ranking({"q": ["a"], "void": []}), karat.as_ranking({"q": ["a"]})], Fusion()))
+    found = spread_out(
+        fuse([rankjury.as_ranking({"q": ["a"], "void": []}), rankjury.as_ranking({"q": ["a"]})], Fusion())
+    )
     assert found == {"q": [("a", 2 / 61)], "void": []}
-    nothing = fuse([karat.as_ranking({"void": []})], Fusion("combsum", depth=3))
+    nothing = fuse([rankjury.as_ranking({"void": []})], Fusion("combsum", depth=3))
     assert (nothing.queries.to_list(), len(nothing.items)) == (["void"], 0)
 
 
 @pytest.mark.parametrize("method", METHODS.names())
 def test_lists_of_nothing(method: str) -> None:
-    assert spread_out(fuse([karat.as_ranking({"q": []}), karat.as_ranking({"p": []})], Fusion(method))) == {
+    assert spread_out(fuse([rankjury.as_ranking({"q": []}), rankjury.as_ranking({"p": []})], Fusion(method))) == {
         "p": [],
         "q": [],
     }
@@ -221,7 +226,7 @@ def test_whole_number_ids_stay_whole_numbers_and_order_as_their_decimals() -> No
     found = fuse(numbers, Fusion())
     assert found.items.dtype == pl.Int64
     assert found.items.to_list() == [10, 9]
-    mixed = fuse([numbers[0], karat.as_ranking({"q": ["9"]})], Fusion(c=0))
+    mixed = fuse([numbers[0], rankjury.as_ranking({"q": ["9"]})], Fusion(c=0))
     assert spread_out(mixed)["q"] == [("9", 1.5), ("10", 1.0)]
 
 
@@ -306,9 +311,9 @@ def test_nothing_to_fuse() -> None:
 
 def test_an_item_that_stands_twice() -> None:
     frame = pl.DataFrame({"query_id": ["p", "q", "q"], "item_id": ["a", "a", "a"], "score": [1.0, 2.0, 3.0]})
-    twice = karat.as_ranking(frame)
+    twice = rankjury.as_ranking(frame)
     with pytest.raises(DataError, match="item 'a' stands more than once for query 'q'; expected each"):
-        fuse([karat.as_ranking(X), twice], Fusion(depth=1))
+        fuse([rankjury.as_ranking(X), twice], Fusion(depth=1))
 
 
 def test_scores_too_large_to_add() -> None:
@@ -320,9 +325,11 @@ def test_scores_too_large_to_add() -> None:
 
 
 def test_the_result_is_a_ranking_with_a_name() -> None:
-    found = fuse([karat.as_ranking(X)], Fusion(), "mine")
+    found = fuse([rankjury.as_ranking(X)], Fusion(), "mine")
     assert found.source == "mine"
     assert found.scores is not None and found.scores.dtype == np.float64
     assert not found.scores.flags.writeable
     assert found.frame().columns == ["query_id", "item_id", "score"]
-    assert repr(Aligned.of([karat.as_ranking(X), karat.as_ranking(Y)])) == "Aligned(2 rankings: 1 queries, 4 pairs)"
+    assert (
+        repr(Aligned.of([rankjury.as_ranking(X), rankjury.as_ranking(Y)])) == "Aligned(2 rankings: 1 queries, 4 pairs)"
+    )

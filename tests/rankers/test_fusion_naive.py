@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-import karat.types
-from karat.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse, precise
+import rankjury
+import rankjury.types
+from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse, precise
 
 from .naive_fusion import Run, fused, spread_out
 
@@ -43,13 +43,13 @@ def cases(draw: st.DrawFn, methods: Sequence[str]) -> tuple[list[Run], Fusion]:
     return given_runs, fusion
 
 
-def as_rankings(given_runs: Sequence[Run]) -> list[karat.Ranking]:
+def as_rankings(given_runs: Sequence[Run]) -> list[rankjury.Ranking]:
     """Also of runs without a query, which nothing that reads files would let through."""
-    none = karat.Ranking(pl.Series([], dtype=pl.String), np.array([0]), pl.Series([], dtype=pl.String), np.empty(0))
-    return [karat.as_ranking(run) if run else none for run in given_runs]
+    none = rankjury.Ranking(pl.Series([], dtype=pl.String), np.array([0]), pl.Series([], dtype=pl.String), np.empty(0))
+    return [rankjury.as_ranking(run) if run else none for run in given_runs]
 
 
-def same(left: karat.Ranking, right: karat.Ranking) -> bool:
+def same(left: rankjury.Ranking, right: rankjury.Ranking) -> bool:
     """To the last bit."""
     return (
         left.queries.equals(right.queries)
@@ -145,7 +145,7 @@ def test_no_digit_hangs_on_blocks_and_threads(method: str, monkeypatch: pytest.M
     rng = np.random.default_rng(7)
     names = pl.Series([f"d{n}" for n in range(80)])
     rankings = [
-        karat.Ranking(
+        rankjury.Ranking(
             pl.Series([f"q{n}" for n in range(30)]),
             np.arange(31) * 40,
             pl.concat([names.gather(rng.permutation(80)[:40]) for _ in range(30)]),
@@ -155,7 +155,7 @@ def test_no_digit_hangs_on_blocks_and_threads(method: str, monkeypatch: pytest.M
     ]
     fusion = Fusion(method, weights=(0.1, 0.2, 0.3, 1 / 3))
     whole = fuse(rankings, fusion)
-    monkeypatch.setattr(karat.types, "ROWS_PER_BLOCK", 100)
+    monkeypatch.setattr(rankjury.types, "ROWS_PER_BLOCK", 100)
     monkeypatch.setattr(precise, "_ROWS_PER_BLOCK", 77)
-    monkeypatch.setattr("karat.rankers.fusion.methods._CELLS", 500)
+    monkeypatch.setattr("rankjury.rankers.fusion.methods._CELLS", 500)
     assert same(fuse(rankings, fusion), whole)

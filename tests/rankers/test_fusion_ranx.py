@@ -2,17 +2,17 @@
 
 Where they do not:
 
-- Equal scores: ranx leaves their order to an unstable sort, karat goes by id. So scores within a list differ here, and
+- Equal scores: ranx leaves their order to an unstable sort, rankjury goes by id. So scores within a list differ here, and
   fused lists are compared as item to score.
 - Queries: ranx asks for the same ones in every run. It has no depth: it is given lists that were cut before.
-- Weights: rrf and isr of ranx have none; its wsum is karat's weighted combsum, its w_bordafuse the weighted borda. Its
-  wmnz is another formula (sum of scores × sum of weights, where karat's is the number of lists × the weighted sum).
+- Weights: rrf and isr of ranx have none; its wsum is rankjury's weighted combsum, its w_bordafuse the weighted borda. Its
+  wmnz is another formula (sum of scores × sum of weights, where rankjury's is the number of lists × the weighted sum).
 - Normalisation: ranx divides by no less than 1e-9, so scores that lie closer together are not stretched to 0 … 1;
-  karat divides by what there is. Of equal scores both make 0.
-- combmax: to ranx an item that a run lacks has -1e9 there; karat looks at the lists that hold it only.
-- borda: a query for which a run found nothing is to ranx a vote for all alike, to karat no vote. The order is the same.
+  rankjury divides by what there is. Of equal scores both make 0.
+- combmax: to ranx an item that a run lacks has -1e9 there; rankjury looks at the lists that hold it only.
+- borda: a query for which a run found nothing is to ranx a vote for all alike, to rankjury no vote. The order is the same.
 - condorcet: ranx sorts by majority, with a draw won by whichever the sort looks at first, a vote for the second
-  of two items that a run lacks, and the places as scores. karat counts the items that are beaten. The two agree where
+  of two items that a run lacks, and the places as scores. rankjury counts the items that are beaten. The two agree where
   all lists hold the same items and the majorities make one order.
 """
 
@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from ranx import Run as RanxRun
 from ranx import fuse as ranx_fuse
 
-import karat
-from karat.rankers.fusion import Fusion, fuse
+import rankjury
+from rankjury.rankers.fusion import Fusion, fuse
 
 from .naive_fusion import Run, spread_out
 
@@ -62,7 +62,7 @@ def by_ranx(runs: list[Run], method: str, norm: str | None = None, **params: obj
 
 
 def assert_agrees(runs: list[Run], fusion: Fusion, expected: dict[str, dict[str, float]]) -> None:
-    found = spread_out(fuse([karat.as_ranking(run) for run in runs], fusion))
+    found = spread_out(fuse([rankjury.as_ranking(run) for run in runs], fusion))
     assert found.keys() == expected.keys()
     for query, pairs in found.items():
         assert dict(pairs) == pytest.approx(expected[query], rel=1e-12, abs=1e-12), (str(fusion), query)
@@ -111,6 +111,6 @@ def test_with_weights(runs: list[Run], weights: tuple[float, ...]) -> None:
 def test_condorcet_where_majorities_make_an_order(items: int, data: st.DataObject) -> None:
     orders = [data.draw(st.permutations(ITEMS[:items])) for _ in range(3)]
     runs = [{"q1": {item: -float(place) for place, item in enumerate(order)}} for order in orders]
-    found = spread_out(fuse([karat.as_ranking(run) for run in runs], Fusion("condorcet")))["q1"]
+    found = spread_out(fuse([rankjury.as_ranking(run) for run in runs], Fusion("condorcet")))["q1"]
     assume(all(high == low + 1 for (_, high), (_, low) in pairwise(found)))
     assert by_ranx(runs, "condorcet")["q1"] == {item: beaten + 1 for item, beaten in found}

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.rankers.others import without_own
-from karat.rankers.threshold import shown_from
-from karat.types import Ranking
+import rankjury
+from rankjury.rankers.others import without_own
+from rankjury.rankers.threshold import shown_from
+from rankjury.types import Ranking
 
 RUN = {"q": {"a": 0.92, "b": 0.15, "c": 0.12}, "r": {"d": 0.1}, "s": {"e": 0.15000001, "f": -1.0}}
 
@@ -21,13 +21,13 @@ def listed(ranking: Ranking) -> dict[str, dict[str, float]]:
 
 
 def test_so_much_or_more() -> None:
-    shown = shown_from(karat.as_ranking(RUN), 0.15)
+    shown = shown_from(rankjury.as_ranking(RUN), 0.15)
     assert listed(shown) == {"q": {"a": 0.92, "b": 0.15}, "r": {}, "s": {"e": 0.15000001}}
 
 
 def test_a_query_that_is_left_with_nothing_has_found_nothing() -> None:
     gold = {"q": {"a": 1, "b": 1}, "r": {"d": 1}}
-    scores = karat.evaluate(gold, shown_from(karat.as_ranking({"q": RUN["q"], "r": RUN["r"]}), 0.5), "recall@2")
+    scores = rankjury.evaluate(gold, shown_from(rankjury.as_ranking({"q": RUN["q"], "r": RUN["r"]}), 0.5), "recall@2")
     assert dict(zip(scores.queries, scores.values[:, 0].tolist(), strict=True)) == {"q": 0.5, "r": 0.0}
     assert not [one for one in map(str, scores.warnings) if "missing" in one]
 
@@ -36,13 +36,13 @@ def test_fewer_than_k_are_still_divided_by_k() -> None:
     """The protocol's example: four of five results are shown, all of them relevant."""
     run = {"cyclist": dict(zip("abcde", [0.92, 0.88, 0.85, 0.53, 0.12], strict=True))}
     gold = {"cyclist": dict.fromkeys("abcde", 1)}
-    shown = shown_from(karat.as_ranking(run), 0.15)
-    found = karat.evaluate(gold, shown, [f"recall(over=k)@{k}" for k in (1, 3, 5)])
+    shown = shown_from(rankjury.as_ranking(run), 0.15)
+    found = rankjury.evaluate(gold, shown, [f"recall(over=k)@{k}" for k in (1, 3, 5)])
     assert found.values.tolist() == [[1.0, 1.0, 0.8]]
 
 
 def test_what_was_measured_stays() -> None:
-    ranking = karat.as_ranking(RUN)
+    ranking = rankjury.as_ranking(RUN)
     timed = Ranking(ranking.queries, ranking.starts, ranking.items, ranking.scores, "mine", np.array([1.0, 2.0, 3.0]))
     shown = shown_from(timed, 0.15)
     assert shown.source == "mine"
@@ -52,21 +52,23 @@ def test_what_was_measured_stays() -> None:
 
 
 def test_a_ranking_without_scores() -> None:
-    with pytest.raises(karat.UsageError, match=r"ranking: a threshold, but the ranking has no scores; expected scores"):
-        shown_from(karat.as_ranking({"q": ["a", "b"]}), 0.5)
+    with pytest.raises(
+        rankjury.UsageError, match=r"ranking: a threshold, but the ranking has no scores; expected scores"
+    ):
+        shown_from(rankjury.as_ranking({"q": ["a", "b"]}), 0.5)
 
 
 @pytest.mark.parametrize("first", [0.0, -1.0])
 def test_ranks_are_no_scores(first: float) -> None:
     run = {"q": {"a": first, "b": first - 1, "c": first - 2}, "r": {"d": first}}
-    with pytest.raises(karat.UsageError, match="the ranking has no scores"):
-        shown_from(karat.as_ranking(run), 0.5)
+    with pytest.raises(rankjury.UsageError, match="the ranking has no scores"):
+        shown_from(rankjury.as_ranking(run), 0.5)
 
 
 def test_ranks_with_gaps_are_no_scores() -> None:
     """Once a query's own item was dropped, the ranks of the others were taken for scores."""
-    run = karat.as_ranking({"a": {"b": -1.0, "a": -2.0, "c": -3.0}})
-    with pytest.raises(karat.UsageError, match="the ranking has no scores"):
+    run = rankjury.as_ranking({"a": {"b": -1.0, "a": -2.0, "c": -3.0}})
+    with pytest.raises(rankjury.UsageError, match="the ranking has no scores"):
         shown_from(without_own(run), -1.5)
 
 
@@ -79,7 +81,7 @@ runs = st.dictionaries(
 @given(run=runs, threshold=scores)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_like_a_plain_filter(run: dict[str, dict[str, float]], threshold: float) -> None:
-    shown = shown_from(karat.as_ranking(run), threshold)
+    shown = shown_from(rankjury.as_ranking(run), threshold)
     assert listed(shown) == {
         query: {item: score for item, score in items.items() if score >= threshold} for query, items in run.items()
     }

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-import karat
-from karat.answers import first_rows, listed_gold, listed_ranking
-from karat.errors import DataError, UnknownName, UsageError
-from karat.gold.reference import reference_gold
-from karat.lab.bench import Bench
-from karat.rankers.given import as_vectors
-from karat.rankers.vectors import rank_listed, rank_vectors
-from karat.types import Ranking, Vectors
+import rankjury
+from rankjury.answers import first_rows, listed_gold, listed_ranking
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.gold.reference import reference_gold
+from rankjury.lab.bench import Bench
+from rankjury.rankers.given import as_vectors
+from rankjury.rankers.vectors import rank_listed, rank_vectors
+from rankjury.types import Ranking, Vectors
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:
@@ -111,7 +111,7 @@ class TestItsOwnItem:
         np.savez(tmp_path / "a.npz", ids=np.array(list("abcd")), one=FOUR.values, other=FOUR.values)
         np.savez(tmp_path / "b.npz", ids=np.array(list("abcd")), one=FOUR.values)
         one, again, other, copy = (
-            karat.read_vectors(tmp_path / name) for name in ("a.npz:one", "a.npz:one", "a.npz:other", "b.npz")
+            rankjury.read_vectors(tmp_path / name) for name in ("a.npz:one", "a.npz:one", "a.npz:other", "b.npz")
         )
         assert all(query not in found for query, found in items(ranked(one, again)).items())
         for different in (other, copy):
@@ -349,10 +349,10 @@ class TestRowNumbers:
     def test_judge_lists_and_page_agree(self, as_number: bool) -> None:
         """Also where the gold's ids are strings of a file."""
         ranking = rank_vectors(self.SAME, wanted=pl.Series(["0"])).ranking
-        gold = karat.as_gold({"0": {str(item): 1.0 for item in range(1, self.N)}})
+        gold = rankjury.as_gold({"0": {str(item): 1.0 for item in range(1, self.N)}})
         if as_number:
             gold = replace(gold, items=gold.items.cast(ranking.items.dtype))
-        judged = karat.judge(gold, ranking)
+        judged = rankjury.judge(gold, ranking)
         found = gold.items.cast(pl.String).gather(judged.gold_index).to_list()
         assert found == self.others("0")
         assert first_rows(ranking, ranking.queries, None)["item_id"].to_list() == found
@@ -362,7 +362,7 @@ class TestRowNumbers:
         gold = reference_gold(lambda wanted, k: rank_vectors(self.SAME, wanted=wanted, k=k).ranking,
                               pl.Series(["0"]), 11, ties="any").gold  # fmt: skip
         assert [one.item for one in listed_gold(gold, gold.sorted_queries, 20).of(0)] == self.others("0")
-        judged = karat.judge(gold, karat.as_ranking({"0": ["10", "2", "1"]}), places=True)
+        judged = rankjury.judge(gold, rankjury.as_ranking({"0": ["10", "2", "1"]}), places=True)
         assert judged.place is not None
         assert judged.place.tolist() == [10, 2, 1]
 
@@ -370,13 +370,13 @@ class TestRowNumbers:
     def test_fusion_ties_by_number(self, run: dict[str, dict[str, float]] | None) -> None:
         """Also with a run, whose ids then name the same rows."""
         ranking = rank_vectors(self.SAME, wanted=pl.Series(["0"])).ranking
-        other = ranking if run is None else karat.as_ranking(run)
-        fused = karat.fuse([ranking, other], karat.Fusion("combsum", normalise="none"))
+        other = ranking if run is None else rankjury.as_ranking(run)
+        fused = rankjury.fuse([ranking, other], rankjury.Fusion("combsum", normalise="none"))
         found = fused.items.cast(pl.String).to_list()
         assert found == (self.others("0") if run is None else ["2", "9", "10", *"1345678", "11"])
 
     def test_ids_that_are_given_tie_as_strings(self) -> None:
-        named = karat.Vectors(pl.Series([str(row) for row in range(self.N)]), np.ones((self.N, 2)))
+        named = rankjury.Vectors(pl.Series([str(row) for row in range(self.N)]), np.ones((self.N, 2)))
         assert rank_vectors(named, wanted=pl.Series(["0"]), k=3).ranking.items.to_list() == ["1", "10", "11"]
 
     def test_the_exact_engine_ties_by_number(self) -> None:
@@ -387,7 +387,7 @@ class TestRowNumbers:
 
 
 class TestVectorsInPython:
-    """karat.Vectors of what a script has; lists of ids ended in an AttributeError, NaN and duplicates went through."""
+    """rankjury.Vectors of what a script has; lists of ids ended in an AttributeError, NaN and duplicates went through."""
 
     ROWS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0))
 
@@ -403,14 +403,14 @@ class TestVectorsInPython:
         ],
     )
     def test_lists_arrays_and_dicts(self, given: Any) -> None:
-        vectors = karat.Vectors(*given)
+        vectors = rankjury.Vectors(*given)
         assert vectors.ids.to_list() == ["a", "b", "c"]
         assert vectors.values.tolist() == [list(row) for row in self.ROWS]
 
     def test_whole_numbers_are_ids_and_the_callers_matrix_stays_the_callers(self) -> None:
         matrix = np.array(self.ROWS)
-        assert karat.Vectors([3, 1, 2], matrix).ids.to_list() == ["3", "1", "2"]
-        assert karat.Vectors(np.array([3, 1, 2]), matrix).rows_of(pl.Series(["2"])).tolist() == [2]
+        assert rankjury.Vectors([3, 1, 2], matrix).ids.to_list() == ["3", "1", "2"]
+        assert rankjury.Vectors(np.array([3, 1, 2]), matrix).rows_of(pl.Series(["2"])).tolist() == [2]
         assert matrix.flags.writeable
 
     @pytest.mark.parametrize(
@@ -432,24 +432,24 @@ class TestVectorsInPython:
         ],
     )
     def test_what_is_wrong_with_the_data_is_named(self, given: Any, found: str) -> None:
-        with pytest.raises(karat.DataError) as caught:
-            karat.Vectors(*given)
+        with pytest.raises(rankjury.DataError) as caught:
+            rankjury.Vectors(*given)
         assert found in str(caught.value)
 
     @pytest.mark.parametrize("given", [(np.array(ROWS), ["a", "b", "c"]), (np.array(ROWS),), ("abc", ROWS), (["a"],),
                                        (None, ROWS), (5, ROWS), (["a"], 5)])  # fmt: skip
     def test_wrong_arguments_are_errors_of_usage(self, given: Any) -> None:
-        with pytest.raises(karat.UsageError, match="Vectors"):
-            karat.Vectors(*given)
+        with pytest.raises(rankjury.UsageError, match="Vectors"):
+            rankjury.Vectors(*given)
 
     def test_functions_check_vectors_that_were_not_checked_before(self) -> None:
         """A Series and a matrix are taken as they are until they are used."""
         for ids, rows in ((["a", "b", "a"], self.ROWS), (["a", "b", "c"], ((1.0, 0.0), (np.nan, 1.0), (0.0, 1.0)))):
-            unchecked = karat.Vectors(pl.Series(ids), np.array(rows))
-            with pytest.raises(karat.DataError, match=r"duplicate ids: a|the vectors of b"):
-                karat.agree(np.array(self.ROWS), {"one": unchecked}, [1], ids=ids, how=None)
+            unchecked = rankjury.Vectors(pl.Series(ids), np.array(rows))
+            with pytest.raises(rankjury.DataError, match=r"duplicate ids: a|the vectors of b"):
+                rankjury.agree(np.array(self.ROWS), {"one": unchecked}, [1], ids=ids, how=None)
 
     def test_functions_take_a_dict(self) -> None:
         by_id = dict(zip("abc", self.ROWS, strict=True))
-        found = karat.agree(by_id, {"same": by_id}, [1], how=None, pairs=0)
+        found = rankjury.agree(by_id, {"same": by_id}, [1], how=None, pairs=0)
         assert found.estimates["same"]["rbo@1"].mean == 1.0

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.interactions.task import Facts
-from karat.recommenders import make_recommender
-from karat.recommenders.called import recommender_of
-from karat.recommenders.popularity import Popularity
-from karat.recommenders.ranking import recommend
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.interactions.task import Facts
+from rankjury.recommenders import make_recommender
+from rankjury.recommenders.called import recommender_of
+from rankjury.recommenders.popularity import Popularity
+from rankjury.recommenders.ranking import recommend
 
 from .made import made_log, task_of
 

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, MissingExtra, UnknownName, UsageError
-from karat.interactions.log import Log, log_from_frame
-from karat.progress import Progress
-from karat.recommenders import RECOMMENDERS, make_recommender
-from karat.recommenders.ranking import recommend
-from karat.types import places_in
+from rankjury.errors import DataError, MissingExtra, UnknownName, UsageError
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.progress import Progress
+from rankjury.recommenders import RECOMMENDERS, make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.types import places_in
 
 from .made import PERSONAL, all_of, fitted, made_facts, made_frame, made_log, task_of
 
@@ -168,7 +168,9 @@ def test_parameters_are_checked() -> None:
 
 def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RECOMMENDERS.get("als"), "libraries", ("scipy", "no_such_library"))
-    with pytest.raises(MissingExtra, match=r"the recommender als needs the library 'no_such_library'.*karat\[recsys\]"):
+    with pytest.raises(
+        MissingExtra, match=r"the recommender als needs the library 'no_such_library'.*rankjury\[recsys\]"
+    ):
         make_recommender("als")
 
 

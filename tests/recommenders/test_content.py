@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.interactions.log import Log, log_from_frame
-from karat.interactions.task import Facts
-from karat.interactions.tiers import Tiers, item_tiers
-from karat.recommenders import Recommender, make_recommender
-from karat.recommenders.hybrid import Hybrid
-from karat.recommenders.ranking import recommend
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.interactions.task import Facts
+from rankjury.interactions.tiers import Tiers, item_tiers
+from rankjury.recommenders import Recommender, make_recommender
+from rankjury.recommenders.hybrid import Hybrid
+from rankjury.recommenders.ranking import recommend
 
 from .made import all_of, fitted, made_facts, made_log, task_of
 

@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.interactions.log import log_from_frame
-from karat.interactions.task import Facts, Task
-from karat.recommenders import make_recommender
-from karat.recommenders.ranking import recommend
-from karat.recommenders.sparse import matrix_of, quietly
-from karat.recommenders.trained import Known, known_of
+from rankjury.errors import DataError
+from rankjury.interactions.log import log_from_frame
+from rankjury.interactions.task import Facts, Task
+from rankjury.recommenders import make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.recommenders.sparse import matrix_of, quietly
+from rankjury.recommenders.trained import Known, known_of
 
 from .made import all_of, dense, fitted, made_frame, made_log, task_of
 

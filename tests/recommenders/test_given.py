@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.interactions.task import Facts
-from karat.recommenders import Recommender, make_recommender
-from karat.recommenders.given import GivenFactors, GivenScores
-from karat.recommenders.ranking import recommend
+from rankjury.errors import DataError, UsageError
+from rankjury.interactions.task import Facts
+from rankjury.recommenders import Recommender, make_recommender
+from rankjury.recommenders.given import GivenFactors, GivenScores
+from rankjury.recommenders.ranking import recommend
 
 from .made import made_log, task_of
 

@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.intake import as_ranking
-from karat.interactions.log import log_from_frame
-from karat.interactions.split import Split
-from karat.interactions.task import Sampled, Task
-from karat.recommenders.given_runs import check_recommendations
-from karat.recommenders.ranking import candidates_of
+from rankjury.errors import DataError
+from rankjury.intake import as_ranking
+from rankjury.interactions.log import log_from_frame
+from rankjury.interactions.split import Split
+from rankjury.interactions.task import Sampled, Task
+from rankjury.recommenders.given_runs import check_recommendations
+from rankjury.recommenders.ranking import candidates_of
 
 
 def task() -> Task:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import UnknownName
-from karat.interactions.log import Log
-from karat.interactions.task import Facts
-from karat.recommenders.machines import FactorizationMachine
+from rankjury.errors import UnknownName
+from rankjury.interactions.log import Log
+from rankjury.interactions.task import Facts
+from rankjury.recommenders.machines import FactorizationMachine
 
 from .made import all_of, dense, fitted, genres_of, made_facts, made_log
 
@@ -64,8 +64,8 @@ def test_it_learns_ratings() -> None:
 
 
 def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
-    from karat.recommenders.machines import _drawn
-    from karat.recommenders.trained import known_of
+    from rankjury.recommenders.machines import _drawn
+    from rankjury.recommenders.trained import known_of
 
     log = made_log()
     users, items = _drawn(known_of(log), 4, 0)

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import UsageError
-from karat.interactions.candidates import drawn
-from karat.interactions.log import Log, log_from_frame
-from karat.interactions.task import Sampled
+from rankjury.errors import UsageError
+from rankjury.interactions.candidates import drawn
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.interactions.task import Sampled
 
 from .made import all_of, fitted, made_log, task_of
 

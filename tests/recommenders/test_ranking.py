@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat.neighbours
-import karat.recommenders.ranking
-from karat.errors import DataError, UnknownName
-from karat.interactions.candidates import drawn
-from karat.interactions.log import Log
-from karat.interactions.split import Split
-from karat.interactions.task import Facts, Sampled, Task
-from karat.recommenders import Recommender
-from karat.recommenders.ranking import Recommended, recommend, top_of
-from karat.types import Bools, Ints, Matrix
+import rankjury.neighbours
+import rankjury.recommenders.ranking
+from rankjury.errors import DataError, UnknownName
+from rankjury.interactions.candidates import drawn
+from rankjury.interactions.log import Log
+from rankjury.interactions.split import Split
+from rankjury.interactions.task import Facts, Sampled, Task
+from rankjury.recommenders import Recommender
+from rankjury.recommenders.ranking import Recommended, recommend, top_of
+from rankjury.types import Bools, Ints, Matrix
 from tests.recommenders.made import made_log, task_of
 
 NOBODY = -1
@@ -184,8 +184,8 @@ def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) ->
     whole, blocks = recommend(model, task, 7), recommend(by_rows, task, 7)
     np.testing.assert_array_equal(whole.items, blocks.items)
     for cells, threads in ((1, 1), (301, 1), (1000, 3)):
-        monkeypatch.setattr(karat.recommenders.ranking, "CELLS_AT_ONCE", cells)
-        monkeypatch.setattr(karat.neighbours, "TILE_BYTES", 64 * cells)
+        monkeypatch.setattr(rankjury.recommenders.ranking, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(rankjury.neighbours, "TILE_BYTES", 64 * cells)
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         for model_, expected in ((model, whole), (by_rows, blocks)):
             found = recommend(model_, task, 7)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.recommenders import make_recommender
-from karat.recommenders.ranking import recommend
-from karat.recommending import held_out
+import rankjury
+from rankjury.recommenders import make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.recommending import held_out
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 Ndcg = Callable[..., float]
@@ -29,7 +29,7 @@ def ndcg() -> Ndcg:
         model = make_recommender(name, settings)
         model.fit(task.train, task.facts)
         ranking = recommend(model, task, 10).ranking(task)
-        return float(karat.evaluate(task.gold, ranking, ["ndcg@10"])["ndcg@10"][known].mean())
+        return float(rankjury.evaluate(task.gold, ranking, ["ndcg@10"])["ndcg@10"][known].mean())
 
     return of
 

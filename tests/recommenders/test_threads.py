@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.interactions.log import Log, log_from_frame
-from karat.recommenders import RECOMMENDERS
+from rankjury.interactions.log import Log, log_from_frame
+from rankjury.recommenders import RECOMMENDERS
 
 from .made import fitted
 

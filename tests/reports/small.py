@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-import karat
-from karat.gates import Gate
-from karat.report import Report
-from karat.reports.sections import Block
-from karat.reports.tables import Table
-from karat.sections import Section
-from karat.statistics.estimates import Estimate
-from karat.statistics.resampling import Resampling
+import rankjury
+from rankjury.gates import Gate
+from rankjury.report import Report
+from rankjury.reports.sections import Block
+from rankjury.reports.tables import Table
+from rankjury.sections import Section
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
@@ -45,18 +45,18 @@ def small(
     gold = {query: {items[0]: 2, **{item: chance.randrange(3) for item in items[1:6]}} for query in queries}
     runs = {name: {query: chance.sample(items, 7) for query in queries} for name in systems}
     table = pl.DataFrame({"query_id": queries, "type": [kinds[place % len(kinds)] for place in range(24)]})
-    return karat.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type")
+    return rankjury.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type")
 
 
 def gated(report: Report) -> tuple[Gate, dict[str, Any]]:
     """The gate of the targets, and the form that holds it."""
-    gate = karat.gate(report, *TARGETS)
+    gate = rankjury.gate(report, *TARGETS)
     return gate, report.to_json() | {"gate": gate.to_json()}
 
 
 def with_verdicts(report: Report) -> Report:
     """The report with the gate of the targets."""
-    return report.with_sections(karat.gate(report, *TARGETS))
+    return report.with_sections(rankjury.gate(report, *TARGETS))
 
 
 def with_estimates(report: Report, system: str, estimates: Mapping[str, Estimate]) -> Report:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.agreement import Agreed, Agreement
-from karat.report import Report
-from karat.reports.console import print_report
-from karat.reports.cutoffs import display_names
-from karat.reports.sections.agreement import render_agreement, render_reference
-from karat.statistics.comparison import Comparison
-from karat.statistics.resampling import Resampling
+import rankjury
+from rankjury.agreement import Agreed, Agreement
+from rankjury.report import Report
+from rankjury.reports.console import print_report
+from rankjury.reports.cutoffs import display_names
+from rankjury.reports.sections.agreement import render_agreement, render_reference
+from rankjury.statistics.comparison import Comparison
+from rankjury.statistics.resampling import Resampling
 
 from .small import tables_of, with_only
 from .test_cutoffs import PAPERS, at, example
@@ -32,7 +32,7 @@ def report() -> Report:
     base = reference[:, :3] + draw.normal(size=(30, 3))
     tuned = reference + 0.1 * draw.normal(size=(30, 6))
     how = Resampling(resamples=200)
-    return karat.agree(reference, {"base": base, "tuned": tuned}, (1, 3), pairs=90, how=how)
+    return rankjury.agree(reference, {"base": base, "tuned": tuned}, (1, 3), pairs=90, how=how)
 
 
 def compared(report: Report, measure: str = NDCG) -> Comparison:
@@ -207,6 +207,6 @@ class TestPrinted:
     def test_names_are_no_markup(self, capsys: pytest.CaptureFixture[str]) -> None:
         draw = np.random.default_rng(2)
         spaces = {"[red]a": draw.normal(size=(12, 3)), "[/]": draw.normal(size=(12, 3))}
-        print_report(karat.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
+        print_report(rankjury.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
         text = capsys.readouterr().out
         assert "[red]a:" in text and "[/] over [red]a: NDCG@2" in text

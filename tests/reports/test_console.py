@@ -2,8 +2,8 @@
 
 import pytest
 
-from karat.reports.console import print_table
-from karat.reports.tables import Table, table
+from rankjury.reports.console import print_table
+from rankjury.reports.tables import Table, table
 
 
 def printed(found: Table, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:

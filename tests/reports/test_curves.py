@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
 
-from karat.errors import UsageError
-from karat.report import Report
-from karat.reports import charts
-from karat.reports.charts import curves_grid, to_picture
-from karat.statistics.estimates import Estimate
+from rankjury.errors import UsageError
+from rankjury.report import Report
+from rankjury.reports import charts
+from rankjury.reports.charts import curves_grid, to_picture
+from rankjury.statistics.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
 
 KS = (1, 3, 5, 10)
@@ -269,7 +269,7 @@ class TestPng:
     def test_matplotlib_is_loaded_on_use_and_pyplot_never(self) -> None:
         code = (
             "import sys\n"
-            "from karat.reports.charts import curves_grid, to_picture\n"
+            "from rankjury.reports.charts import curves_grid, to_picture\n"
             "from tests.reports.test_cutoffs import at, example\n"
             "report = example(at([1, 5]))\n"
             "print('matplotlib' in sys.modules)\n"

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from karat.assessment import assess
-from karat.errors import UsageError
-from karat.evaluation import resolve_all
-from karat.intake import as_ranking, ordered_gold
-from karat.report import Report
-from karat.reports.cutoffs import by_cutoff
-from karat.statistics.estimates import Estimate
-from karat.statistics.resampling import Resampling
-from karat.types import Ranking
+from rankjury.assessment import assess
+from rankjury.errors import UsageError
+from rankjury.evaluation import resolve_all
+from rankjury.intake import as_ranking, ordered_gold
+from rankjury.report import Report
+from rankjury.reports.cutoffs import by_cutoff
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Ranking
 
 PAPERS = ("recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)")
 QUICK = Resampling(resamples=200)

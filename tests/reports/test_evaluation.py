@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.drift import drift_between
-from karat.errors import UsageError
-from karat.hints import Hints
-from karat.indexed import Indexed
-from karat.plan.outputs import file_parts, write_outputs
-from karat.plan.run import Outcome, execute_plan
-from karat.report import Report
-from karat.reports.writers import Request
-from karat.reports.writers.evaluation import to_evaluation
-from karat.reports.writers.json import looks_like_report, read_report
-from karat.sections import Facts, Fingerprints
-from tests.cli.conftest import Karat, folder, karat
+from rankjury.drift import drift_between
+from rankjury.errors import UsageError
+from rankjury.hints import Hints
+from rankjury.indexed import Indexed
+from rankjury.plan.outputs import file_parts, write_outputs
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.report import Report
+from rankjury.reports.writers import Request
+from rankjury.reports.writers.evaluation import to_evaluation
+from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.sections import Facts, Fingerprints
+from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, check_width
 from tests.plan import checked
 from tests.plan.test_indexes import COSINES, GOLD, IVF, QUERIES, QUERY_IDS, Q, index, with_lab
 
-__all__ = ["folder", "karat"]
+__all__ = ["folder", "rankjury"]
 
 MEASURES = ["ndcg(gain=exp)@10", "recall@10", "precision@10", "rr@10"]
 UNIT = "normalise = true\n"
@@ -85,7 +85,7 @@ class TestTemplate:
 
     def test_what_a_reader_looks_for_comes_first(self, form: dict[str, Any]) -> None:
         parts = ["meta", "quality", "ann", "latency", "stability", "examples", "segments", "targets"]
-        assert list(form)[:10] == ["schema", "karat", *parts]
+        assert list(form)[:10] == ["schema", "rankjury", *parts]
 
     def test_meta(self, form: dict[str, Any], report: Report) -> None:
         meta = form["meta"]
@@ -216,20 +216,20 @@ class TestReadBack:
         assert saved.provenance == report.provenance
         assert saved.warnings == tuple(one for one in report.warnings if one.system != "exact")
 
-    def test_by_the_gate(self, karat: Karat, path: str) -> None:
+    def test_by_the_gate(self, rankjury: Rankjury, path: str) -> None:
         targets = ["recall@10 >= 0.01", "ann_recall@10 <= 0.99", "latency_p95_ms <= 100000", "index_mb <= 5"]
         Path("targets.toml").write_text(f"targets = {json.dumps(targets)}\n")
-        found = karat("gate", "targets.toml", path)
+        found = rankjury("gate", "targets.toml", path)
         assert found.code == 0 and found.out.count("PASS") == 4, found
         Path("targets.toml").write_text('targets = ["ann_recall@10 >= 0.999"]\n')
-        assert karat("gate", "targets.toml", path).code == 4
+        assert rankjury("gate", "targets.toml", path).code == 4
         Path("targets.toml").write_text('[[target]]\nrequire = "rr@10 >= 0.01"\nslice = "type=a"\n')
-        assert karat("gate", "targets.toml", path).code == 0
+        assert rankjury("gate", "targets.toml", path).code == 0
 
-    def test_by_drift(self, karat: Karat, path: str, report: Report) -> None:
-        assert karat("drift", path, path).code == 0
+    def test_by_drift(self, rankjury: Rankjury, path: str, report: Report) -> None:
+        assert rankjury("drift", path, path).code == 0
         Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
-        other = json.loads(karat("drift", "exact.json", path, "--json").out)
+        other = json.loads(rankjury("drift", "exact.json", path, "--json").out)
         (one,) = other.get("drifts", [other])
         assert (one["system"], one["old_system"]) == ("exact", "ivf")
         assert "index" in [change["what"] for change in one["changed"]]
@@ -238,18 +238,18 @@ class TestReadBack:
         found = drift_between(read_report(path), read_report(path))
         assert found.outcome == "pass" and found.churn is not None and found.churn.overlap == 1.0
 
-    def test_compared_with_another(self, karat: Karat, path: str, report: Report) -> None:
+    def test_compared_with_another(self, rankjury: Rankjury, path: str, report: Report) -> None:
         """An evaluation is a baseline of another, query by query."""
         Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
         Path("targets.toml").write_text('targets = ["recall@10 drop <= 0.0001"]\n')
-        found = karat("gate", "targets.toml", path, "--baseline", "exact.json", "--json")
+        found = rankjury("gate", "targets.toml", path, "--baseline", "exact.json", "--json")
         (verdict,) = json.loads(found.out)["targets"]
         means = (report.estimates[name]["recall@10"].mean for name in ("ivf", "exact"))
         assert found.code == 4 and verdict["value"] == pytest.approx(next(means) - next(means)) and verdict["n"] == Q
 
-    def test_a_file_that_was_cut_is_refused(self, karat: Karat, path: str) -> None:
+    def test_a_file_that_was_cut_is_refused(self, rankjury: Rankjury, path: str) -> None:
         Path("cut.json").write_text(Path(path).read_text()[:-100])
-        check_failure(karat("drift", "cut.json", path), 3, "cut.json:", "not JSON")
+        check_failure(rankjury("drift", "cut.json", path), 3, "cut.json:", "not JSON")
 
     def test_a_plan_writes_the_same(self, outcome: Outcome, tmp_path: Path) -> None:
         plan = checked(with_lab(tmp_path), PLAN)
@@ -260,21 +260,21 @@ class TestReadBack:
         )
 
 
-def test_from_the_plan_to_the_gate_and_to_drift(karat: Karat, folder: Path) -> None:
+def test_from_the_plan_to_the_gate_and_to_drift(rankjury: Rankjury, folder: Path) -> None:
     """As a user does it, week by week, on a screen of 80 columns."""
     (with_lab(folder) / "plan.toml").write_text(PLAN)
-    first = karat("run", "plan.toml", "-o", "old")
+    first = rankjury("run", "plan.toml", "-o", "old")
     assert first.code == 4, first.err
     check_width(first.out)
     assert "ANN recall@10" in first.out and "FAIL" in first.out and "Hint: ivf: ANN recall@10" in first.out
     assert "Wrote old/exact.json, old/ivf.json" in first.err
     Path("targets.toml").write_text('targets = ["ann_recall@10 >= 0.999"]\n')
-    assert karat("gate", "targets.toml", "old/ivf.json").code == 4
-    assert karat("gate", "targets.toml", "old/exact.json").code == 0
+    assert rankjury("gate", "targets.toml", "old/ivf.json").code == 4
+    assert rankjury("gate", "targets.toml", "old/exact.json").code == 0
     Path("plan.toml").write_text(PLAN.replace("[lab]", "[lab]\nearlier = 'old/ivf.json'"))
-    again = karat("run", "plan.toml", "-o", "new", "--json")
+    again = rankjury("run", "plan.toml", "-o", "new", "--json")
     verdicts = {one["measure"]: one["verdict"] for one in json.loads(again.out)["gate"]["targets"]}
-    assert verdicts["drift"] == "pass" and karat("drift", "new/ivf.json", "old/ivf.json").code == 0
+    assert verdicts["drift"] == "pass" and rankjury("drift", "new/ivf.json", "old/ivf.json").code == 0
 
 
 class TestNames:

@@ -12,23 +12,23 @@ from typing import Any
 import polars as pl
 import pytest
 
-import karat
-from karat.archive.tables import queries_of
-from karat.breakdown import Gap, break_down
-from karat.changes import Change, Move
-from karat.errors import UsageError
-from karat.report import QueryData, Report, SystemResult
-from karat.reports import tables as model
-from karat.reports.differences import changes_table, comparison_table, power_lines, slices_table, tally, verdict_of
-from karat.reports.gate import gate_to_markdown
-from karat.reports.html import Details
-from karat.reports.markdown import markdown_table, to_markdown
-from karat.reports.writers import Request, write_reports
-from karat.reports.writers.json import looks_like_report, read_report, to_json
-from karat.reports.writers.tables import to_csv
-from karat.sections import ReportWarning, as_warnings
-from karat.slices import Cuts
-from karat.statistics.resampling import Resampling
+import rankjury
+from rankjury.archive.tables import queries_of
+from rankjury.breakdown import Gap, break_down
+from rankjury.changes import Change, Move
+from rankjury.errors import UsageError
+from rankjury.report import QueryData, Report, SystemResult
+from rankjury.reports import tables as model
+from rankjury.reports.differences import changes_table, comparison_table, power_lines, slices_table, tally, verdict_of
+from rankjury.reports.gate import gate_to_markdown
+from rankjury.reports.html import Details
+from rankjury.reports.markdown import markdown_table, to_markdown
+from rankjury.reports.writers import Request, write_reports
+from rankjury.reports.writers.json import looks_like_report, read_report, to_json
+from rankjury.reports.writers.tables import to_csv
+from rankjury.sections import ReportWarning, as_warnings
+from rankjury.slices import Cuts
+from rankjury.statistics.resampling import Resampling
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
 from tests.reports.test_pull_request import READER, check_tame
@@ -42,7 +42,7 @@ def example(first: str = "old", second: str = "new", kinds: tuple[str, ...] = ("
     gold = {f"q{q:02}": {"d0": 2, **{f"d{i}": chance.randrange(3) for i in range(1, 6)}} for q in range(24)}
     runs = {name: {q: chance.sample([f"d{i}" for i in range(9)], 7) for q in gold} for name in (first, second, "third")}
     table = pl.DataFrame({"query_id": list(gold), "type": [kinds[q % len(kinds)] for q in range(24)]})
-    return karat.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type", **options)
+    return rankjury.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type", **options)
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +273,7 @@ class TestTables:
 
     def test_a_query_has_the_name_of_an_item_only_where_it_is_one(self) -> None:
         """A query had the title of the document with its id, in tables, pages, notebooks and archived runs."""
-        scores = karat.evaluate({"1": ["1", "2"]}, {"1": ["2", "1"]}, "ap")
+        scores = rankjury.evaluate({"1": ["1", "2"]}, {"1": ["2", "1"]}, "ap")
         data = QueryData({"s": scores}, names={"1": "A document", "2": "Another"})
         report = Report({"s": SystemResult.of(scores, scores.estimates(None))})
         change = Change("s", "ap", "1", 0.75, 0.25, (Move("1", 1.0, 1, 2),))

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from karat.lab.comparison import PairedTimes
-from karat.lab.outcome import Sweep
-from karat.lab.points import Point
-from karat.reports.charts import sweeps_chart, to_figure, to_picture
-from karat.reports.charts.layout import Box
-from karat.reports.frontier import (
+from rankjury.lab.comparison import PairedTimes
+from rankjury.lab.outcome import Sweep
+from rankjury.lab.points import Point
+from rankjury.reports.charts import sweeps_chart, to_figure, to_picture
+from rankjury.reports.charts.layout import Box
+from rankjury.reports.frontier import (
     SCHEMA,
     choice_lines,
     left_out_lines,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import UsageError
-from karat.gates import Gate, Verdict
-from karat.reports.gate import (
+from rankjury.errors import UsageError
+from rankjury.gates import Gate, Verdict
+from rankjury.reports.gate import (
     check_form,
     gate_to_json,
     gate_to_junit,
@@ -21,7 +21,7 @@ from karat.reports.gate import (
     verdicts_table,
     write_gates,
 )
-from karat.targets import Target, parse_target
+from rankjury.targets import Target, parse_target
 
 NASTY = "a \"b\" <c> & 'd' | \\ \x01\x1b\x00 é"
 
@@ -51,7 +51,7 @@ def cells(line: str) -> list[str]:
 class TestJUnit:
     def test_counts_and_cases(self) -> None:
         root = ElementTree.fromstring(gate_to_junit(GATE))
-        assert root.tag == "testsuites" and root.attrib["name"] == "karat gate"
+        assert root.tag == "testsuites" and root.attrib["name"] == "rankjury gate"
         (suite,) = root
         for element in (root, suite):
             counts = {key: element.attrib[key] for key in ("tests", "failures", "errors", "skipped")}
@@ -86,7 +86,7 @@ class TestJUnit:
 class TestMarkdown:
     def test_whole(self) -> None:
         lines = gate_to_markdown(GATE).splitlines()
-        assert lines[:4] == ["### karat gate: FAIL", "", "r&lt;1>.json, baseline old", ""]
+        assert lines[:4] == ["### rankjury gate: FAIL", "", "r&lt;1>.json, baseline old", ""]
         assert cells(lines[4]) == ["verdict", "target", "system", "found", "n", "wanted"]
         assert lines[5] == "|:--|:--|:--|--:|--:|:--|"
         assert [cells(line)[0] for line in lines[6:10]] == ["FAIL", "FAIL", "UNSURE", "PASS"], "failures first"

@@ -9,17 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.examples import Example, ExampleItem, Examples
-from karat.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
-from karat.report import Report
-from karat.reports.console import print_block
-from karat.reports.sections import render_sections
-from karat.reports.sections.index import render_examples, render_indexes, render_stability
-from karat.reports.tables import Table, table
-from karat.results import SystemResult
-from karat.stability import Spread, Stability, stability_of
-from karat.statistics.estimates import Estimate
-from karat.timing.summary import Latency, Percentile
+from rankjury.examples import Example, ExampleItem, Examples
+from rankjury.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
+from rankjury.report import Report
+from rankjury.reports.console import print_block
+from rankjury.reports.sections import render_sections
+from rankjury.reports.sections.index import render_examples, render_indexes, render_stability
+from rankjury.reports.tables import Table, table
+from rankjury.results import SystemResult
+from rankjury.stability import Spread, Stability, stability_of
+from rankjury.statistics.estimates import Estimate
+from rankjury.timing.summary import Latency, Percentile
 from tests.cli.support import check_width
 from tests.reports.small import tables_of, with_only
 

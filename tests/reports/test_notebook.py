@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
-from karat.errors import UnknownName
-from karat.gates import Gate
-from karat.report import Report, SystemResult
-from karat.sections import as_warnings
-from karat.wording import difference_shown, estimate_shown, p_shown, snippet_of
+import rankjury
+from rankjury.errors import UnknownName
+from rankjury.gates import Gate
+from rankjury.report import Report, SystemResult
+from rankjury.sections import as_warnings
+from rankjury.wording import difference_shown, estimate_shown, p_shown, snippet_of
 from tests.reports.small import HOSTILE, gated, small, with_verdicts
 
 TAGS = {
@@ -118,7 +118,7 @@ class TestReport:
         assert "2 further measures" in snippet
 
     def test_one_system_without_baseline(self) -> None:
-        scores = karat.evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"b": 1.0}}, ["rr"])
+        scores = rankjury.evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"b": 1.0}}, ["rr"])
         alone = Report({"only": SystemResult.of(scores, scores.estimates(None))})
         assert Reader(alone._repr_html_()).tables == [
             [["measure", "system", "mean [95 %]", "n"], ["rr", "only", "0.5000", "2"]]

@@ -7,15 +7,15 @@ from statistics import stdev
 
 import pytest
 
-from karat.errors import UnknownName
-from karat.report import Report
-from karat.reports.console import print_block
-from karat.reports.cutoffs import by_cutoff, display_names
-from karat.reports.sections.agreement import render_reference
-from karat.reports.tables import Table
-from karat.reports.writers import Request
-from karat.reports.writers.tables import to_cutoff_csv
-from karat.statistics.estimates import Estimate
+from rankjury.errors import UnknownName
+from rankjury.report import Report
+from rankjury.reports.console import print_block
+from rankjury.reports.cutoffs import by_cutoff, display_names
+from rankjury.reports.sections.agreement import render_reference
+from rankjury.reports.tables import Table
+from rankjury.reports.writers import Request
+from rankjury.reports.writers.tables import to_cutoff_csv
+from rankjury.statistics.estimates import Estimate
 from tests.reports.small import tables_of, with_estimates
 from tests.reports.test_cutoffs import PAPERS, at, example
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-import karat
-from karat.gates import Gate
-from karat.report import Report
-from karat.reports.differences import changes_table, largest_losses, slices_table, summary_table
-from karat.reports.pull_request import LONGEST, plain, summary_of
-from karat.sections import as_warnings
+import rankjury
+from rankjury.gates import Gate
+from rankjury.report import Report
+from rankjury.reports.differences import changes_table, largest_losses, slices_table, summary_table
+from rankjury.reports.pull_request import LONGEST, plain, summary_of
+from rankjury.sections import as_warnings
 from tests.reports.small import HOSTILE, small, with_verdicts
 from tests.reports.test_gate_forms import cells
 from tests.test_markup import REFERENCES
@@ -76,7 +76,7 @@ class TestWhatIsSaid:
 
     def test_without_targets_it_is_a_report(self, report: Report) -> None:
         summary = summary_of(report)
-        assert summary.startswith("### karat · report\n\n24 queries · 3 systems · compared with old\n")
+        assert summary.startswith("### rankjury · report\n\n24 queries · 3 systems · compared with old\n")
         assert not re.search("PASS|FAIL|target", summary)
 
     def test_means_and_differences_are_those_of_the_report(self, report: Report, gated_report: Report) -> None:
@@ -138,13 +138,13 @@ class TestWhatIsSaid:
         assert moved in rows[0][-1] and "what is it?" not in rows[0][-1]
 
     def test_warnings_conventions_and_provenance_are_there(self, report: Report) -> None:
-        given = {"plan": "karat.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
+        given = {"plan": "rankjury.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
         summary = summary_of(replace(report, provenance=given))
         for warning in report.warning_lines:
             assert plain(warning, 500) in summary
         assert "`ndcg@5`: `ndcg(gain=linear," in summary
         assert summary.splitlines()[-1] == (
-            f"<sub>karat {karat.__version__} · plan karat.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
+            f"<sub>rankjury {rankjury.__version__} · plan rankjury.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
             "· 200 resamples, seed 0</sub>"
         )
 
@@ -160,7 +160,7 @@ class TestWhatIsSaid:
 
 
 def check_tame(summary: str, longest: int = LONGEST) -> None:
-    """Nothing but karat's own structure: no link, picture, tag, mention or reference; no table broken."""
+    """Nothing but rankjury's own structure: no link, picture, tag, mention or reference; no table broken."""
     assert len(summary) <= longest
     for token in tokens(summary):
         assert token.type not in {"link_open", "image", "footnote_ref", "s_open"}, token
@@ -241,7 +241,7 @@ class TestLength:
         summary = summary_of(many)
         assert LONGEST * 0.9 < len(summary) <= LONGEST
         assert "Something was left out" in summary
-        assert summary.splitlines()[-1].startswith("<sub>karat ")
+        assert summary.splitlines()[-1].startswith("<sub>rankjury ")
         assert summary.count("<details>") == summary.count("</details>")
         check_tame(summary)
 

@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
 
-from karat.errors import UsageError
-from karat.exposures import Exposure
-from karat.report import Report
-from karat.reports.charts import recommenders_grid, to_figure, to_picture
-from karat.reports.charts.pictures.figure import MARKERS
-from karat.statistics.estimates import Estimate
+from rankjury.errors import UsageError
+from rankjury.exposures import Exposure
+from rankjury.report import Report
+from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
+from rankjury.reports.charts.pictures.figure import MARKERS
+from rankjury.statistics.estimates import Estimate
 
 from .test_recommendations import SYSTEMS, recommended
 

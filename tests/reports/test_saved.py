@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import karat
-from karat.errors import DataError
-from karat.reports.writers import Request, write_reports
-from karat.reports.writers.json import looks_like_report, read_report
+import rankjury
+from rankjury.errors import DataError
+from rankjury.reports.writers import Request, write_reports
+from rankjury.reports.writers.json import looks_like_report, read_report
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
 RUNS = {"old": {query: ["a"] for query in GOLD}, "new": {query: ["b", "a"] for query in GOLD}}
@@ -20,7 +20,7 @@ Form = dict[str, Any]
 @pytest.fixture
 def form(tmp_path: Path) -> Form:
     kinds = {"query_id": list(GOLD), "kind": ["x", "y"] * 3}
-    report = karat.compare(GOLD, RUNS, ["rr"], slices=kinds, by="kind", how=karat.Resampling(resamples=200))
+    report = rankjury.compare(GOLD, RUNS, ["rr"], slices=kinds, by="kind", how=rankjury.Resampling(resamples=200))
     write_reports(report, [Request(str(tmp_path / "r.json"))])
     made: Form = json.loads((tmp_path / "r.json").read_text())
     return made
@@ -78,7 +78,7 @@ def test_what_later_versions_add_is_passed_over(tmp_path: Path, form: Form) -> N
     path = tmp_path / "later.json"
     path.write_text(json.dumps(form, sort_keys=True))
     assert looks_like_report(str(path))
-    assert read_report(str(path)).resampling == karat.Resampling(resamples=200)
+    assert read_report(str(path)).resampling == rankjury.Resampling(resamples=200)
 
 
 def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, form: Form) -> None:
@@ -88,9 +88,9 @@ def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, 
     path = tmp_path / "whole.json"
     path.write_text(json.dumps(form))
     report = read_report(str(path))
-    (verdict,) = karat.gate(report, "rr >= 0").verdicts
+    (verdict,) = rankjury.gate(report, "rr >= 0").verdicts
     assert verdict.value == 0.5
     with pytest.raises(
         DataError, match=r"whole\.json, target 'rr, kind=x': rr was not worked out for the slice kind=x"
     ):
-        karat.gate(report, karat.Target("rr", ">=", 0, slice="kind=x"))
+        rankjury.gate(report, rankjury.Target("rr", ">=", 0, slice="kind=x"))

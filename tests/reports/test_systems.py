@@ -1,9 +1,9 @@
 """What systems are made of: fusions everywhere, models and thresholds in files."""
 
-from karat.report import Report
-from karat.reports.sections import render_sections
-from karat.reports.sections.systems import render_systems
-from karat.sections import Facts, Fusion
+from rankjury.report import Report
+from rankjury.reports.sections import render_sections
+from rankjury.reports.sections.systems import render_systems
+from rankjury.sections import Facts, Fusion
 
 from .small import small, tables_of, with_only
 

@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive, Origin, Run
-from karat.report import Report
-from karat.reports.console import print_report
-from karat.reports.html import page_of
-from karat.reports.markdown import to_markdown
-from karat.reports.pull_request import summary_of
-from karat.reports.sections import RENDERERS
-from karat.reports.writers.json import read_report
-from karat.sections import SECTIONS, UnknownSection
+from rankjury.archive import Archive, Origin, Run
+from rankjury.report import Report
+from rankjury.reports.console import print_report
+from rankjury.reports.html import page_of
+from rankjury.reports.markdown import to_markdown
+from rankjury.reports.pull_request import summary_of
+from rankjury.reports.sections import RENDERERS
+from rankjury.reports.writers.json import read_report
+from rankjury.sections import SECTIONS, UnknownSection
 from tests.archive.made import START, carried_out, put_small
-from tests.cli.conftest import Karat, folder, karat
+from tests.cli.conftest import Rankjury, folder, rankjury
 
-__all__ = ["folder", "karat"]
+__all__ = ["folder", "rankjury"]
 
 ENTRY_POINTS = """\
-[karat.sections]
+[rankjury.sections]
 weather = tests.reports.toy_section:Weather
 
-[karat.section_renderers]
+[rankjury.section_renderers]
 weather = tests.reports.toy_renderer:render
 """
 WARNING = "new: it was hot in attic, roof"
@@ -81,7 +81,7 @@ def report(made: tuple[Report, Origin]) -> Report:
 def run(made: tuple[Report, Origin], tmp_path: Path) -> Run:
     """The report in an archive, with its page."""
     report, origin = made
-    return Archive(tmp_path / ".karat").store(report, origin, time=START, page=lambda stored, _: page_of(stored))
+    return Archive(tmp_path / ".rankjury").store(report, origin, time=START, page=lambda stored, _: page_of(stored))
 
 
 def text_of(html: str) -> str:
@@ -143,10 +143,10 @@ def test_pull_request(report: Report) -> None:
     check_text(re.sub(r"[|:-]+\n", "\n", text))
 
 
-def test_archived_run(run: Run, report: Report, karat: Karat) -> None:
+def test_archived_run(run: Run, report: Report, rankjury: Rankjury) -> None:
     stored = run.report.systems["new"].sections["weather"]
     assert stored == report.systems["new"].sections["weather"]
-    found = karat("show", run.name, "--archive", str(run.path.parent.parent))
+    found = rankjury("show", run.name, "--archive", str(run.path.parent.parent))
     assert found.code == 0
     check_text(found.out)
     check_text(text_of((run.path / "report.html").read_text("utf-8")))

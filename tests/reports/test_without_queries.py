@@ -6,13 +6,13 @@ from math import nan
 import polars as pl
 import pytest
 
-import karat
-from karat.integrations.loggable import files_of
-from karat.report import Report
-from karat.reports.html import Details, to_html
-from karat.reports.markdown import to_markdown
-from karat.reports.pull_request import summary_of
-from karat.sections import Quantiles, QuantileValues
+import rankjury
+from rankjury.integrations.loggable import files_of
+from rankjury.report import Report
+from rankjury.reports.html import Details, to_html
+from rankjury.reports.markdown import to_markdown
+from rankjury.reports.pull_request import summary_of
+from rankjury.sections import Quantiles, QuantileValues
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]
@@ -61,7 +61,7 @@ def test_the_page_names_where_they_were_written(reports: tuple[Report, Report]) 
 
 
 def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> None:
-    expected, found = (karat.gate(report, *TARGETS) for report in reports)
+    expected, found = (rankjury.gate(report, *TARGETS) for report in reports)
     assert found.to_json() == expected.to_json() and found.outcome == "pass"
     assert found._repr_html_() == expected._repr_html_()
 

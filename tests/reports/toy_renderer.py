@@ -1,8 +1,8 @@
 """The renderer of the weather: a table and a sentence, for all writers."""
 
-from karat.report import Report
-from karat.reports.sections import Block, renderer
-from karat.reports.tables import table
+from rankjury.report import Report
+from rankjury.reports.sections import Block, renderer
+from rankjury.reports.tables import table
 from tests.reports.toy_section import Weather
 
 

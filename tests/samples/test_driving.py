@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.formats.vectors import read_vectors
-from karat.vocabulary import Vocabulary
+import rankjury
+from rankjury.formats.vectors import read_vectors
+from rankjury.vocabulary import Vocabulary
 
-FOLDER = Path(karat.__file__).parent / "samples" / "driving"
+FOLDER = Path(rankjury.__file__).parent / "samples" / "driving"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 OBJECT, ACTOR, RELATION, EGO, SCENE = GROUPS = [
     *("pv_object_type", "pv_actor_behavior", "pv_spatial_relation", "pv_ego_behavior", "pv_scene_type")

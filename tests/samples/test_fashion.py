@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.formats.vectors import read_vectors
+import rankjury
+from rankjury.formats.vectors import read_vectors
 
-FOLDER = Path(karat.__file__).parent / "samples" / "fashion"
+FOLDER = Path(rankjury.__file__).parent / "samples" / "fashion"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 

@@ -14,16 +14,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import karat
-from karat.interactions.attributes import facts_of, read_items
-from karat.interactions.log import Log
-from karat.interactions.reading import read_log
-from karat.interactions.split import Split
-from karat.interactions.splitting import split_log
-from karat.interactions.task import Facts, Task
-from karat.types import Floats
+import rankjury
+from rankjury.interactions.attributes import facts_of, read_items
+from rankjury.interactions.log import Log
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.split import Split
+from rankjury.interactions.splitting import split_log
+from rankjury.interactions.task import Facts, Task
+from rankjury.types import Floats
 
-FOLDER = Path(karat.__file__).parent / "samples" / "movielens"
+FOLDER = Path(rankjury.__file__).parent / "samples" / "movielens"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small" / "movies.csv"
 README = (FOLDER / "README.md").read_text("utf-8")

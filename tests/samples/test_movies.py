@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.formats.vectors import read_vectors
-from karat.gold.ordered import read_ordered
+import rankjury
+from rankjury.formats.vectors import read_vectors
+from rankjury.gold.ordered import read_ordered
 
-FOLDER = Path(karat.__file__).parent / "samples" / "movies"
+FOLDER = Path(rankjury.__file__).parent / "samples" / "movies"
 MOVIELENS = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 MOVIES: list[dict[str, Any]] = [json.loads(line) for line in (FOLDER / "movies.jsonl").read_text("utf-8").splitlines()]
 GOLD: list[dict[str, Any]] = json.loads((FOLDER / "gold.json").read_text("utf-8"))

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.assessment import assess
-from karat.evaluation import resolve_all
-from karat.formats.attributes import read_attributes
-from karat.intake import gold_from_frame, ranking_from_frame
-from karat.judging import DuplicateRule
-from karat.report import Report
-from karat.scale.inputs import SlicesAsked
-from karat.scale.memory import Budget
-from karat.scale.one_process import evaluate_files
-from karat.scale.request import Request
-from karat.slices import Cuts, parse_attributes
-from karat.statistics.resampling import Resampling
+from rankjury.assessment import assess
+from rankjury.evaluation import resolve_all
+from rankjury.formats.attributes import read_attributes
+from rankjury.intake import gold_from_frame, ranking_from_frame
+from rankjury.judging import DuplicateRule
+from rankjury.report import Report
+from rankjury.scale.inputs import SlicesAsked
+from rankjury.scale.memory import Budget
+from rankjury.scale.one_process import evaluate_files
+from rankjury.scale.request import Request
+from rankjury.slices import Cuts, parse_attributes
+from rankjury.statistics.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 GIGABYTE = 10**9

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.progress import Progress
-from karat.scale.blocks import Block, blocks_of
-from karat.scale.memory import Budget
-from karat.scale.tables import Table, open_table
+from rankjury.errors import DataError
+from rankjury.progress import Progress
+from rankjury.scale.blocks import Block, blocks_of
+from rankjury.scale.memory import Budget
+from rankjury.scale.tables import Table, open_table
 
 GIGABYTE = 10**9
 KINDS = {"gold": "grade", "run": "score", "attributes": "length"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from karat.errors import UsageError
-from karat.scale.memory import LEAST_MEMORY, Budget, available_memory, in_units, parse_memory
+from rankjury.errors import UsageError
+from rankjury.scale.memory import LEAST_MEMORY, Budget, available_memory, in_units, parse_memory
 
 
 @pytest.mark.parametrize(

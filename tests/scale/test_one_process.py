@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, UsageError
-from karat.progress import Progress
-from karat.report import Report
-from karat.sections import Quantiles
-from karat.statistics.resampling import Resampling
+from rankjury.errors import DataError, UsageError
+from rankjury.progress import Progress
+from rankjury.report import Report
+from rankjury.sections import Quantiles
+from rankjury.statistics.resampling import Resampling
 from tests.scale.made import QUICK, WAYS, Study, form_of
 
 QUERIES = 40

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.scale.blocks import Partition
+from rankjury.errors import DataError
+from rankjury.scale.blocks import Partition
 
 SCHEMA = pl.Schema({"query_id": pl.Int64, "item_id": pl.String})
 ROOT = Path(__file__).parents[2]
@@ -139,10 +139,10 @@ INTERRUPTED = """
 import signal, sys
 from pathlib import Path
 import polars as pl
-from karat.progress import Progress
-from karat.scale.blocks import blocks_of
-from karat.scale.memory import Budget
-from karat.scale.tables import open_table
+from rankjury.progress import Progress
+from rankjury.scale.blocks import blocks_of
+from rankjury.scale.memory import Budget
+from rankjury.scale.tables import open_table
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

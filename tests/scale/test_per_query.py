@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.scale.one_process import writing_per_query
+from rankjury.errors import DataError
+from rankjury.scale.one_process import writing_per_query
 from tests.scale.made import Study
 
 ROOT = Path(__file__).parents[2]
@@ -72,8 +72,8 @@ def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> 
 INTERRUPTED = """
 import signal, sys
 from pathlib import Path
-from karat.progress import Progress
-from karat.scale import evaluate
+from rankjury.progress import Progress
+from rankjury.scale import evaluate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])

@@ -7,11 +7,11 @@ from pickle import dumps, loads
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.evaluation import resolve_all
-from karat.scale.found import Found
-from karat.scale.request import AttributesAsked, Request
-from karat.scale.scoring import score_block
+from rankjury.errors import DataError
+from rankjury.evaluation import resolve_all
+from rankjury.scale.found import Found
+from rankjury.scale.request import AttributesAsked, Request
+from rankjury.scale.scoring import score_block
 from tests.scale.made import QUICK, gold_of, run_of
 
 QUERIES = 12

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError
-from karat.scale.tables import Table, is_table, open_table
+from rankjury.errors import DataError
+from rankjury.scale.tables import Table, is_table, open_table
 
 RUN = {"query_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "score": [3.0, 2.0, 1.0]}
 

@@ -13,7 +13,7 @@ QUERIES = 50_000
 MEASURED = """
 import re, sys
 from pathlib import Path
-from karat.cli import main
+from rankjury.cli import main
 
 try:
     main()
@@ -40,7 +40,7 @@ def measured(folder: Path, *more: str) -> tuple[str, int]:
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *given],
         cwd=folder,
-        env=os.environ | {"POLARS_MAX_THREADS": "2", "KARAT_THREADS": "2"},
+        env=os.environ | {"POLARS_MAX_THREADS": "2", "RANKJURY_THREADS": "2"},
         capture_output=True,
         text=True,
         check=True,

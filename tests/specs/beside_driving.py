@@ -1,4 +1,4 @@
-"""karat beside the slow protocol: a plan carried out, and its report held against it query by query."""
+"""rankjury beside the slow protocol: a plan carried out, and its report held against it query by query."""
 
 import json
 import math
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import karat
-from karat.partial import Partial
-from karat.report import Report
+import rankjury
+from rankjury.partial import Partial
+from rankjury.report import Report
 
 from .slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
 
@@ -30,7 +30,7 @@ def plan_text(gold: str, system: str, more: str = "") -> str:
 def run(folder: Path, gold: str, system: str, more: str = "") -> Report:
     path = folder / "plan.toml"
     path.write_text(plan_text(gold, system, more), encoding="utf-8")
-    return karat.run_plan(path, output=folder / "out").report
+    return rankjury.run_plan(path, output=folder / "out").report
 
 
 def scores_of(report: Report, query: str) -> dict[str, float]:

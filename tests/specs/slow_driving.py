@@ -1,4 +1,4 @@
-"""The driving protocol written out slowly, with the csv module, sets and loops: nothing of karat is used.
+"""The driving protocol written out slowly, with the csv module, sets and loops: nothing of rankjury is used.
 
 The protocol as it is printed: Algorithm 1 from line 15, Algorithm 2, and the formulas.
 Three things it leaves open are read as its examples show them. The query's own clip takes no place among the K results

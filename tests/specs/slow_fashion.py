@@ -1,4 +1,4 @@
-"""The fashion protocol written out slowly, step by step, with loops and dictionaries: nothing of karat is used."""
+"""The fashion protocol written out slowly, step by step, with loops and dictionaries: nothing of rankjury is used."""
 
 import json
 import math

@@ -1,7 +1,7 @@
-"""The movielens protocol written out from its formulas: plain loops over dicts, and nothing of karat's.
+"""The movielens protocol written out from its formulas: plain loops over dicts, and nothing of rankjury's.
 
 With it, worlds to try it on: rows of a log, a catalogue with genres, scores of somebody's own, and the plan that says
-the same to karat.
+the same to rankjury.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""The movies protocol written out from its formulas: plain loops, floats and fractions, and nothing of karat's.
+"""The movies protocol written out from its formulas: plain loops, floats and fractions, and nothing of rankjury's.
 
-With it, worlds to try it on: movies, vectors that tie, lists, and the plan that says the same to karat.
+With it, worlds to try it on: movies, vectors that tie, lists, and the plan that says the same to rankjury.
 """
 
 import json

@@ -12,8 +12,8 @@ from shutil import copytree
 import numpy as np
 import pytest
 
-from karat.partial import Partial
-from karat.report import Report
+from rankjury.partial import Partial
+from rankjury.report import Report
 
 from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
 from .slow_driving import CUTS, Keyword, Results, Truth, read_truth, search, within
@@ -80,7 +80,7 @@ class TestTextExample:
     def test_on_screen(self, report: Report, folder: Path) -> None:
         """The same table in the terminal, with the query's own figures below it."""
         done = subprocess.run(
-            [sys.executable, "-m", "karat", "run", "plan.toml", "-o", "there"],
+            [sys.executable, "-m", "rankjury", "run", "plan.toml", "-o", "there"],
             cwd=folder,
             capture_output=True,
             encoding="utf-8",
@@ -181,7 +181,7 @@ Space = dict[str, list[float]]
 @pytest.fixture(scope="module")
 def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("driving") / "sample"
-    copytree(str(files("karat") / "samples" / "driving"), place)
+    copytree(str(files("rankjury") / "samples" / "driving"), place)
     return place
 
 

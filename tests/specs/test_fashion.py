@@ -1,4 +1,4 @@
-"""The fashion protocol against an implementation that shares nothing with karat."""
+"""The fashion protocol against an implementation that shares nothing with rankjury."""
 
 import json
 import math
@@ -9,11 +9,11 @@ from shutil import copytree
 import numpy as np
 import pytest
 
-import karat
-from karat.examples import Examples
-from karat.indexed import Indexed
-from karat.report import Report
-from karat.stability import Stability
+import rankjury
+from rankjury.examples import Examples
+from rankjury.indexed import Indexed
+from rankjury.report import Report
+from rankjury.stability import Stability
 from tests.specs import slow_fashion as slow
 
 MEASURES = ("ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10")
@@ -44,14 +44,14 @@ queries = "queries.jsonl"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("fashion") / "sample"
-    copytree(str(files("karat") / "samples" / "fashion"), place)
+    copytree(str(files("rankjury") / "samples" / "fashion"), place)
     (place / "plan.toml").write_text(PLAN, encoding="utf-8")
     return place
 
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> Report:
-    return karat.run_plan(folder / "plan.toml").report
+    return rankjury.run_plan(folder / "plan.toml").report
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The movielens protocol, held to every digit: karat's reports against plain loops from the formulas."""
+"""The movielens protocol, held to every digit: rankjury's reports against plain loops from the formulas."""
 
 import csv
 import json
@@ -15,24 +15,24 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from karat.errors import DataError
-from karat.interactions.reading import read_log
-from karat.interactions.saving import write_split
-from karat.interactions.splitting import split_log
-from karat.interactions.summary import Interactions
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, execute_plan
+from rankjury.errors import DataError
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.saving import write_split
+from rankjury.interactions.splitting import split_log
+from rankjury.interactions.summary import Interactions
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome, execute_plan
 from tests.statistics.support import thorough
 
 from . import slow_movielens as slow
 
-SAMPLE = Path(str(files("karat") / "samples" / "movielens"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "movielens"))
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 SYSTEMS = ("popularity", "own")
 
 
-def cut_by_karat(folder: Path) -> tuple[int, int]:
-    """The cut-offs of split.json, as ``karat split`` writes it for the log of a world."""
+def cut_by_rankjury(folder: Path) -> tuple[int, int]:
+    """The cut-offs of split.json, as ``rankjury split`` writes it for the log of a world."""
     write_split(split_log(read_log(folder / "ratings.csv")), folder / "split")
     cutoffs = json.loads((folder / "split" / "split.json").read_text())["cutoffs"]
     return cutoffs["validation"]["time"], cutoffs["test"]["time"]
@@ -91,14 +91,14 @@ def check_lists(outcome: Outcome, lists: Mapping[str, slow.Lists]) -> None:
 
 
 def check_world(world: slow.World, folder: Path) -> Outcome | None:
-    """None where the log is so short that a window is empty, which karat says."""
+    """None where the log is so short that a window is empty, which rankjury says."""
     plan = world.write(folder)
     t1, t2 = slow.cut_offs(world.rows)
     if not all(slow.window(world.rows, t1, t2, name) for name in ("train", "validation", "test")):
         with pytest.raises(DataError, match="no rows for"):
             execute_plan(read_plan(plan))
         return None
-    assert cut_by_karat(folder) == (t1, t2)
+    assert cut_by_rankjury(folder) == (t1, t2)
     world = replace(world, t1=t1, t2=t2)
     check_cut_offs(world)
     outcome = execute_plan(read_plan(plan))
@@ -153,7 +153,7 @@ class TestByHand:
         assert slow.quarters([1, 1, 1, 1, 2, 2, 3, 9]) == [1, 1, 2]
         assert slow.over_all(self.WORLD, self.WORLD.lists("popularity"))["coverage@5"] == 1
 
-    def test_karat_says_the_same(self, tmp_path: Path) -> None:
+    def test_rankjury_says_the_same(self, tmp_path: Path) -> None:
         plan = self.WORLD.write(tmp_path, 'split = { kind = "dates", validation = 40, test = 50 }\n')
         outcome = execute_plan(read_plan(_popularity_alone(plan)))
         assert outcome.report.needed_section(Interactions).cutoffs == {"validation": 40, "test": 50}
@@ -218,7 +218,7 @@ class TestSample:
 
     def test_the_bundled_plan_asks_for_the_protocol(self) -> None:
         """Section 4: K of 5, 10 and 20; graded nDCG, the others from a rating of 4 on; section 3: 80/10/10."""
-        plan = read_plan(SAMPLE / "karat.toml")
+        plan = read_plan(SAMPLE / "rankjury.toml")
         asked = {one.label for one in plan.asked}
         for k in slow.CUTS:
             assert {f"ndcg@{k}", f"precision(rel=4)@{k}", f"recall(rel=4)@{k}"} <= asked

@@ -1,4 +1,4 @@
-"""The movies protocol, formula by formula and whole, against an implementation that shares nothing with karat."""
+"""The movies protocol, formula by formula and whole, against an implementation that shares nothing with rankjury."""
 
 import json
 import random
@@ -16,24 +16,24 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
-import karat
-from karat.errors import DataError
-from karat.plan.outputs import check_outputs, write_outputs
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, execute_plan
-from karat.rankers.fusion import Fusion, fuse
-from karat.rankers.vectors import rank_vectors
-from karat.types import Vectors
+import rankjury
+from rankjury.errors import DataError
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.rankers.fusion import Fusion, fuse
+from rankjury.rankers.vectors import rank_vectors
+from rankjury.types import Vectors
 
 from . import slow_movies as slow
 
-SAMPLE = Path(str(files("karat") / "samples" / "movies"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "movies"))
 GOLD = ["g1", "g2", "g3", "g4", "g5"]
 
 
 def one(predicted: list[str], measure: str) -> float:
-    """What karat makes of one ranking, against the ordered gold."""
-    return karat.evaluate(karat.ordered_gold({"q": GOLD}), {"q": predicted}, [measure]).mean()[measure]
+    """What rankjury makes of one ranking, against the ordered gold."""
+    return rankjury.evaluate(rankjury.ordered_gold({"q": GOLD}), {"q": predicted}, [measure]).mean()[measure]
 
 
 class TestByHand:
@@ -70,7 +70,7 @@ class TestByHand:
     def test_relevance_is_six_less_the_position(self) -> None:
         grades = [6 - 1, 6 - 2, 6 - 3, 6 - 4, 6 - 5]
         assert [slow.grade(GOLD, movie) for movie in [*GOLD, "x"]] == [*grades, 0]
-        held = karat.ordered_gold({"q": GOLD}).frame().sort("item_id")
+        held = rankjury.ordered_gold({"q": GOLD}).frame().sort("item_id")
         assert held.rows() == [("q", movie, float(grade)) for movie, grade in zip(GOLD, grades, strict=True)]
 
     def test_hits(self) -> None:
@@ -113,7 +113,7 @@ class TestByHand:
             counted = [rank if depth is None or rank <= depth else None for rank in ranks[item]]
             assert float(slow.rrf_score(counted, weights, 1.0)) == pytest.approx(total, rel=1e-15)
         assert slow.fused(lists, weights, 1.0, depth) == order
-        found = fuse([karat.as_ranking({"q": items}) for items in lists], Fusion("rrf", weights, 1.0, depth)).frame()
+        found = fuse([rankjury.as_ranking({"q": items}) for items in lists], Fusion("rrf", weights, 1.0, depth)).frame()
         held = [item for item in order if sums[item]]
         assert found["item_id"].to_list()[: len(held)] == held
         assert found["score"].to_list()[: len(held)] == pytest.approx([sums[item] for item in held], rel=1e-15)
@@ -171,12 +171,12 @@ def first_ten() -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return execute_plan(read_plan(SAMPLE / "karat.toml"))
+    return execute_plan(read_plan(SAMPLE / "rankjury.toml"))
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return carried_out(SAMPLE / "karat.toml", tmp_path_factory.mktemp("movies"))
+    return carried_out(SAMPLE / "rankjury.toml", tmp_path_factory.mktemp("movies"))
 
 
 class TestSample:
@@ -199,7 +199,7 @@ class TestSample:
                 assert len(set(entry["topK"])) == 5
 
     @pytest.mark.parametrize("k", [1, 2, 3, 5, 10])
-    def test_every_cut_off_in_karats_own_report(self, outcome: Outcome, k: int) -> None:
+    def test_every_cut_off_in_rankjurys_own_report(self, outcome: Outcome, k: int) -> None:
         """Section 10: K ∈ {1, 2, 3, 5, 10}."""
         form = outcome.report.to_json(queries=True)
         assert form["queries"]["ids"] == list(first_ten())

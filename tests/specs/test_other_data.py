@@ -23,13 +23,13 @@ Grades = Mapping[str, float]
 def run(folder: Path, *arguments: str) -> str:
     """The standard output of a command that succeeds."""
     done = subprocess.run(
-        [sys.executable, "-m", "karat", *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "rankjury", *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def report_of(folder: Path, plan: str = "karat.toml") -> dict[str, Any]:
+def report_of(folder: Path, plan: str = "rankjury.toml") -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run(folder, "run", plan, "--json", "--no-archive"))
     return found
 
@@ -253,7 +253,7 @@ def test_fashion(tmp_path: Path) -> None:
         for item, grade in grades.items()
     ]
     (tmp_path / "labels.jsonl").write_text("\n".join(lines) + "\n")
-    (tmp_path / "karat.toml").write_text(FASHION)
+    (tmp_path / "rankjury.toml").write_text(FASHION)
 
     run(tmp_path, "run", "--no-archive")
 
@@ -406,7 +406,7 @@ def test_driving(tmp_path: Path) -> None:
     }
     np.savez(tmp_path / "clips.npz", **places)
     np.savez(tmp_path / "texts.npz", **centres)
-    (tmp_path / "karat.toml").write_text(DRIVING)
+    (tmp_path / "rankjury.toml").write_text(DRIVING)
 
     report = report_of(tmp_path)
 

@@ -17,11 +17,11 @@ import polars as pl
 import pytest
 from scipy import stats
 
-import karat
-from karat.cli import main
-from karat.pairing import sampled_pairs
+import rankjury
+from rankjury.cli import main
+from rankjury.pairing import sampled_pairs
 
-SAMPLE = Path(str(files("karat") / "samples" / "papers"))
+SAMPLE = Path(str(files("rankjury") / "samples" / "papers"))
 SHARED = Path(__file__).parents[2].parent / "shared/data/papers"
 SHARED_FILES = [SHARED / "reference_minilm.npy", SHARED / "candidate_wordllama.npy"]
 KS = (1, 3, 5, 10)
@@ -97,12 +97,12 @@ def neighbours(ids: Sequence[str], vectors: Matrix, k: int = max(KS)) -> Lists:
     return found
 
 
-# --- what karat makes of it ---------------------------------------------------------------------------------------
+# --- what rankjury makes of it ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Results:
-    """What karat agree wrote."""
+    """What rankjury agree wrote."""
 
     folder: Path
     report: dict[str, Any]
@@ -123,7 +123,7 @@ def agree(folder: Path, *arguments: str | Path) -> Results:
     """The command as it is typed, in this process."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.chdir(folder)
-        patch.setattr(sys, "argv", ["karat", "agree", *map(str, arguments), "-o", "out"])
+        patch.setattr(sys, "argv", ["rankjury", "agree", *map(str, arguments), "-o", "out"])
         main()
     assert not ended.value.code
     return results(folder)
@@ -131,7 +131,7 @@ def agree(folder: Path, *arguments: str | Path) -> Results:
 
 def agree_in_a_process(folder: Path, *arguments: str | Path) -> Results:
     """The command in a process of its own, as the protocol calls its script."""
-    command = [sys.executable, "-m", "karat", "agree", *map(str, arguments), "-o", "out"]
+    command = [sys.executable, "-m", "rankjury", "agree", *map(str, arguments), "-o", "out"]
     ended = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=dict(os.environ))
     assert ended.returncode == 0, ended.stderr
     return results(folder)
@@ -179,7 +179,7 @@ def check_similarities(
 
 
 class TestWorkedExamples:
-    """The functions above give the text's own figures; tests/specs/test_worked_examples.py has karat's."""
+    """The functions above give the text's own figures; tests/specs/test_worked_examples.py has rankjury's."""
 
     def test_recall(self) -> None:
         assert recall_at_k(["7", "23", "156", "89", "42"], ["7", "89", "12", "23", "99"], 5) == 0.6
@@ -263,7 +263,7 @@ def test_queries_that_are_listed(tmp_path: Path) -> None:
     label = f"{SPELLINGS['ndcg']}@10"
     expected = found.report["systems"]["small"]["measures"][label]["mean"]
     for queries in (rows, rows.tolist(), pl.Series(rows), [str(row) for row in rows], tmp_path / "rows.npy"):
-        report = karat.agree(reference, {"small": model}, queries=queries, pairs=0, how=None)
+        report = rankjury.agree(reference, {"small": model}, queries=queries, pairs=0, how=None)
         assert report.to_json()["systems"]["small"]["measures"][label]["mean"] == expected
 
 
@@ -297,7 +297,7 @@ class TestSharedPapers:
         check_similarities(shared, "candidate_wordllama", ids, reference, model, 20_000, 42)
 
     def test_a_sample_that_numpy_drew(self, tmp_path: Path) -> None:
-        """Step 3 of the protocol: only a sample of karat's own could be asked, so that no other was reproduced."""
+        """Step 3 of the protocol: only a sample of rankjury's own could be asked, so that no other was reproduced."""
         reference, model = map(np.load, SHARED_FILES)
         np.random.seed(42)
         rows = np.random.choice(len(reference), 500, replace=False)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import karat
+import rankjury
 
 
 def one(gold: object, ranking: object, measure: str) -> float:
-    return karat.evaluate(gold, ranking, [measure]).mean()[measure]
+    return rankjury.evaluate(gold, ranking, [measure]).mean()[measure]
 
 
-def ordered(items: list[int]) -> karat.Gold:
-    return karat.ordered_gold({"q": [str(item) for item in items]})
+def ordered(items: list[int]) -> rankjury.Gold:
+    return rankjury.ordered_gold({"q": [str(item) for item in items]})
 
 
 def listed(items: list[int]) -> dict[str, list[str]]:
@@ -44,10 +44,10 @@ class TestPapers:
 
     def test_all_four_agree_at_k_1(self) -> None:
         """The protocol's printed table has the same figure in all four columns at k = 1."""
-        gold = karat.ordered_gold({"hit": ["a", "b"], "miss": ["a", "b"]})
+        gold = rankjury.ordered_gold({"hit": ["a", "b"], "miss": ["a", "b"]})
         ranking = {"hit": ["a", "b"], "miss": ["b", "a"]}
         names = ["recall(over=k,gold=k)@1", "ndcg(gain=binary,gold=k)@1", "rr(gold=k)@1", "ap(over=found,gold=k)@1"]
-        assert set(karat.evaluate(gold, ranking, names).mean().values()) == {0.5}
+        assert set(rankjury.evaluate(gold, ranking, names).mean().values()) == {0.5}
 
     def test_the_gold_is_cut_at_k(self) -> None:
         """The reference's fourth item is no gold at k = 3."""
@@ -63,14 +63,14 @@ class TestDriving:
         gold = {"urban_cyclist_crossing_001": {f"clip{n}": 1 for n in (2, 3, 4, 5, 9)}}
         ranking = {"urban_cyclist_crossing_001": ["clip1", "clip2", "clip3", "clip4", "clip5"]}
         names = ["recall(over=k)@1", "recall(over=k)@3", "recall(over=k)@5"]
-        assert [round(v, 3) for v in karat.evaluate(gold, ranking, names).mean().values()] == [0.0, 0.667, 0.8]
+        assert [round(v, 3) for v in rankjury.evaluate(gold, ranking, names).mean().values()] == [0.0, 0.667, 0.8]
 
     def test_text_example(self) -> None:
         """Four of five have both keywords; the fifth has one of two and does not count."""
         gold = {"cyclist entering ego lane": {f"v{n}": 1 for n in range(1, 5)}}
         ranking = {"cyclist entering ego lane": ["v1", "v2", "v3", "v4", "car2pedestrian_001"]}
         names = ["recall(over=k)@1", "recall(over=k)@3", "recall(over=k)@5"]
-        assert list(karat.evaluate(gold, ranking, names).mean().values()) == [1.0, 1.0, 0.8]
+        assert list(rankjury.evaluate(gold, ranking, names).mean().values()) == [1.0, 1.0, 0.8]
 
     def test_video_example(self) -> None:
         gold = {"highway_merge_002": {f"r{n}": 1 for n in range(8)}}
@@ -98,13 +98,13 @@ class TestMovies:
     GOLD = ("g1", "g2", "g3", "g4", "g5")
 
     def test_grades_come_from_positions(self) -> None:
-        gold = karat.ordered_gold({"tt1": self.GOLD})
+        gold = rankjury.ordered_gold({"tt1": self.GOLD})
         assert gold.frame()["grade"].to_list() == [5, 4, 3, 2, 1]
         assert gold.ordered
 
     def test_by_hand(self) -> None:
         """Second, first and a stranger: 15 and 31 at ranks 1 and 2 of 31 + 15/log2(3) + 7/2 + …"""
-        gold, ranking = karat.ordered_gold({"tt1": self.GOLD}), {"tt1": ["g2", "g1", "x", "y", "z"]}
+        gold, ranking = rankjury.ordered_gold({"tt1": self.GOLD}), {"tt1": ["g2", "g1", "x", "y", "z"]}
         ideal = 31 + 15 / log2(3) + 7 / 2 + 3 / log2(5) + 1 / log2(6)
         assert one(gold, ranking, "ndcg(gain=exp)@5") == pytest.approx((15 + 31 / log2(3)) / ideal, rel=1e-15)
         assert one(gold, ranking, "hits@5") == 0.4
@@ -114,12 +114,12 @@ class TestMovies:
     @given(st.permutations([*GOLD, *"vwxyz"]), st.integers(1, 10))
     @settings(max_examples=60, deadline=None, derandomize=True)
     def test_against_the_protocols_steps(self, predicted: list[str], k: int) -> None:
-        gold = karat.ordered_gold({"tt1": self.GOLD})
+        gold = rankjury.ordered_gold({"tt1": self.GOLD})
         found = one(gold, {"tt1": predicted}, f"ndcg(gain=exp)@{k}")
         assert found == pytest.approx(movies_ndcg(predicted, list(self.GOLD), k), rel=1e-12)
 
     def test_ties_break_by_id_ascending(self) -> None:
-        gold = karat.ordered_gold({"tt1": ["b"]})
+        gold = rankjury.ordered_gold({"tt1": ["b"]})
         assert one(gold, {"tt1": {"b": 1.0, "a": 1.0}}, "rr@5") == 0.5
 
 
@@ -136,7 +136,7 @@ class TestFashion:
 
     def test_the_others_count_grade_2_and_up(self) -> None:
         names = ["recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10", "hit_rate(rel=2)@10"]
-        found = list(karat.evaluate(self.GOLD, self.RANKING, names).mean().values())
+        found = list(rankjury.evaluate(self.GOLD, self.RANKING, names).mean().values())
         assert found == [2 / 3, 0.2, 0.5, 1.0]
 
     def test_ann_recall_is_the_overlap_with_the_exact_top_k(self) -> None:
@@ -158,9 +158,9 @@ class TestMovielens:
 
     def test_precision_and_recall_are_binary(self) -> None:
         names = ["precision(rel=4)@5", "recall(rel=4)@5", "precision(rel=4)@3", "recall(rel=4)@3"]
-        assert list(karat.evaluate(self.GOLD, self.RANKING, names).mean().values()) == [0.4, 1.0, 1 / 3, 0.5]
+        assert list(rankjury.evaluate(self.GOLD, self.RANKING, names).mean().values()) == [0.4, 1.0, 1 / 3, 0.5]
 
     def test_a_user_without_liked_items_is_undefined_for_recall_only(self) -> None:
-        scores = karat.evaluate({"u": {"m": 3}}, {"u": ["m"]}, ["ndcg@10", "recall(rel=4)@10"])
+        scores = rankjury.evaluate({"u": {"m": 3}}, {"u": ["m"]}, ["ndcg@10", "recall(rel=4)@10"])
         assert scores.summary("ndcg@10").mean == 1.0
         assert (scores.summary("recall(rel=4)@10").n, scores.summary("recall(rel=4)@10").undefined) == (0, 1)

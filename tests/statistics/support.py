@@ -8,11 +8,11 @@ import polars as pl
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
-from karat.measure import Aggregate
-from karat.statistics.comparison import Comparison, Paired, compare_pairs
-from karat.statistics.estimates import Estimate, estimate_all
-from karat.statistics.resampling import Keys, Resampling, keys_of
-from karat.types import Floats
+from rankjury.measure import Aggregate
+from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
+from rankjury.statistics.estimates import Estimate, estimate_all
+from rankjury.statistics.resampling import Keys, Resampling, keys_of
+from rankjury.types import Floats
 
 NAN = float("nan")
 QUICK = Resampling(resamples=256)
@@ -23,12 +23,12 @@ scores_or_none = st.one_of(scores, scores, st.just(NAN))
 
 
 def thorough(examples: int) -> settings:
-    """The same examples in every run; a failing one is made small on demand: KARAT_SHRINK=1 pytest …
+    """The same examples in every run; a failing one is made small on demand: RANKJURY_SHRINK=1 pytest …
 
-    Half of them, unless all are wanted: KARAT_THOROUGH=1 pytest …
+    Half of them, unless all are wanted: RANKJURY_THOROUGH=1 pytest …
     """
-    examples = examples if os.environ.get("KARAT_THOROUGH") else examples // 2
-    phases = (Phase.explicit, Phase.generate, *((Phase.shrink,) if os.environ.get("KARAT_SHRINK") else ()))
+    examples = examples if os.environ.get("RANKJURY_THOROUGH") else examples // 2
+    phases = (Phase.explicit, Phase.generate, *((Phase.shrink,) if os.environ.get("RANKJURY_SHRINK") else ()))
     return settings(max_examples=examples, deadline=None, derandomize=True, database=None, phases=phases)
 
 

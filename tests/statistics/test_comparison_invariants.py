@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import karat.types
-from karat.statistics import resampling
-from karat.statistics.comparison import Paired, compare_pairs
-from karat.statistics.resampling import IntervalMethod, Resampling, keys_of
+import rankjury.types
+from rankjury.statistics import resampling
+from rankjury.statistics.comparison import Paired, compare_pairs
+from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
 
 from .pairs_of_systems import KINDS, both_defined, pairs, realistic, rows_of, ways
 from .support import compare, digits, keys, numbered, thorough
@@ -95,7 +95,7 @@ def test_blocks_and_threads_change_no_digit(
     assert not any(one.exact for one in before)
     monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
     monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
-    monkeypatch.setattr(karat.types.os, "cpu_count", lambda: processors)
+    monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: processors)
     assert digits(compare_pairs(several, keys(150), how)) == digits(before)
 
 

@@ -2,7 +2,7 @@
 
 The scores are made as measures make them: between 0 and 1, skewed, many of them 0. Every simulated collection is a
 column of one call. Seeds are fixed, so that a red test is a change in the code and not luck. Half of the collections
-are simulated, unless all are wanted: KARAT_THOROUGH=1 pytest …
+are simulated, unless all are wanted: RANKJURY_THOROUGH=1 pytest …
 """
 
 import os
@@ -12,12 +12,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from karat.statistics.comparison import compare_pairs
-from karat.statistics.estimates import estimate_all
-from karat.statistics.resampling import IntervalMethod, Resampling
-from karat.statistics.sums import to_fixed
-from karat.statistics.tests import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
-from karat.types import Floats
+from rankjury.statistics.comparison import compare_pairs
+from rankjury.statistics.estimates import estimate_all
+from rankjury.statistics.resampling import IntervalMethod, Resampling
+from rankjury.statistics.sums import to_fixed
+from rankjury.statistics.tests import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
+from rankjury.types import Floats
 
 from .support import keys, paired
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 Shape = Callable[[np.random.Generator, tuple[int, int]], Floats]
 
-SHARE = 1 if os.environ.get("KARAT_THOROUGH") else 2
+SHARE = 1 if os.environ.get("RANKJURY_THOROUGH") else 2
 RESAMPLES = 2000
 SIMULATED = {50: 3000 // SHARE, 300: 2000 // SHARE, 2000: 1000 // SHARE}
 KINDS: list[IntervalMethod] = ["percentile", "bca"]

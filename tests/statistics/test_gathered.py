@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.measure import Aggregate
-from karat.statistics.comparison import Comparison, Paired, compare_pairs
-from karat.statistics.estimates import Estimate, estimate_all
-from karat.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
-from karat.statistics.resampling import IntervalMethod, Resampling, keys_of
-from karat.statistics.sums import ExactSum, Powers, exact_products
-from karat.statistics.tests import SignedRanks
-from karat.types import Floats
+from rankjury.measure import Aggregate
+from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
+from rankjury.statistics.estimates import Estimate, estimate_all
+from rankjury.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
+from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.statistics.sums import ExactSum, Powers, exact_products
+from rankjury.statistics.tests import SignedRanks
+from rankjury.types import Floats
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")
 COLUMNS = tuple(Column(system, name, name, name == "sum") for system in ("old", "new") for name in AGGREGATES)

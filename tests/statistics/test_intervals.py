@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import karat
-from karat.statistics.resampling import Bounds, Influence, IntervalMethod, Resampling
-from karat.statistics.resampling import interval as interval_of
-from karat.types import Floats
+import rankjury
+from rankjury.statistics.resampling import Bounds, Influence, IntervalMethod, Resampling
+from rankjury.statistics.resampling import interval as interval_of
+from rankjury.types import Floats
 
 
 def interval(resampled: Floats, estimate: float, influence: Floats, level: float, method: IntervalMethod) -> Bounds:
@@ -132,14 +132,14 @@ def test_a_higher_level_is_wider(kind: IntervalMethod) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_was_expected(wrong: dict[str, Any]) -> None:
-    with pytest.raises(karat.KaratError, match="expected"):
+    with pytest.raises(rankjury.RankjuryError, match="expected"):
         Resampling(**wrong)
-    with pytest.raises(karat.KaratError, match="expected"):
+    with pytest.raises(rankjury.RankjuryError, match="expected"):
         replace(Resampling(), **wrong)
 
 
 def test_a_misspelt_kind_is_suggested() -> None:
-    with pytest.raises(karat.KaratError, match="Did you mean bca"):
+    with pytest.raises(rankjury.RankjuryError, match="Did you mean bca"):
         Resampling(interval="bcs")  # type: ignore[arg-type]
 
 

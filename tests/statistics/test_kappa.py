@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from karat.errors import UnknownName
-from karat.statistics.resampling import Resampling, keys_of
-from karat.text.human import Weighting, cohen_kappa, confusion, kappa_of
+from rankjury.errors import UnknownName
+from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.text.human import Weighting, cohen_kappa, confusion, kappa_of
 
 from .support import thorough
 

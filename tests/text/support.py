@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from karat.text.corpus import Corpus
-from karat.text.files import Choices, Made, embed_into
-from karat.text.models import Singles
+from rankjury.text.corpus import Corpus
+from rankjury.text.files import Choices, Made, embed_into
+from rankjury.text.models import Singles
 
 
 def vector_of(text: str) -> list[float]:

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError, KaratError, UnknownName, UsageError
-from karat.text.corpus import Corpus, read_corpus
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.text.corpus import Corpus, read_corpus
 
 ROWS: list[dict[str, Any]] = [
     {"id": "007", "title": "One", "abstract": "First, of all.", "year": 2001},
@@ -114,7 +114,7 @@ def read(tmp_path: Path, rows: list[dict[str, Any]], name: str = "c.jsonl", **op
     ],
 )
 def test_what_is_off_is_named(tmp_path: Path, rows: list[dict[str, Any]], options: dict[str, Any], found: str) -> None:
-    with pytest.raises(KaratError) as caught:
+    with pytest.raises(RankjuryError) as caught:
         read(tmp_path, rows, **options)
     assert found in str(caught.value)
 
@@ -130,7 +130,7 @@ def test_what_is_off_is_named(tmp_path: Path, rows: list[dict[str, Any]], option
         ("c.csv", "", DataError),
     ],
 )
-def test_what_is_no_table(tmp_path: Path, name: str, content: str, error: type[KaratError]) -> None:
+def test_what_is_no_table(tmp_path: Path, name: str, content: str, error: type[RankjuryError]) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(error, match=r"c\.\w+"):
         read_corpus(str(tmp_path / name), ["t"])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.formats.vectors import read_vectors
-from karat.progress import Progress
-from karat.text.embed import embed
-from karat.text.kept import keeping
+from rankjury.errors import DataError, UsageError
+from rankjury.formats.vectors import read_vectors
+from rankjury.progress import Progress
+from rankjury.text.embed import embed
+from rankjury.text.kept import keeping
 
 from .support import EXPECTED, Plain, corpus, into
 
@@ -160,9 +160,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import polars as pl
-from karat.text.corpus import Corpus
-from karat.text.callables import CallableModel
-from karat.text.files import Choices, embed_into
+from rankjury.text.corpus import Corpus
+from rankjury.text.callables import CallableModel
+from rankjury.text.files import Choices, embed_into
 
 def encode(texts):
     with open("calls.txt", "a") as log:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import KaratError, UsageError
-from karat.formats.vectors import read_vectors
-from karat.formats.vectors.metadata import read_metadata
-from karat.text.corpus import Corpus
-from karat.text.files import Choices, embed_into, vary_into
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.formats.vectors import read_vectors
+from rankjury.formats.vectors.metadata import read_metadata
+from rankjury.text.corpus import Corpus
+from rankjury.text.files import Choices, embed_into, vary_into
 
 from .support import Plain, corpus, into
 
@@ -52,7 +52,7 @@ def test_files_of_others_are_refused_too(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not say how it was made"):
         into(tmp_path, Plain())
     (tmp_path / "v.npz").write_bytes(b"nothing")
-    with pytest.raises(KaratError, match="cannot be read"):
+    with pytest.raises(RankjuryError, match="cannot be read"):
         into(tmp_path, Plain())
     with pytest.raises(UsageError, match=r"ends in \.npz"):
         embed_into(tmp_path / "v.npy", corpus(), Plain(), Choices())

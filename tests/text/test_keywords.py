@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.text.keywords import MAPPERS, Extraction, Mapped, Settings, make_mapper, map_texts, with_nearest
-from karat.text.keywords.ngrams import phrase_of, read_words
-from karat.vocabulary import Keyword, Vocabulary
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.text.keywords import MAPPERS, Extraction, Mapped, Settings, make_mapper, map_texts, with_nearest
+from rankjury.text.keywords.ngrams import phrase_of, read_words
+from rankjury.vocabulary import Keyword, Vocabulary
 
 VOCABULARY = Vocabulary.of(
     {
@@ -199,7 +199,7 @@ def test_keywords_that_the_vocabulary_lacks_are_noted(tmp_path: Path) -> None:
 
 
 def test_ignored_may_stand_below_the_table(tmp_path: Path) -> None:
-    from karat.text.keywords.spellings import read_keyword_synonyms
+    from rankjury.text.keywords.spellings import read_keyword_synonyms
 
     path = tmp_path / "s.toml"
     path.write_text('[synonyms]\nbus = ["coach"]\nignored = ["video"]\n', encoding="utf-8")

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError, MissingExtra, UsageError
-from karat.text.keywords import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
-from karat.text.models import Embedder, find_model
-from karat.vocabulary import Vocabulary
+from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.text.keywords import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
+from rankjury.text.models import Embedder, find_model
+from rankjury.vocabulary import Vocabulary
 
 SPEC = Vocabulary.of(
     {
@@ -319,7 +319,7 @@ def test_its_own_candidates_would_find_nothing() -> None:
 def test_keybert_leaves_warnings_alone() -> None:
     script = (
         "import warnings; before = list(warnings.filters)\n"
-        "from karat.text.keywords import *\nfrom karat.vocabulary import Vocabulary\n"
+        "from rankjury.text.keywords import *\nfrom rankjury.vocabulary import Vocabulary\n"
         "make_mapper(Vocabulary.of({'g': ['bus']}), Settings('keybert'))\n"
         "import keybert\n"
         "print(*(sum(one[0] == 'ignore' and one[2] is FutureWarning for one in listed) "
@@ -342,5 +342,5 @@ def test_a_model_without_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keybert", None)
-    with pytest.raises(MissingExtra, match=r"the method keybert needs.*karat\[keybert\]"):
+    with pytest.raises(MissingExtra, match=r"the method keybert needs.*rankjury\[keybert\]"):
         make_mapper(SPEC, Settings("keybert"))

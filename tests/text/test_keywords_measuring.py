@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from karat.errors import DataError, UnknownName
-from karat.text.keywords.labelled import read_labelled
-from karat.text.keywords.measuring import mistakes, quality, quality_by_group
-from karat.vocabulary import Vocabulary
+from rankjury.errors import DataError, UnknownName
+from rankjury.text.keywords.labelled import read_labelled
+from rankjury.text.keywords.measuring import mistakes, quality, quality_by_group
+from rankjury.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.of({"object": ["bicyclist", "bus"], "scene": ["night", "rain"]})
 FOUND = [{0, 2}, {1}, set(), {3}]

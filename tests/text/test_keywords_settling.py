@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.text.keywords import Candidate, Extraction
-from karat.text.keywords.settling import best_first, settle
-from karat.vocabulary import Vocabulary
+from rankjury.text.keywords import Candidate, Extraction
+from rankjury.text.keywords.settling import best_first, settle
+from rankjury.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.of({"a": ["one", "two"], "b": ["three", "four"]})
 

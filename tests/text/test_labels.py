@@ -11,17 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.errors import DataError, UsageError
-from karat.formats import read_gold
-from karat.text.grading import RULES, rules_of
-from karat.text.human import merge, read_human
-from karat.text.labels import Labels, label, write_labels
-from karat.text.products import Catalogue, read_catalogue
-from karat.text.queries import read_queries
-from karat.text.synonyms import read_synonyms
+import rankjury
+from rankjury.errors import DataError, UsageError
+from rankjury.formats import read_gold
+from rankjury.text.grading import RULES, rules_of
+from rankjury.text.human import merge, read_human
+from rankjury.text.labels import Labels, label, write_labels
+from rankjury.text.products import Catalogue, read_catalogue
+from rankjury.text.queries import read_queries
+from rankjury.text.synonyms import read_synonyms
 
-SAMPLE = Path(karat.__file__).parent / "samples" / "fashion"
+SAMPLE = Path(rankjury.__file__).parent / "samples" / "fashion"
 
 
 def item(name: str, title: str = "x", **fields: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from karat.errors import DataError, KaratError, MissingExtra, UnknownName, UsageError
-from karat.text.models import find_model
-from karat.text.transformers import TransformerFolder
+from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
+from rankjury.text.models import find_model
+from rankjury.text.transformers import TransformerFolder
 
 SHARED = Path(__file__).parents[2].parent / "shared/data/papers"
 
@@ -90,17 +90,17 @@ def test_a_folder_is_known_by_its_content(here: Path) -> None:
 def test_a_folder_that_no_library_can_load(here: Path) -> None:
     (here / "broken").mkdir()
     (here / "broken" / "modules.json").write_text("{")
-    with pytest.raises(KaratError) as caught:
+    with pytest.raises(RankjuryError) as caught:
         find_model("broken").embed(["a"])
     if find_spec("sentence_transformers") is None:
-        assert isinstance(caught.value, MissingExtra) and "karat[sentence-transformers]" in str(caught.value)
+        assert isinstance(caught.value, MissingExtra) and "rankjury[sentence-transformers]" in str(caught.value)
     else:
         assert "cannot be loaded" in str(caught.value)
 
 
 @pytest.mark.skipif(find_spec("wordllama") is not None, reason="wordllama is installed")
 def test_wordllama_says_which_extra_installs_it() -> None:
-    with pytest.raises(MissingExtra, match=r"karat\[text\]"):
+    with pytest.raises(MissingExtra, match=r"rankjury\[text\]"):
         _ = find_model("wordllama").version
 
 

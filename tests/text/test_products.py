@@ -1,4 +1,4 @@
-"""Catalogues: karat's own columns in every form, what shops export in many shapes, and faults that name their place."""
+"""Catalogues: rankjury's own columns in every form, what shops export in many shapes, and faults that name their place."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UnknownName, UsageError
-from karat.text.corpus import read_corpus
-from karat.text.product_fields import as_price
-from karat.text.products import Catalogue, read_catalogue, write_catalogue
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.text.corpus import read_corpus
+from rankjury.text.product_fields import as_price
+from rankjury.text.products import Catalogue, read_catalogue, write_catalogue
 
 OWN: list[dict[str, Any]] = [
     {
@@ -53,7 +53,7 @@ def only(catalogue: Catalogue) -> dict[str, Any]:
     return catalogue.frame.to_dicts()[0]
 
 
-# --- karat's own ----------------------------------------------------------------------------------------------------
+# --- rankjury's own ----------------------------------------------------------------------------------------------------
 
 
 def own_files(folder: Path) -> list[Path]:
@@ -90,7 +90,7 @@ def test_written_and_read_again(name: str, tmp_path: Path) -> None:
         write_catalogue(before, tmp_path / "out.html")
 
 
-def test_texts_are_those_that_karat_embed_reads(tmp_path: Path) -> None:
+def test_texts_are_those_that_rankjury_embed_reads(tmp_path: Path) -> None:
     catalogue = read_catalogue(put(tmp_path / "own.jsonl", "\n".join(map(json.dumps, OWN))))
     write_catalogue(catalogue, tmp_path / "out.jsonl")
     corpus = read_corpus(str(tmp_path / "out.jsonl"), ["title", "bullets", "price"])

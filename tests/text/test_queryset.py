@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import DataError
-from karat.text.queries import read_queries
-from karat.text.queryset import QuerySet, check_pins, pin, pins_beside, read_pinned, read_query_set
+from rankjury.errors import DataError
+from rankjury.text.queries import read_queries
+from rankjury.text.queryset import QuerySet, check_pins, pin, pins_beside, read_pinned, read_query_set
 
 ROWS = [
     {"id": "q1", "text": "summer dress", "type": "category", "version": "2026-11"},
@@ -172,7 +172,7 @@ class TestPins:
     def test_the_file(self, path: Path) -> None:
         found = read_query_set(path)
         assert json.loads((path.parent / "queries.pins.json").read_text()) == {
-            "karat": "pins/1",
+            "rankjury": "pins/1",
             "versions": {"2026-11": {"sha256": found.sha256, "queries": 3, "each": found.each}},
         }
         assert pins_beside("data/queries.csv.gz") == Path("data/queries.pins.json")
@@ -258,9 +258,9 @@ class TestPins:
         [
             ("[", "not JSON"),
             ("[]", "found the schema None"),
-            ('{"karat": "pins/2", "versions": {}}', "found the schema 'pins/2'"),
-            ('{"karat": "pins/1"}', "a version without sha256"),
-            ('{"karat": "pins/1", "versions": {"1": {"sha256": 1, "queries": 2}}}', "a version without sha256"),
+            ('{"rankjury": "pins/2", "versions": {}}', "found the schema 'pins/2'"),
+            ('{"rankjury": "pins/1"}', "a version without sha256"),
+            ('{"rankjury": "pins/1", "versions": {"1": {"sha256": 1, "queries": 2}}}', "a version without sha256"),
         ],
     )
     def test_bad_pins(self, path: Path, content: str, told: str) -> None:

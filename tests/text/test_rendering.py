@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from karat.gold.annotations import annotations_from_frame
-from karat.text.rendering import rendered
+from rankjury.gold.annotations import annotations_from_frame
+from rankjury.text.rendering import rendered
 
 
 def test_keywords_by_group() -> None:

@@ -1,12 +1,12 @@
-"""What words mean: the list that comes with karat, and lists of one's own."""
+"""What words mean: the list that comes with rankjury, and lists of one's own."""
 
 from pathlib import Path
 
 import pytest
 
-from karat.errors import DataError, UnknownName
-from karat.text.synonyms import KINDS, Synonyms, read_synonyms
-from karat.text.words import tokens
+from rankjury.errors import DataError, UnknownName
+from rankjury.text.synonyms import KINDS, Synonyms, read_synonyms
+from rankjury.text.words import tokens
 
 SHIPPED = read_synonyms()
 
@@ -88,7 +88,7 @@ def test_groups_that_share_a_phrase_are_one(tmp_path: Path) -> None:
     assert same("category", "jumper", "sweater", mine)
 
 
-def test_a_list_of_ones_own_may_take_the_place_of_karats(tmp_path: Path) -> None:
+def test_a_list_of_ones_own_may_take_the_place_of_rankjurys(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     groups = '[category]\nsame = [["lamp", "light"]]\n[color.counts_as]\nteal = ["green"]\n'
     path.write_text(f'replace = true\nignored = ["the"]\n{groups}', encoding="utf-8")

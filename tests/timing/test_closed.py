@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from karat.errors import UsageError
-from karat.progress import Progress
-from karat.timing.loops import closed_loop
-from karat.timing.summary import summarise
+from rankjury.errors import UsageError
+from rankjury.progress import Progress
+from rankjury.timing.loops import closed_loop
+from rankjury.timing.summary import summarise
 
 from .support import STALL, stalling
 

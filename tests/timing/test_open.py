@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.errors import UnknownName, UsageError
-from karat.progress import Progress
-from karat.timing.loops import arrival_times, asking_order, open_loop
-from karat.timing.summary import summarise
+from rankjury.errors import UnknownName, UsageError
+from rankjury.progress import Progress
+from rankjury.timing.loops import arrival_times, asking_order, open_loop
+from rankjury.timing.summary import summarise
 
 from .support import STALL, stalling
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from karat.errors import UsageError
-from karat.timing.loops import closed_loop
-from karat.timing.summary import (
+from rankjury.errors import UsageError
+from rankjury.timing.loops import closed_loop
+from rankjury.timing.summary import (
     SHARES,
     FailureCount,
     Latency,
@@ -20,7 +20,7 @@ from karat.timing.summary import (
     percentile_of,
     summarise,
 )
-from karat.types import Floats
+from rankjury.types import Floats
 
 from .support import timed
 
@@ -180,5 +180,5 @@ def test_scipy_is_not_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys, karat.timing.loops, karat.timing.summary; sys.exit('scipy' in sys.modules)"
+    code = "import sys, rankjury.timing.loops, rankjury.timing.summary; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

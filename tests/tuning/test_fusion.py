@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import karat
-from karat.errors import UnknownName, UsageError
-from karat.evaluation import resolve_all
-from karat.progress import Progress
-from karat.rankers.fusion import METHODS, Fusion
-from karat.statistics.resampling import Resampling
-from karat.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
+import rankjury
+from rankjury.errors import UnknownName, UsageError
+from rankjury.evaluation import resolve_all
+from rankjury.progress import Progress
+from rankjury.rankers.fusion import METHODS, Fusion
+from rankjury.statistics.resampling import Resampling
+from rankjury.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from tests.metrics import naive
 from tests.rankers.naive_fusion import Run, fused
 
@@ -24,9 +24,9 @@ Grades = dict[str, dict[str, float]]
 
 def tuned(gold: Grades, runs: Sequence[Run], measure: str = "ap", *, seed: int = 0, **options: Any) -> Tuning:
     """Quick: one constant and few resamples, unless asked otherwise."""
-    rankings = {f"s{number}": karat.as_ranking(run) for number, run in enumerate(runs)}
+    rankings = {f"s{number}": rankjury.as_ranking(run) for number, run in enumerate(runs)}
     chosen: dict[str, Any] = {"constants": (60,), "how": Resampling(200, seed=seed)} | options
-    return tune(karat.as_gold(gold), rankings, resolve_all([measure])[0], **chosen)
+    return tune(rankjury.as_gold(gold), rankings, resolve_all([measure])[0], **chosen)
 
 
 def made(

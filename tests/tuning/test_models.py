@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.evaluation import evaluate, resolve_all
-from karat.interactions.task import Facts, Task
-from karat.lab.journal import Journal
-from karat.progress import NO_PROGRESS, Progress
-from karat.recommenders import make_recommender
-from karat.recommenders.ranking import recommend
-from karat.statistics.resampling import Resampling
-from karat.tuning.models import Subject, tune_model, without_test
-from karat.tuning.outcome import ModelTuning
+from rankjury.errors import DataError, UsageError
+from rankjury.evaluation import evaluate, resolve_all
+from rankjury.interactions.task import Facts, Task
+from rankjury.lab.journal import Journal
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.recommenders import make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.statistics.resampling import Resampling
+from rankjury.tuning.models import Subject, tune_model, without_test
+from rankjury.tuning.outcome import ModelTuning
 
 from .support import TEST, USERS, Pointer, Row, rows, task_of
 

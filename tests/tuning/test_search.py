@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from karat.errors import UnknownName, UsageError
-from karat.settings import Param
-from karat.tuning.search import Range, edges_of, settings_to_try, widened
+from rankjury.errors import UnknownName, UsageError
+from rankjury.settings import Param
+from rankjury.tuning.search import Range, edges_of, settings_to_try, widened
 
 KNOWN = {
     "factors": Param(32, "how many", least=1, most=512),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from karat.view import Pages, Server, Shelf
-from karat.view.server import Request, Response
+from rankjury.view import Pages, Server, Shelf
+from rankjury.view.server import Request, Response
 
 __all__ = ["Answered", "answered", "get", "head_of", "served", "spoken"]
 

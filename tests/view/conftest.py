@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.archive import Archive
-from karat.view import Server, Shelf
+from rankjury.archive import Archive
+from rankjury.view import Server, Shelf
 from tests.archive.made import QUERIES, kept, put_small
 from tests.browser.reported import movies_plan
 
@@ -15,14 +15,14 @@ from .asking import served
 
 @pytest.fixture(autouse=True)
 def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KARAT_ARCHIVE", raising=False)
+    monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
 
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     """Of a small plan three runs, the second with another ranking and the third as the second; of movies two."""
     folder = tmp_path_factory.mktemp("view")
-    found = Archive(folder / ".karat")
+    found = Archive(folder / ".rankjury")
     small = put_small(folder / "small")
     kept(found, small, 0)
     (small.parent / "new.trec").write_text(placed(1))

@@ -1,4 +1,4 @@
-"""karat view as a person calls it."""
+"""rankjury view as a person calls it."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from karat.archive import Archive
+from rankjury.archive import Archive
 
 from .conftest import tree_of
 
@@ -25,7 +25,7 @@ def viewing(
     command = [
         sys.executable,
         "-m",
-        "karat",
+        "rankjury",
         "view",
         *(("--archive", str(archive.path)) if archive else ()),
         *arguments,
@@ -87,7 +87,10 @@ def test_an_archive_that_is_not_there_is_told(tmp_path: Path) -> None:
         with urlopen(address_of(process), timeout=20) as page:
             assert b"No run is kept here yet" in page.read()
         code, out, err = ended(process)
-    assert (code, out) == (0, "") and err == "there is no archive at .karat yet: karat run makes one\nCtrl-C ends it.\n"
+    assert (code, out) == (
+        0,
+        "",
+    ) and err == "there is no archive at .rankjury yet: rankjury run makes one\nCtrl-C ends it.\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""Two runs compared: the same figures as karat diff, every query with both rankings."""
+"""Two runs compared: the same figures as rankjury diff, every query with both rankings."""
 
 import re
 from html import unescape
@@ -8,11 +8,11 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from karat.archive import Archive
-from karat.archive.comparing import compare_runs
-from karat.view import Server, Shelf
-from karat.view.comparison import ALL, CHANGED, Beside, Pair
-from karat.view.opened import Asked
+from rankjury.archive import Archive
+from rankjury.archive.comparing import compare_runs
+from rankjury.view import Server, Shelf
+from rankjury.view.comparison import ALL, CHANGED, Beside, Pair
+from rankjury.view.opened import Asked
 from tests.archive.made import kept, put_small
 
 from .asking import get, served
@@ -52,7 +52,7 @@ def test_the_page_has_the_figures_of_the_comparison(server: Server, archive: Arc
 
 
 def test_verdicts_that_are_others_now(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     plan = put_small(tmp_path / "small")
     plan.write_text(plan.read_text().replace("rr >= 0.3", "rr >= 0.7"))
     for number, rank in enumerate((1, 3)):
@@ -95,7 +95,7 @@ def test_a_query_has_both_rankings_and_one_gold(pair: Pair) -> None:
 
 
 def test_queries_and_golds_that_only_one_run_has(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     plan = put_small(tmp_path / "small")
     first = kept(archive, plan)
     gold, kinds = plan.parent / "gold.qrels", plan.parent / "queries.csv"
@@ -160,8 +160,8 @@ def test_a_long_comparison_is_waited_for(shelf: Shelf, names: list[str], monkeyp
         done.wait(20)
         return compare_runs(*runs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("karat.view.comparison.compare_runs", slowly)
-    monkeypatch.setattr("karat.view.pages._SECONDS_BEFORE_WAITING", 0.05)
+    monkeypatch.setattr("rankjury.view.comparison.compare_runs", slowly)
+    monkeypatch.setattr("rankjury.view.pages._SECONDS_BEFORE_WAITING", 0.05)
     target = f"/compare?a={names[0]}&b={names[1]}"
     with served(shelf) as server:
         waiting = get(server, target)

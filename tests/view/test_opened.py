@@ -6,12 +6,12 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from karat.archive import Archive
-from karat.report import Report
-from karat.reports.html import Details, context_of
-from karat.reports.html.details import few_digits
-from karat.view import Server, Shelf
-from karat.view.opened import Asked
+from rankjury.archive import Archive
+from rankjury.report import Report
+from rankjury.reports.html import Details, context_of
+from rankjury.reports.html.details import few_digits
+from rankjury.view import Server, Shelf
+from rankjury.view.opened import Asked
 from tests.archive.made import START, carried_out
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan
@@ -28,7 +28,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp(request.param)
     plan = plan_of(request.param, folder)
     outcome, origin = carried_out(plan)
-    archive = Archive(folder / ".karat")
+    archive = Archive(folder / ".rankjury")
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
     return Details.of(outcome.report), run.report, Shelf(archive), run.name
 
@@ -41,7 +41,7 @@ def plan_of(name: str, folder: Path) -> Path:
     import shutil
 
     shutil.copytree(SAMPLES / name, folder / "plan")
-    return folder / "plan" / "karat.toml"
+    return folder / "plan" / "rankjury.toml"
 
 
 def test_every_query_is_told_as_the_file_tells_it(made: Made) -> None:

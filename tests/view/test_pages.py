@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 import pytest
 
-from karat.archive import Archive, telling
-from karat.archive.history import series_of, steps_in
-from karat.archive.manifest import manifest_bytes
-from karat.progress import NO_PROGRESS
-from karat.view import Server, Shelf
-from karat.view.listing import PAGE
+from rankjury.archive import Archive, telling
+from rankjury.archive.history import series_of, steps_in
+from rankjury.archive.manifest import manifest_bytes
+from rankjury.progress import NO_PROGRESS
+from rankjury.view import Server, Shelf
+from rankjury.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small
 from tests.archive.make_data import DATA
 
@@ -63,7 +63,7 @@ def test_filtered_by_the_server(server: Server, names: list[str]) -> None:
 
 
 def test_many_runs_come_in_pages(tmp_path: Path, archive: Archive, names: list[str]) -> None:
-    many = Archive(tmp_path / ".karat")
+    many = Archive(tmp_path / ".rankjury")
     first = archive.path / "runs" / names[0]
     for number in range(2 * PAGE + 3):
         folder = many.path / "runs" / f"20260101T{number:06}Z-small-{number:08x}"
@@ -84,7 +84,7 @@ def test_many_runs_come_in_pages(tmp_path: Path, archive: Archive, names: list[s
 
 
 def test_an_archive_that_is_not_there_yet(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     with served(Shelf(archive)) as server:
         assert "No run is kept here yet" in get(server, "/").text
         assert get(server, "/history").status == 404
@@ -97,7 +97,7 @@ def test_an_archive_that_is_not_there_yet(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     (archive.path / "runs" / "20260101T000000Z-broken-00000000").mkdir(parents=True)
     with served(Shelf(archive)) as server:
         page = get(server, "/").text
@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_history_says_that_a_damaged_run_is_not_in_it(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     outcome, origin = carried_out(put_small(tmp_path / "small"))
     runs = [archive.store(outcome.report, origin, time=START + timedelta(days=day)) for day in range(2)]
     for damaged in (False, True):
@@ -116,7 +116,7 @@ def test_history_says_that_a_damaged_run_is_not_in_it(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_files_are_gone_is_told(tmp_path: Path) -> None:
-    archive = Archive(tmp_path / ".karat")
+    archive = Archive(tmp_path / ".rankjury")
     outcome, origin = carried_out(put_small(tmp_path / "small"))
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
     (run.path / "scores.parquet").unlink()
@@ -130,7 +130,7 @@ def test_a_run_whose_files_are_gone_is_told(tmp_path: Path) -> None:
 def test_what_is_at_work_and_that_the_list_is_another_by_now(
     tmp_path: Path, names: list[str], archive: Archive
 ) -> None:
-    own = Archive(tmp_path / ".karat")
+    own = Archive(tmp_path / ".rankjury")
     own.path.mkdir()
     with served(Shelf(own)) as server, telling(own.path, "a <plan>", "plan.toml", NO_PROGRESS) as progress:
         before = get(server, "/api/running").json

@@ -5,8 +5,8 @@ import socket
 import polars as pl
 import pytest
 
-from karat.view import Server, Shelf
-from karat.view.server import HEADERS, Request, Response
+from rankjury.view import Server, Shelf
+from rankjury.view.server import HEADERS, Request, Response
 
 from .asking import Answered, answered, get, head_of, served, spoken
 
@@ -46,7 +46,7 @@ def check_refused(found: Answered, *statuses: int) -> None:
         "/run//etc/passwd",
         "/etc/passwd",
         "/..",
-        "/.karat",
+        "/.rankjury",
         "/runs",
         "/api/run/../../../etc/passwd/rows",
         "/api/run/%2e%2e/query?id=a",

@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from karat.archive import Archive
-from karat.errors import DataError
-from karat.view import Server, Shelf
-from karat.view.server import HEADERS, Refused, Request, Response, as_json, request_of
+from rankjury.archive import Archive
+from rankjury.errors import DataError
+from rankjury.view import Server, Shelf
+from rankjury.view.server import HEADERS, Refused, Request, Response, as_json, request_of
 
 from .asking import get, head_of, served, spoken
 from .conftest import tree_of
@@ -96,7 +96,7 @@ def test_a_known_fault_is_told_and_an_unknown_one_is_not(capfd: pytest.CaptureFi
 
     with served(answer) as server:
         assert (known := get(server, "/known")).status == 400 and "the scores are gone. Run it again." in known.text
-        assert get(server, "/api/x").json == {"error": "karat failed to answer; this is a bug"}
+        assert get(server, "/api/x").json == {"error": "rankjury failed to answer; this is a bug"}
         assert (unknown := get(server, "/x")).status == 500
         assert get(server, "/refused").status == 404
     assert "secret" not in unknown.text and "Traceback" not in unknown.text

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karat.errors import KaratError
-from karat.view.opened import Asked, Table
+from rankjury.errors import RankjuryError
+from rankjury.view.opened import Asked, Table
 
 SYSTEMS = ["old", "new", "newer"]
 LABELS = {"more": False, "less": True}
@@ -115,7 +115,7 @@ def test_a_query_is_found_by_its_id() -> None:
 
 @pytest.mark.parametrize("sort", ["", "score", "score:3", "score:x", "difference:0", "difference:3", "loss:0", "rows"])
 def test_what_cannot_be_sorted_by(sort: str) -> None:
-    with pytest.raises(KaratError, match="cannot sort by"):
+    with pytest.raises(RankjuryError, match="cannot sort by"):
         table_of(["a"], [None], [[0.0]] * 3).rows(Asked("more", sort))
 
 
@@ -123,5 +123,5 @@ def test_without_a_baseline_nothing_is_lost() -> None:
     table = Table(
         pl.Series(["a"]), pl.Series(["t"]), ["one"], [-1], LABELS, lambda _: np.ones((1, 1)), lambda _: np.empty(0)
     )
-    with pytest.raises(KaratError, match="cannot sort by 'loss'"):
+    with pytest.raises(RankjuryError, match="cannot sort by 'loss'"):
         table.rows(Asked("more", "loss"))

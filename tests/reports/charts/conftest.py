@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from karat.plan.run import run_plan
-from karat.report import Report
+from rankjury.plan.run import run_plan
+from rankjury.report import Report
 
 SAMPLES = ("movies", "fashion", "driving", "movielens")
 
@@ -23,8 +23,8 @@ def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Repor
     def find(name: str) -> Report:
         if name not in made:
             folder = tmp_path_factory.mktemp("samples") / name
-            shutil.copytree(Path(str(files("karat") / "samples" / name)), folder)
-            plan = folder / "karat.toml"
+            shutil.copytree(Path(str(files("rankjury") / "samples" / name)), folder)
+            plan = folder / "rankjury.toml"
             text = re.sub(r"^check = .*\n", "", plan.read_text("utf-8"), flags=re.M)
             text = re.sub(
                 r"^\[systems\.(pgvector|als|stars|hybrid|item-knn)\].*\n(?:[^\[\n].*\n|\n)*", "", text, flags=re.M

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from karat.breakdown import Slice
-from karat.drift import Drift, drift_between
-from karat.hygiene import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
-from karat.hygiene import Histogram as Counts
-from karat.indexed import Indexed
-from karat.report import Report, SystemResult
-from karat.reports.charts import (
+from rankjury.breakdown import Slice
+from rankjury.drift import Drift, drift_between
+from rankjury.hygiene import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
+from rankjury.hygiene import Histogram as Counts
+from rankjury.indexed import Indexed
+from rankjury.report import Report, SystemResult
+from rankjury.reports.charts import (
     DotPlot,
     Histogram,
     all_charts,
@@ -28,12 +28,12 @@ from karat.reports.charts import (
     score_charts,
     slices_chart,
 )
-from karat.results import Recorded
-from karat.sections import ScoreHistogram
-from karat.stability import Stability
-from karat.statistics.comparison import Comparison
-from karat.statistics.estimates import Estimate
-from karat.statistics.resampling import Resampling
+from rankjury.results import Recorded
+from rankjury.sections import ScoreHistogram
+from rankjury.stability import Stability
+from rankjury.statistics.comparison import Comparison
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Resampling
 from tests import drifting
 
 from . import drawn

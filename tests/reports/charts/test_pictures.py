@@ -19,11 +19,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from karat.errors import UsageError
-from karat.report import Report
-from karat.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
-from karat.reports.charts.model import Bars, Dot, Grid, Row
-from karat.reports.charts.pictures import write_pictures
+from rankjury.errors import UsageError
+from rankjury.report import Report
+from rankjury.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
+from rankjury.reports.charts.model import Bars, Dot, Grid, Row
+from rankjury.reports.charts.pictures import write_pictures
 
 from .test_svg import HOSTILE, TestBars, TestPoints, charts_named, lines
 
@@ -187,5 +187,5 @@ class TestFiles:
 
 
 def test_pages_need_no_matplotlib() -> None:
-    code = "import sys, karat.reports.charts; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, rankjury.reports.charts; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

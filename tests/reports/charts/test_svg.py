@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from karat.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
-from karat.reports.charts.layout import width_of
-from karat.reports.charts.model import Bars, Dot, Line, Mark, Point, Ring, Row
+from rankjury.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
+from rankjury.reports.charts.layout import width_of
+from rankjury.reports.charts.model import Bars, Dot, Line, Mark, Point, Ring, Row
 
 from . import Axis, all_of, dots_of, drawn, ends_of, spot_of, texts_of
 

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from karat.answers import Answers, Listed
-from karat.reports.html import Details
-from karat.types import segments_within
+from rankjury.answers import Answers, Listed
+from rankjury.reports.html import Details
+from rankjury.types import segments_within
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 

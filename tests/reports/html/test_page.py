@@ -10,35 +10,35 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat
-from karat.interactions.summary import Interactions
-from karat.measure import Measure
-from karat.partial import Partial
-from karat.plan.reading import read_plan
-from karat.plan.run import Outcome, execute_plan
-from karat.report import Report
-from karat.reports.html import Details, page_of, to_html
-from karat.reports.html.details import cases_of
-from karat.reports.html.page import measures_matrix, slice_tables
-from karat.reports.html.rendering import cell_html, embedded, script, shown, style
-from karat.reports.sections.interactions import windows_table
-from karat.reports.tables import Cell
-from karat.sections import as_warnings
+import rankjury
+from rankjury.interactions.summary import Interactions
+from rankjury.measure import Measure
+from rankjury.partial import Partial
+from rankjury.plan.reading import read_plan
+from rankjury.plan.run import Outcome, execute_plan
+from rankjury.report import Report
+from rankjury.reports.html import Details, page_of, to_html
+from rankjury.reports.html.details import cases_of
+from rankjury.reports.html.page import measures_matrix, slice_tables
+from rankjury.reports.html.rendering import cell_html, embedded, script, shown, style
+from rankjury.reports.sections.interactions import windows_table
+from rankjury.reports.tables import Cell
+from rankjury.sections import as_warnings
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
 from tests.reports.test_recommendations import recommended
 
-SAMPLES = karat.__path__[0] + "/samples"
+SAMPLES = rankjury.__path__[0] + "/samples"
 
 
 @pytest.fixture(scope="module")
 def movies() -> Outcome:
-    return execute_plan(read_plan(f"{SAMPLES}/movies/karat.toml"))
+    return execute_plan(read_plan(f"{SAMPLES}/movies/rankjury.toml"))
 
 
 @pytest.fixture(scope="module")
 def driving() -> Outcome:
-    return execute_plan(read_plan(f"{SAMPLES}/driving/karat.toml"))
+    return execute_plan(read_plan(f"{SAMPLES}/driving/rankjury.toml"))
 
 
 class Elements(HTMLParser):
@@ -120,7 +120,7 @@ class TestPage:
         assert "random split, " in text and "cut-off times" not in text
 
     def test_every_form_of_report_has_a_page(self) -> None:
-        plain = karat.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, ["rr"])
+        plain = rankjury.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, ["rr"])
         page = to_html(plain)
         assert "one" in page
         assert pieces(page)["blocks"] == []
@@ -239,7 +239,7 @@ class TestTables:
     def test_failures_come_first(self, movies: Outcome) -> None:
         label = movies.report.headline[0]
         mean = movies.report.estimates["combined"][label].mean
-        gate = karat.gate(movies.report, f"{label} >= 0", f"{label} >= {mean:.3f}", f"{label} >= 0.9")
+        gate = rankjury.gate(movies.report, f"{label} >= 0", f"{label} >= {mean:.3f}", f"{label} >= 0.9")
         page = Elements(to_html(movies.report, gate))
         outcomes = [classes.split()[1] for tag, found in page.found if tag == "span"
                     if (classes := found.get("class") or "").startswith("badge ")]  # fmt: skip
@@ -251,7 +251,7 @@ class TestTables:
         queries = [f"q{number}" for number in range(40)]
         gold = {query: {"a": 1} for query in queries}
         runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
-        report = karat.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"])
+        report = rankjury.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"])
         _, rr, unjudged = next(
             row for row in measures_matrix(report, ["rr", "unjudged@1"]).rows if row[0].text == "new"
         )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from karat.errors import KaratError
-from karat.scale.spark.session import check_java, check_libraries, open_session
+from rankjury.errors import RankjuryError
+from rankjury.scale.spark.session import check_java, check_libraries, open_session
 
 from .cluster import Cluster
 
@@ -25,7 +25,7 @@ def can_run_spark() -> None:
     try:
         check_libraries()
         check_java()
-    except KaratError as error:
+    except RankjuryError as error:
         pytest.skip(str(error))
 
 

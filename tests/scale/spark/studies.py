@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from karat.report import Report
-from karat.scale.memory import Budget
-from karat.scale.spark.files import evaluate_files
+from rankjury.report import Report
+from rankjury.scale.memory import Budget
+from rankjury.scale.spark.files import evaluate_files
 from tests.scale.made import GIGABYTE, Study
 
 if TYPE_CHECKING:

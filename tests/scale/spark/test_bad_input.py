@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError, UsageError
-from karat.scale.spark import evaluate
-from karat.scale.spark.frames import alike, given
-from karat.scale.spark.packing import BUCKET, Packing
-from tests.cli.conftest import Karat, folder, karat
+from rankjury.errors import DataError, UsageError
+from rankjury.scale.spark import evaluate
+from rankjury.scale.spark.frames import alike, given
+from rankjury.scale.spark.packing import BUCKET, Packing
+from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
 
@@ -19,7 +19,7 @@ from .studies import frame_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["folder", "karat"]
+__all__ = ["folder", "rankjury"]
 
 QUERIES = 12
 GOLD, RUN = gold_of(QUERIES), run_of(QUERIES, 1)
@@ -45,51 +45,53 @@ def second(rows: pl.DataFrame) -> None:
     rows.write_parquet("run/2.parquet")
 
 
-def test_a_row_without_a_score_is_told_with_its_file(spark: "SparkSession", karat: Karat, folder: Path) -> None:
+def test_a_row_without_a_score_is_told_with_its_file(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     second(REST.with_columns(score=pl.when(pl.col("query_id") == 8).then(float("nan")).otherwise("score")))
-    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
+    outcome = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan; expected a")
-    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    read_here = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     check_failure(read_here, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan (")
 
 
-def test_pairs_that_stand_in_two_files(spark: "SparkSession", karat: Karat, folder: Path) -> None:
+def test_pairs_that_stand_in_two_files(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     twice = RUN.filter(pl.col("query_id") == 3).with_columns(score=2.0)
     second(pl.concat([REST, twice]))
-    outcome = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    outcome = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     assert outcome.code == 3 and outcome.out == ""
     first, *files = outcome.err.splitlines()
     assert first.startswith("error: run: item '") and "stands more than once for query '3'; expected" in first
     assert first.endswith("Keep the highest of them with --duplicates max.")
     assert files == ["  in run/1.parquet", "  in run/2.parquet"]
-    by_its_reader = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
+    by_its_reader = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     assert by_its_reader.err.splitlines()[1:] == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
-    highest = karat("evaluate", "gold.parquet", "run", *ON_SPARK, "--duplicates", "max", "--json")
-    here = karat("evaluate", "gold.parquet", "run", "--memory", "1GB", *ON_SPARK[2:], "--duplicates", "max", "--json")
+    highest = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK, "--duplicates", "max", "--json")
+    here = rankjury(
+        "evaluate", "gold.parquet", "run", "--memory", "1GB", *ON_SPARK[2:], "--duplicates", "max", "--json"
+    )
     assert (highest.code, highest.out) == (0, here.out)
 
 
-def test_a_damaged_file_in_the_middle(spark: "SparkSession", karat: Karat, folder: Path) -> None:
+def test_a_damaged_file_in_the_middle(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     whole = Path("run/2.parquet").read_bytes()
     Path("run/2.parquet").write_bytes(whole[:-60])
     REST.write_parquet("run/3.parquet")
-    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
+    outcome = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"error: {folder}/run/2.parquet: this is no Parquet file, or its end is missing")
-    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    read_here = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     check_failure(read_here, 3, "error: run/2.parquet: cannot be read as Parquet")
 
 
-def test_files_that_differ(spark: "SparkSession", karat: Karat, folder: Path) -> None:
+def test_files_that_differ(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     second(REST.cast({"score": pl.String}))
-    outcome = karat("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
+    outcome = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     check_failure(outcome, 3, f"{folder}/run/2.parquet: column 'score' is BINARY in this file", "expected double")
-    read_here = karat("evaluate", "gold.parquet", "run", *ON_SPARK)
+    read_here = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     check_failure(read_here, 3, "run/2.parquet: column 'score' is of type String", "expected Float64")
 
 
-def test_what_is_told_before_anything_is_read(spark: "SparkSession", karat: Karat, folder: Path) -> None:
+def test_what_is_told_before_anything_is_read(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     def told(code: int, *fragments: str, run: str = "run", more: tuple[str, ...] = ()) -> None:
-        check_failure(karat("evaluate", "gold.parquet", run, *ON_SPARK, *more), code, *fragments)
+        check_failure(rankjury("evaluate", "gold.parquet", run, *ON_SPARK, *more), code, *fragments)
 
     told(3, f"{folder}/nothing: no such file or folder", run="nothing")
     Path("empty").mkdir()
@@ -108,12 +110,12 @@ def test_what_is_told_before_anything_is_read(spark: "SparkSession", karat: Kara
     told(3, "run: there is something here already", more=("--per-query", "run"))
 
 
-def test_tables_that_do_not_belong_together(spark: "SparkSession", karat: Karat) -> None:
+def test_tables_that_do_not_belong_together(spark: "SparkSession", rankjury: Rankjury) -> None:
     RUN.with_columns(query_id=pl.format("q{}", "query_id")).write_parquet("other.parquet")
-    outcome = karat("evaluate", "gold.parquet", "other.parquet", *ON_SPARK)
+    outcome = rankjury("evaluate", "gold.parquet", "other.parquet", *ON_SPARK)
     check_failure(outcome, 3, "gold.parquet × other.parquet: no query in common: the gold has '", "the ranking has 'q")
     RUN.clear().write_parquet("none.parquet")
-    check_failure(karat("evaluate", "gold.parquet", "none.parquet", *ON_SPARK), 3, "none.parquet: found no rows")
+    check_failure(rankjury("evaluate", "gold.parquet", "none.parquet", *ON_SPARK), 3, "none.parquet: found no rows")
 
 
 def check_rows(kind: str, **columns: list[Any]) -> None:

@@ -29,8 +29,8 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def karat(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "karat", *arguments]
+def rankjury(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "rankjury", *arguments]
 
 
 def with_a_kill(cluster: Cluster, command: list[str], begun: Callable[[], object]) -> bytes:
@@ -58,7 +58,7 @@ def with_a_kill(cluster: Cluster, command: list[str], begun: Callable[[], object
 @when_all_are_wanted
 def test_neighbours(cluster: Cluster, vectors: Path) -> None:
     def command(output: str) -> list[str]:
-        return karat("neighbours", str(vectors), "-k", "20", "--quiet", "-o", str(vectors.parent / output))
+        return rankjury("neighbours", str(vectors), "-k", "20", "--quiet", "-o", str(vectors.parent / output))
 
     subprocess.run(command("here.csv"), check=True, stdout=subprocess.DEVNULL)
     with_a_kill(cluster, command("there.csv"), lambda: True)
@@ -71,7 +71,7 @@ def test_evaluate(cluster: Cluster, tmp_path: Path) -> None:
     pl.DataFrame({"query_id": range(300), "type": ["x", "y", "z"] * 100}).write_csv(tmp_path / "queries.csv")
     paths = [str(tmp_path / "files" / name) for name in ("gold", "a", "b")]
     options = ("-m", "ndcg@10,ap", "--slices", f"{tmp_path}/queries.csv:type", "--resamples", "10000")
-    command = karat("evaluate", *paths, *options, "--json", "--quiet")
+    command = rankjury("evaluate", *paths, *options, "--json", "--quiet")
     here = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     scores = tmp_path / "scores"
     there = with_a_kill(

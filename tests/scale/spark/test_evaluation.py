@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import karat.scale.spark
-from karat.errors import DataError, UnknownName, UsageError
-from karat.report import Report
-from karat.sections import Quantiles as QuantileSection
-from karat.statistics.estimates import Quantiles
+import rankjury.scale.spark
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.report import Report
+from rankjury.sections import Quantiles as QuantileSection
+from rankjury.statistics.estimates import Quantiles
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.test_one_process import figures
 
@@ -76,7 +76,7 @@ def test_in_memory_in_blocks_and_on_spark(
     by = "type.of,bucket(quantiles=4),tags,type.of*bucket(bins=0.3/0.6),seen,paid"
     slices, item_slices = [(folder / "queries.parquet", by)], [(folder / "i.csv", "")]
     asked = study.asking(baseline=baseline, slices=slices, item_slices=item_slices)
-    monkeypatch.setenv("KARAT_THREADS", "2")  # a task on Spark has one
+    monkeypatch.setenv("RANKJURY_THREADS", "2")  # a task on Spark has one
     expected, found = asked.at_once(), on_spark(spark, asked)
     check_same(found, expected)
     check_same(asked.in_blocks(), expected)
@@ -99,7 +99,7 @@ def test_many_small_tasks(spark: "SparkSession", study: Study, at_once: Report, 
     """Of rows that are no file Spark knows no size, and takes it to be large."""
     gold, run = study.gold[0], study.runs["a"][0]
     frames = [spark.createDataFrame(rows.rows(), rows.columns) for rows in (gold, run)]
-    found = karat.scale.spark.evaluate(spark, frames[0], frames[1], MEASURES, how=QUICK)
+    found = rankjury.scale.spark.evaluate(spark, frames[0], frames[1], MEASURES, how=QUICK)
     assert figures(form_of(found)["systems"]["run"]) == figures(form_of(at_once)["systems"]["a"])
 
 
@@ -111,7 +111,7 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
     runs = {**study.runs, "b": (ranks.drop("score"), folder)}
     slices, item_slices = [(folder / "queries.parquet", "type.of")], [(folder / "i.csv", "shelf")]
     expected = study.asking(runs=runs, baseline="a", slices=slices, item_slices=item_slices).at_once()
-    found = karat.scale.spark.evaluate(
+    found = rankjury.scale.spark.evaluate(
         spark,
         frame_of(spark, study.gold[0], parts=3),
         {name: frame_of(spark, rows, parts) for parts, (name, (rows, _)) in enumerate(runs.items(), 1)},

@@ -2,10 +2,10 @@
 
 import pytest
 
-from karat._version import __version__
-from karat.errors import DataError, EngineLost, KaratError, MissingExtra, UnknownName, UsageError
-from karat.scale.spark.explaining import what_it_means
-from karat.scale.spark.jobs import check_release, dumped, loaded
+from rankjury._version import __version__
+from rankjury.errors import DataError, EngineLost, MissingExtra, RankjuryError, UnknownName, UsageError
+from rankjury.scale.spark.explaining import what_it_means
+from rankjury.scale.spark.jobs import check_release, dumped, loaded
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from karat.scale.spark.jobs import check_release, dumped, loaded
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_arrives_as_it_left(error: KaratError) -> None:
+def test_an_error_arrives_as_it_left(error: RankjuryError) -> None:
     arrived = loaded(dumped(error))
     assert type(arrived) is type(error)
     assert str(arrived) == str(error)
@@ -37,7 +37,9 @@ def test_an_error_of_somebody_elses_kind_arrives_as_the_nearest_of_ours() -> Non
 
 def test_another_release_on_the_executors_is_told() -> None:
     check_release(__version__)
-    with pytest.raises(DataError, match=r"the executors have karat [\d.]+, and the driver has 0\.0; expected the same"):
+    with pytest.raises(
+        DataError, match=r"the executors have rankjury [\d.]+, and the driver has 0\.0; expected the same"
+    ):
         check_release("0.0")
 
 
@@ -45,14 +47,18 @@ def test_another_release_on_the_executors_is_told() -> None:
     ("said", "kind", "means"),
     [
         ("java.io.IOException: No space left on device", DataError, "a disk that Spark puts its parts on is full"),
-        ("ModuleNotFoundError: No module named 'karat.scale'", DataError, "karat is not installed on the executors"),
         (
-            "Can't get attribute 'Packing' on <module 'karat.scale",
+            "ModuleNotFoundError: No module named 'rankjury.scale'",
+            DataError,
+            "rankjury is not installed on the executors",
+        ),
+        (
+            "Can't get attribute 'Packing' on <module 'rankjury.scale",
             DataError,
             "another release: it has no P",
         ),
         (
-            "cannot import name 'spread' from 'karat.scale'",
+            "cannot import name 'spread' from 'rankjury.scale'",
             DataError,
             "it has no spread. Install the same",
         ),
@@ -69,7 +75,7 @@ def test_another_release_on_the_executors_is_told() -> None:
         ("Answer from Java side is empty", DataError, "the cluster was lost"),
     ],
 )
-def test_what_spark_says_is_put_plainly(said: str, kind: type[KaratError], means: str) -> None:
+def test_what_spark_says_is_put_plainly(said: str, kind: type[RankjuryError], means: str) -> None:
     error = what_it_means(f"An error occurred while calling o1.count.\n: {said}\n\tat java.lang.Thread.run")
     assert type(error) is kind
     assert means in str(error)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from karat.errors import DataError
-from karat.neighbours import NOBODY, nearest
-from karat.scale.spark.neighbours import nearest_on_spark
-from tests.cli.conftest import Karat, folder, karat
+from rankjury.errors import DataError
+from rankjury.neighbours import NOBODY, nearest
+from rankjury.scale.spark.neighbours import nearest_on_spark
+from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, put
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["folder", "karat"]
+__all__ = ["folder", "rankjury"]
 
 DRAW = np.random.default_rng(11)
 ITEMS = DRAW.normal(size=(300, 7)).astype(np.float32)
@@ -64,12 +64,12 @@ def test_a_fault_on_a_worker_is_told(spark: "SparkSession") -> None:
         nearest_on_spark(spark, ITEMS, zero, 3, tile_bytes=TILE)
 
 
-def test_the_command_writes_and_says_the_same(spark: "SparkSession", karat: Karat) -> None:
+def test_the_command_writes_and_says_the_same(spark: "SparkSession", rankjury: Rankjury) -> None:
     np.save("items.npy", ITEMS)
     put("ids.txt", "".join(f"d{place:03}\n" for place in PLACES))
     command = ("neighbours", "items.npy", "--ids", "ids.txt", "-k", "5")
-    here = karat(*command, "-o", "here.csv")
-    there = karat(*command, "--on", "spark", "-o", "there.csv")
+    here = rankjury(*command, "-o", "here.csv")
+    there = rankjury(*command, "--on", "spark", "-o", "there.csv")
     assert there.code == 0, there.err
     assert Path("there.csv").read_bytes() == Path("here.csv").read_bytes()
     assert there.out == here.out
@@ -77,10 +77,10 @@ def test_the_command_writes_and_says_the_same(spark: "SparkSession", karat: Kara
     assert spark.range(2).count() == 2
 
 
-def test_what_the_command_cannot_give_to_spark_is_refused(karat: Karat) -> None:
+def test_what_the_command_cannot_give_to_spark_is_refused(rankjury: Rankjury) -> None:
     np.save("items.npy", ITEMS)
     put("pairs.csv", "query_id,item_id\n1,2\n")
-    own = karat("neighbours", "items.npy", "--on", "spark", "--candidates", "pairs.csv")
+    own = rankjury("neighbours", "items.npy", "--on", "spark", "--candidates", "pairs.csv")
     check_failure(own, 2, "--on spark with each query's own candidates")
-    check_failure(karat("neighbours", "items.npy", "--master", "local[2]"), 2, "--master without --on spark")
-    assert karat("neighbours", "items.npy", "--on", "flink").code == 2
+    check_failure(rankjury("neighbours", "items.npy", "--master", "local[2]"), 2, "--master without --on spark")
+    assert rankjury("neighbours", "items.npy", "--on", "flink").code == 2

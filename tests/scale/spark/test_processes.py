@@ -1,4 +1,4 @@
-"""karat evaluate --on spark as a process of its own, at a terminal: it shows how far it is, until Ctrl-C ends it."""
+"""rankjury evaluate --on spark as a process of its own, at a terminal: it shows how far it is, until Ctrl-C ends it."""
 
 import os
 import pty
@@ -52,7 +52,7 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
     with (
         terminal() as (screen, seen),
         subprocess.Popen(
-            [sys.executable, "-m", "karat", "evaluate", *paths, *options, "--per-query", str(scores)],
+            [sys.executable, "-m", "rankjury", "evaluate", *paths, *options, "--per-query", str(scores)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=screen,
@@ -64,7 +64,7 @@ def test_progress_and_ctrl_c(can_run_spark: None, tmp_path: Path) -> None:
         try:
             parts = ".scores.*.part/part-*"
             wait_for(lambda: list(tmp_path.glob(parts)) and b"Scoring" in b"".join(seen), 240, "scores of queries")
-            assert any(path.name.startswith("karat-spark-") for path in temp.iterdir())
+            assert any(path.name.startswith("rankjury-spark-") for path in temp.iterdir())
             os.killpg(process.pid, signal.SIGINT)
             out, _ = process.communicate(timeout=30)
             wait_for(lambda: not of_session(process.pid), 5, "the end of all processes")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from karat.errors import DataError, MissingExtra, UsageError
-from karat.progress import Progress
-from karat.scale.spark import session
-from karat.scale.spark.jobs import watched
-from karat.scale.spark.masters import read_master
-from karat.scale.spark.session import open_session
+from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.progress import Progress
+from rankjury.scale.spark import session
+from rankjury.scale.spark.jobs import watched
+from rankjury.scale.spark.masters import read_master
+from rankjury.scale.spark.session import open_session
 
 from .processes import kill_session, of_session, wait_for
 from .thorough import when_all_are_wanted
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _ENDLESS = """
 import sys, time
 from pathlib import Path
-from karat.scale.spark.jobs import watched
-from karat.scale.spark.session import open_session
+from rankjury.scale.spark.jobs import watched
+from rankjury.scale.spark.session import open_session
 
 folder = Path(sys.argv[1])
 
@@ -74,7 +74,7 @@ def threads(batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow
 
     for _ in batches:
-        yield pyarrow.RecordBatch.from_pydict({"threads": [os.environ["KARAT_THREADS"]]})
+        yield pyarrow.RecordBatch.from_pydict({"threads": [os.environ["RANKJURY_THREADS"]]})
 
 
 def test_an_active_session_is_used_and_left_running(spark: "SparkSession") -> None:
@@ -98,7 +98,7 @@ def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "Sp
 def test_tasks_keep_to_one_thread_each(spark: "SparkSession") -> None:
     with watched(spark, "Trying") as jobs:
         assert jobs.mapped(spark.range(1), threads, "threads string").toArrow()["threads"].to_pylist()[0] == "1"
-    assert "KARAT_THREADS" not in spark.sparkContext.environment
+    assert "RANKJURY_THREADS" not in spark.sparkContext.environment
 
 
 def test_a_fault_that_a_worker_finds_is_raised_here(spark: "SparkSession") -> None:
@@ -266,12 +266,12 @@ def test_too_little_memory_is_refused() -> None:
 def test_a_spark_that_does_not_start_says_why(can_run_spark: None, tmp_path: Path) -> None:
     """In a process of its own: only one session is active at a time."""
     script = (
-        "from pathlib import Path; from karat.scale.spark.session import open_session;"
+        "from pathlib import Path; from rankjury.scale.spark.session import open_session;"
         f"open_session('local[1]', temp=Path({str(tmp_path)!r}), settings={{'spark.driver.memory': '99m'}}).__enter__()"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     told = ran.stderr.strip().splitlines()[-1]
-    assert told.startswith("karat.errors.DataError: local[1]: Spark does not start: ") and "memory" in told
+    assert told.startswith("rankjury.errors.DataError: local[1]: Spark does not start: ") and "memory" in told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -313,5 +313,5 @@ def test_a_java_that_will_not_do_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(MissingExtra, match=r"karat\[spark\]"):
+    with pytest.raises(MissingExtra, match=r"rankjury\[spark\]"):
         open_session().__enter__()

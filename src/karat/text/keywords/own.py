@@ -1,5 +1,0 @@
-"""Makes karat's own methods known. Models and libraries are loaded when a method is used, not here."""
-
-from karat.text.keywords import embedding, exact, keybert
-
-__all__ = ["embedding", "exact", "keybert"]

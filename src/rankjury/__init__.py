@@ -1,0 +1,169 @@
+"""rankjury: how pure is your ranking? Offline evaluation of anything that ranks, against any gold."""
+
+from rankjury._version import __version__
+
+# Nothing else is loaded here: a command that is interrupted before it can handle signals shows a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rankjury.against import agree
+    from rankjury.api import compare, evaluate, gate
+    from rankjury.coded import evaluate_arrays
+    from rankjury.drift import drift_between
+    from rankjury.engines import ENGINES, Engine
+    from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
+    from rankjury.files import evaluate_files
+    from rankjury.formats import read_gold, read_run
+    from rankjury.formats.vectors import read_vectors
+    from rankjury.gold.annotations import read_annotations
+    from rankjury.gold.keywords import keyword_gold
+    from rankjury.gold.ordered import read_ordered
+    from rankjury.intake import as_gold, as_ranking, ordered_gold
+    from rankjury.interactions.audit import audit
+    from rankjury.interactions.log import Log
+    from rankjury.interactions.reading import read_log
+    from rankjury.interactions.split import Split
+    from rankjury.interactions.splitting import split_log
+    from rankjury.interactions.task import Task
+    from rankjury.judged import Judged
+    from rankjury.judging import judge
+    from rankjury.measure import Measure, Metric, Option, metric
+    from rankjury.plan.run import run_plan
+    from rankjury.rankers.fusion import Fusion, fuse
+    from rankjury.rankers.vectors import rank_vectors
+    from rankjury.recommenders import RECOMMENDERS, Recommender
+    from rankjury.recommending import held_out, recommend
+    from rankjury.report import Report
+    from rankjury.results import Scores
+    from rankjury.statistics.comparison import Comparison
+    from rankjury.statistics.estimates import Estimate
+    from rankjury.statistics.resampling import Resampling
+    from rankjury.targets import Target
+    from rankjury.text.keywords import map_texts
+    from rankjury.text.labels import label
+    from rankjury.text.products import read_catalogue
+    from rankjury.trying import try_index
+    from rankjury.types import Gold, Ranking, Vectors
+    from rankjury.vocabulary import Annotations
+
+_HOMES = {
+    **dict.fromkeys(("compare", "evaluate", "gate"), "rankjury.api"),
+    **dict.fromkeys(("DataError", "RankjuryError", "MissingExtra", "UnknownName", "UsageError"), "rankjury.errors"),
+    "Annotations": "rankjury.vocabulary",
+    "agree": "rankjury.against",
+    "drift_between": "rankjury.drift",
+    "evaluate_arrays": "rankjury.coded",
+    "evaluate_files": "rankjury.files",
+    **dict.fromkeys(("ENGINES", "Engine"), "rankjury.engines"),
+    "label": "rankjury.text.labels",
+    "read_catalogue": "rankjury.text.products",
+    "try_index": "rankjury.trying",
+    "keyword_gold": "rankjury.gold.keywords",
+    "map_texts": "rankjury.text.keywords",
+    "read_annotations": "rankjury.gold.annotations",
+    "read_gold": "rankjury.formats",
+    "read_ordered": "rankjury.gold.ordered",
+    "read_vectors": "rankjury.formats.vectors",
+    **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.intake"),
+    "Log": "rankjury.interactions.log",
+    "Split": "rankjury.interactions.split",
+    "Task": "rankjury.interactions.task",
+    "audit": "rankjury.interactions.audit",
+    "read_log": "rankjury.interactions.reading",
+    "split_log": "rankjury.interactions.splitting",
+    **dict.fromkeys(("RECOMMENDERS", "Recommender"), "rankjury.recommenders"),
+    **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
+    "judge": "rankjury.judging",
+    **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measure"),
+    "read_run": "rankjury.formats",
+    "rank_vectors": "rankjury.rankers.vectors",
+    "run_plan": "rankjury.plan.run",
+    **dict.fromkeys(("Fusion", "fuse"), "rankjury.rankers.fusion"),
+    "Report": "rankjury.report",
+    "Scores": "rankjury.results",
+    "Comparison": "rankjury.statistics.comparison",
+    "Estimate": "rankjury.statistics.estimates",
+    "Resampling": "rankjury.statistics.resampling",
+    "Target": "rankjury.targets",
+    **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.types"),
+    "Judged": "rankjury.judged",
+}
+
+__all__ = [
+    "ENGINES",
+    "RECOMMENDERS",
+    "Annotations",
+    "Comparison",
+    "DataError",
+    "Engine",
+    "Estimate",
+    "Fusion",
+    "Gold",
+    "Judged",
+    "Log",
+    "Measure",
+    "Metric",
+    "MissingExtra",
+    "Option",
+    "Ranking",
+    "RankjuryError",
+    "Recommender",
+    "Report",
+    "Resampling",
+    "Scores",
+    "Split",
+    "Target",
+    "Task",
+    "UnknownName",
+    "UsageError",
+    "Vectors",
+    "__version__",
+    "agree",
+    "as_gold",
+    "as_ranking",
+    "audit",
+    "compare",
+    "drift_between",
+    "evaluate",
+    "evaluate_arrays",
+    "evaluate_files",
+    "fuse",
+    "gate",
+    "held_out",
+    "judge",
+    "keyword_gold",
+    "label",
+    "map_texts",
+    "metric",
+    "ordered_gold",
+    "rank_vectors",
+    "read_annotations",
+    "read_catalogue",
+    "read_gold",
+    "read_log",
+    "read_ordered",
+    "read_run",
+    "read_vectors",
+    "recommend",
+    "run_plan",
+    "split_log",
+    "try_index",
+]
+
+
+def __getattr__(name: str) -> "Any":
+    """Public names load their module on first use, so that ``import rankjury`` costs next to nothing."""
+    from importlib import import_module
+
+    if name == "scale":
+        return import_module("rankjury.scale")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rankjury' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

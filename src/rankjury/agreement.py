@@ -1,0 +1,379 @@
+"""How far a candidate's similarities agree with a reference's, over pairs of queries and items; with intervals.
+
+Queries are resampled, each with all its pairs. Errors and Pearson's r come from sums by query; Spearman's ρ is ranked
+anew in every resample; Kendall's τ goes by the first-order change that each query makes to it. docs/statistics.md says
+more.
+
+These are of pairs, not of rankings: each takes the reference's and the candidate's numbers and gives one number; NaN
+where it is undefined, as a correlation is where one side is constant.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import isnan, nan, sqrt
+
+import numpy as np
+
+from rankjury.sections import Section
+from rankjury.statistics.resampling import Bounds, Keys, Resampling, bootstrap_weights, draw_sums
+from rankjury.statistics.sums import to_fixed
+from rankjury.types import Floats, Ints, cut_rows, in_threads
+from rankjury.validation import Record
+
+__all__ = [
+    "AGREEMENTS",
+    "LOWER_IS_BETTER",
+    "Agreed",
+    "Agreement",
+    "Pairs",
+    "ReferenceGold",
+    "agreement_of",
+    "concordance",
+    "kendall",
+    "mae",
+    "midranks",
+    "pearson",
+    "rmse",
+    "spearman",
+    "standard",
+]
+
+
+def pearson(reference: Floats, candidate: Floats) -> float:
+    """Pearson's r: how far one is a linear function of the other.
+
+    Formula: Σ (x − x̄)(y − ȳ) / √(Σ (x − x̄)² · Σ (y − ȳ)²).
+    """
+    if reference.size < 2 or any(side.min() == side.max() for side in (reference, candidate)):
+        return nan
+    x, y = standard(reference), standard(candidate)
+    return float(np.clip(_product(x, y) / sqrt(_product(x, x) * _product(y, y)), -1.0, 1.0))
+
+
+def _product(x: Floats, y: Floats) -> float:
+    """Not by BLAS, whose sums hang on how many threads it has."""
+    return float((x * y).sum())
+
+
+def standard(values: Floats) -> Floats:
+    """Centred, and near 1, so that squares neither overflow nor vanish."""
+    scaled = values / np.abs(values).max()
+    centred = scaled - scaled.mean()
+    centred /= np.abs(centred).max()
+    return np.asarray(centred - centred.mean())
+
+
+def spearman(reference: Floats, candidate: Floats) -> float:
+    """Spearman's ρ: how far one is a monotone function of the other.
+
+    Formula: Pearson's r of the ranks; equal numbers share the mean of their ranks.
+    """
+    return pearson(midranks(reference), midranks(candidate))
+
+
+def midranks(values: Floats) -> Floats:
+    """Ranks from 1 on, equal numbers with the mean of theirs."""
+    order = np.sort(values)
+    below, up_to = np.searchsorted(order, values, "left"), np.searchsorted(order, values, "right")
+    return np.asarray((below + up_to + 1) / 2.0)
+
+
+def kendall(reference: Floats, candidate: Floats) -> float:
+    """Kendall's τ-b: of two pairs drawn at random, how much likelier both models order them alike than unlike.
+
+    Formula: (concordant − discordant) / √(pairs that differ in x · pairs that differ in y).
+    """
+    agreeing, differing_x, differing_y = concordance(reference, candidate)
+    total_x, total_y = int(differing_x.sum()), int(differing_y.sum())
+    return int(agreeing.sum()) / sqrt(total_x * total_y) if total_x and total_y else nan
+
+
+def concordance(reference: Floats, candidate: Floats) -> tuple[Ints, Ints, Ints]:
+    """For each number: with how many others it agrees in order less with how many not, and from how many it differs.
+
+    The latter by the reference and by the candidate. Without a square of the numbers: n · log² n steps.
+    """
+    x, y = _dense(reference), _dense(candidate)
+    n = x.size
+    lower_x, up_to_x = _counts(x)
+    lower_y, up_to_y = _counts(y)
+    within = _Prefixes(y[np.argsort(x, kind="stable")])
+    both_lower = within.below(lower_x, y)
+    lower_then_equal, equal_then_lower, both_up_to = both_lower, both_lower, both_lower + 1
+    if min(x.max(initial=0), y.max(initial=0)) + 1 < n:  # some are equal
+        lower_then_equal = within.below(lower_x, y + 1)
+        equal_then_lower, both_up_to = within.below(up_to_x, y), within.below(up_to_x, y + 1)
+    alike = both_lower + (n - up_to_x - up_to_y + both_up_to)
+    unlike = (lower_x - lower_then_equal) + (lower_y - equal_then_lower)
+    return alike - unlike, n - (up_to_x - lower_x), n - (up_to_y - lower_y)
+
+
+def _dense(values: Floats) -> Ints:
+    return np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def _counts(codes: Ints) -> tuple[Ints, Ints]:
+    """How many are lower than each, and how many are no higher."""
+    ends = np.cumsum(np.bincount(codes, minlength=1))
+    starts = np.concatenate(([0], ends[:-1]))
+    return starts[codes], ends[codes]
+
+
+class _Prefixes:
+    """Of a row of codes: how many of its first m are below a limit, for many m and limits at once.
+
+    The first m are cut into pieces of lengths that are powers of two, one for each bit of m; each piece is sorted.
+    """
+
+    def __init__(self, codes: Ints) -> None:
+        self.codes = codes
+        self.stride = int(codes.max(initial=0)) + 2
+
+    def below(self, lengths: Ints, limits: Ints) -> Ints:
+        found = np.zeros(lengths.size, dtype=np.int64)
+        places = np.arange(self.codes.size)
+        for bit in range(int(lengths.max(initial=0)).bit_length()):
+            asked = np.flatnonzero(lengths >> bit & 1)
+            if asked.size:
+                pieces = np.sort((places >> bit) * self.stride + self.codes)
+                piece = (lengths[asked] >> bit) - 1
+                at = np.searchsorted(pieces, piece * self.stride + limits[asked])
+                found[asked] += at - (piece << bit)
+        return found
+
+
+def mae(reference: Floats, candidate: Floats) -> float:
+    """Mean absolute error: how far the candidate's similarities are from the reference's.
+
+    Formula: Σ |x − y| / n.
+    """
+    return float(np.abs(reference - candidate).mean()) if reference.size else nan
+
+
+def rmse(reference: Floats, candidate: Floats) -> float:
+    """Root mean square error: the same, large errors counting more.
+
+    Formula: √(Σ (x − y)² / n).
+    """
+    apart = np.abs(reference - candidate)
+    largest = float(apart.max(initial=0.0))
+    if not largest:
+        return 0.0 if reference.size else nan
+    return largest * sqrt(float(np.square(apart / largest).mean()))
+
+
+AGREEMENTS: dict[str, Callable[[Floats, Floats], float]] = {
+    "spearman": spearman,
+    "kendall": kendall,
+    "pearson": pearson,
+    "mae": mae,
+    "rmse": rmse,
+}
+
+
+MOST_RESAMPLES = 1_000
+"""Of pairs, each of which is ranked anew."""
+LOWER_IS_BETTER = frozenset(("mae", "rmse"))
+_RESAMPLES_AT_ONCE = 64
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The similarities of pairs by two models, in order of query."""
+
+    row: Ints
+    """The query of each, ascending."""
+    reference: Floats
+    candidate: Floats
+    about: str
+    """Which pairs they are."""
+    left_out: int = 0
+    """Pairs of which one model knows no similarity."""
+
+
+@dataclass(frozen=True)
+class Agreed(Record):
+    """One figure, its interval, and how it differs from the baseline's."""
+
+    omitted = ("difference", "difference_ci")
+
+    value: float
+    ci: Bounds | None = None
+    difference: float | None = None
+    difference_ci: Bounds | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement(Section):
+    """Of one candidate with the reference."""
+
+    name = "agreement"
+    unwritten = ("resampled",)
+
+    about: str
+    pairs: int
+    queries: int
+    left_out: int
+    figures: dict[str, Agreed]
+    resamples: int | None = None
+    """How many the intervals are from; None where there are none."""
+    resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def beside(self, baseline: "Agreement", level: float) -> "Agreement":
+        """With the differences to another over the same pairs."""
+        figures = {}
+        for name, one in self.figures.items():
+            apart = one.value - baseline.figures[name].value
+            ci = None
+            if name in self.resampled and name in baseline.resampled:
+                ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
+            figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
+        return replace(self, figures=figures)
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceGold(Section):
+    """The model whose ranking is the gold: systems are shown by cut-off, as candidates for its place."""
+
+    name = "reference"
+
+    source: str
+
+
+def agreement_of(pairs: Pairs, keys: Keys, how: Resampling | None, only: Iterable[str] = AGREEMENTS) -> Agreement:
+    """The figures over these pairs; with ``how``, their intervals over the queries of ``keys``."""
+    names = list(only)
+    values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in names}
+    queries = int(np.unique(pairs.row).size)
+    resampled: dict[str, Floats] = {}
+    if how is not None and queries >= 2:
+        resampled = _Resampled(pairs, keys, min(how.resamples, MOST_RESAMPLES)).of(names, values)
+    figures = {
+        name: Agreed(value, _percentiles(resampled[name], how.level) if how and name in resampled else None)
+        for name, value in values.items()
+    }
+    size = len(next(iter(resampled.values()))) if resampled else None
+    return Agreement(pairs.about, pairs.row.size, queries, pairs.left_out, figures, size, resampled)
+
+
+def _percentiles(resampled: Floats, level: float) -> Bounds | None:
+    known = resampled[~np.isnan(resampled)]
+    if not known.size:
+        return None
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high
+
+
+class _Resampled:
+    """The figures over resampled queries."""
+
+    def __init__(self, pairs: Pairs, keys: Keys, resamples: int) -> None:
+        self.x, self.y, self.row = pairs.reference, pairs.candidate, pairs.row
+        self.keys, self.resamples = keys, resamples
+
+    def of(self, names: Sequence[str], values: Mapping[str, float]) -> dict[str, Floats]:
+        """By name; what is undefined over all pairs is left out."""
+        known = [name for name in names if not isnan(values[name])]
+        return {name: getattr(self, name)() for name in known}
+
+    def _sums(self, *columns: Floats) -> list[Floats]:
+        """Of each column over the pairs of the resampled queries."""
+        by_query = [np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns]
+        fixed = [to_fixed(column)[0] for column in by_query]
+        sums = draw_sums(self.keys, np.column_stack([one.whole for one in fixed]), self.resamples)
+        return [row * one.unit for row, one in zip(sums, fixed, strict=True)]
+
+    @cached_property
+    def _drawn(self) -> Floats:
+        """How many pairs each resample holds."""
+        return self._sums(np.ones(self.row.size))[0]
+
+    def mae(self) -> Floats:
+        return _quotient(self._sums(np.abs(self.x - self.y))[0], self._drawn)
+
+    def rmse(self) -> Floats:
+        apart = np.abs(self.x - self.y)
+        largest = float(apart.max()) or 1.0
+        return largest * np.sqrt(_quotient(self._sums(np.square(apart / largest))[0], self._drawn))
+
+    def pearson(self) -> Floats:
+        x, y = standard(self.x), standard(self.y)
+        sum_x, sum_y, xx, yy, xy = self._sums(x, y, x * x, y * y, x * y)
+        n = self._drawn
+        spread = _spread(xx, sum_x, n) * _spread(yy, sum_y, n)
+        return np.clip(_quotient(xy - _quotient(sum_x * sum_y, n), np.sqrt(spread)), -1.0, 1.0)
+
+    def kendall(self) -> Floats:
+        first_order = []
+        # As of as many pairs as there are: else a resample of less than half of them would turn the sign around.
+        weight = _quotient(np.full(self._drawn.shape, float(self.row.size)), self._drawn)
+        for column in concordance(self.x, self.y):
+            total = float(column.sum())
+            first_order.append(2.0 * weight * self._sums(column.astype(np.float64))[0] - total)
+        agreeing, differing_x, differing_y = first_order
+        spread = np.maximum(differing_x, 0.0) * np.maximum(differing_y, 0.0)
+        return np.clip(_quotient(agreeing, np.sqrt(spread)), -1.0, 1.0)
+
+    def spearman(self) -> Floats:
+        ranks = _Ranks(self.x, self.y, self.row)
+
+        def part(first: int, last: int) -> Floats:
+            weights = bootstrap_weights(self.keys, first, last).T.copy()
+            return np.array([ranks.correlation(weight) for weight in weights])
+
+        return np.concatenate(list(in_threads(part, cut_rows(self.resamples, _RESAMPLES_AT_ONCE))))
+
+
+def _spread(squares: Floats, sums: Floats, n: Floats) -> Floats:
+    """The sum of squared differences from the mean; 0 where it is no more than what fixed-point sums may be off by."""
+    spread = squares - _quotient(sums * sums, n)
+    return np.where(spread > _HAIR * squares.max(), spread, 0.0)
+
+
+def _quotient(above: Floats, below: Floats) -> Floats:
+    quotient: Floats = np.divide(above, below, out=np.full(above.shape, nan), where=below > 0)
+    return quotient
+
+
+class _Ranks:
+    """Both sides sorted once; the midranks of weighted pairs are then running sums."""
+
+    def __init__(self, x: Floats, y: Floats, row: Ints) -> None:
+        by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
+        place = np.empty_like(by_y)
+        place[by_y] = np.arange(by_y.size)
+        self._rows_by_x, self._rows_by_y = row[by_x], row[by_y]
+        self._place = place[by_x]
+        self._groups_x, self._groups_y = _ends(x[by_x]), _ends(y[by_y])
+
+    def correlation(self, weights: Floats) -> float:
+        """Pearson's r of the midranks, each pair counted as often as its query was drawn."""
+        of_pairs = weights.take(self._rows_by_x)
+        x = _midranks(of_pairs, self._groups_x)
+        y = _midranks(weights.take(self._rows_by_y), self._groups_y).take(self._place)
+        total = float(of_pairs.sum())
+        # The weighted mean of midranks is half of what they add up to, whatever ties there are.
+        x -= total / 2.0
+        y -= total / 2.0
+        # Not by BLAS, which would cut each of these sums up for threads of its own.
+        spread = float(np.einsum("i,i,i", of_pairs, x, x)) * float(np.einsum("i,i,i", of_pairs, y, y))
+        together = float(np.einsum("i,i,i", of_pairs, x, y))
+        return min(1.0, max(-1.0, together / sqrt(spread))) if spread > 0 else nan
+
+
+def _ends(ordered: Floats) -> Ints | None:
+    """Past the last of each run of equal numbers; None where all differ."""
+    ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, ordered.size)
+    return None if ends.size == ordered.size else ends
+
+
+def _midranks(weights: Floats, ends: Ints | None) -> Floats:
+    """Of pairs in order: the weight below each, and half of that at it."""
+    running = np.cumsum(weights)
+    if ends is None:
+        return np.asarray(running - weights / 2.0)
+    upper = running[ends - 1]
+    lower = np.concatenate(([0.0], upper[:-1]))
+    return np.repeat((lower + upper) / 2.0, np.diff(ends, prepend=0))

@@ -1,0 +1,194 @@
+"""What a script or a notebook calls: anything that is gold, anything that is a ranking, measures by name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankjury.assessment import assess
+from rankjury.errors import UnknownName, UsageError, guard_reading
+from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
+from rankjury.evaluation import evaluate as evaluate_judged
+from rankjury.formats import read_gold, read_run
+from rankjury.formats.attributes import check_attributes, read_attributes
+from rankjury.formats.source import Source
+from rankjury.gates import Gate, check_targets
+from rankjury.intake import as_gold, as_ranking, frame_of
+from rankjury.judging import DuplicateRule
+from rankjury.lists import Background
+from rankjury.measure import Measure, Value
+from rankjury.report import Report
+from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.results import Scores
+from rankjury.sections import ReportWarning, as_warnings, with_unit
+from rankjury.slices import Cuts, parse_attributes
+from rankjury.statistics.resampling import Resampling
+from rankjury.targets import Target, parse_target, parse_targets
+from rankjury.types import Gold, Ranking
+from rankjury.validation import check_arguments
+
+__all__ = ["compare", "evaluate", "gate"]
+
+_RESAMPLING = Resampling()
+
+
+@check_arguments
+def evaluate(
+    gold: Any,
+    ranking: Any,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    dialect: str | None = None,
+    duplicates: DuplicateRule = "error",
+    background: Background | None = None,
+    **conventions: Value,
+) -> Scores:
+    """Score a ranking against a gold.
+
+    Both may be a path, a dict of dicts (``{query: {item: number}}``), a dict of lists, a Polars or pandas frame or
+    anything else with the Arrow capsule interface, or a two-dimensional array of item ids. Further keywords are
+    conventions for all measures: ``ties="order"``, ``missing="skip"``, ``rel=2`` … Measures beyond accuracy, such as
+    novelty, look at the ``background`` of a task.
+
+    >>> rankjury.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, ["rr", "ndcg@10"]).mean()
+    {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
+    """
+    asked = resolve_all(_listed(measures), dialect, conventions)
+    scores = evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
+    return replace(scores, warnings=with_unit(scores.warnings))
+
+
+@check_arguments
+def compare(
+    gold: Any,
+    rankings: Mapping[str, Any],
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    slices: Any = None,
+    by: str | None = None,
+    item_slices: Any = None,
+    items_by: str | None = None,
+    figures: Mapping[str, Mapping[str, float]] | None = None,
+    how: Resampling = _RESAMPLING,
+    dialect: str | None = None,
+    duplicates: DuplicateRule = "error",
+    background: Background | None = None,
+    **conventions: Value,
+) -> Report:
+    """Compare rankings, by name, with one of them: the first, or ``baseline``.
+
+    ``slices`` is a table of attributes of queries (a path, or a frame with a column of query ids), ``by`` says which to
+    break down by: ``"type,length(quantiles=3),type*lang"``; ``item_slices`` and ``items_by`` are the same for items.
+    ``figures`` are what else is known of a system, for gates: ``{"dense": {"latency_p95_ms": 12.5}}``.
+    """
+    asked = resolve_all(_listed(measures), dialect, conventions)
+    if not isinstance(rankings, Mapping) or len(rankings) < 2 or not asked:
+        found = f"{len(rankings)} rankings by name" if isinstance(rankings, Mapping) else type(rankings).__name__
+        raise UsageError(
+            f"found {found} and {len(asked)} measures", expected="two rankings or more, by name, and a measure"
+        )
+    for given, chosen in ((slices, by), (item_slices, items_by)):
+        if given is None and chosen is not None:
+            raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    if not isinstance(how, Resampling):
+        raise UsageError(f"found how of type {type(how).__name__}", expected="rankjury.Resampling(resamples=10000)")
+    if figures is not None and not isinstance(figures, Mapping):
+        raise UsageError(
+            f"found figures of type {type(figures).__name__}", expected='such as {"dense": {"latency_p95_ms": 12.5}}'
+        )
+    truth = _gold(gold)
+    report = assess(
+        truth,
+        ((name, _ranking(given)) for name, given in rankings.items()),
+        asked,
+        golds=dict.fromkeys(rankings, truth),
+        how=how,
+        baseline=next(iter(rankings)) if baseline is None else baseline,
+        slices=[_cuts(slices, by, "queries")] if slices is not None else [],
+        item_slices=[_cuts(item_slices, items_by, "items")] if item_slices is not None else [],
+        duplicates=duplicates,
+        background=background,
+    )
+    for system in figures or {}:
+        if system not in report.systems:
+            raise UnknownName("system", system, report.systems, where="figures")
+    return replace(report.with_recorded(figures or {}), warnings=_shared_first(report.warnings, rankings))
+
+
+def _shared_first(warnings: Sequence[ReportWarning], rankings: Mapping[str, Any]) -> tuple[ReportWarning, ...]:
+    """What is to be known of all rankings, such as of the task that they share, once."""
+    notes = [one.notes if isinstance(one, Ranking) else () for one in rankings.values()]
+    shared = [note for note in notes[0] if all(note in one for one in notes)]
+    return (*as_warnings(shared, "ranking"), *(one for one in warnings if one.text not in shared))
+
+
+@check_arguments
+def gate(
+    report: Report | str | Path,
+    *targets: str | Path | Target,
+    baseline: str | Report | Path | None = None,
+    strict: bool = False,
+) -> Gate:
+    """Check a report against targets: pass, fail, or unsure.
+
+    Args:
+        report: A Report, or the path of a saved one.
+        *targets: Targets such as ``"ndcg@10 >= 0.85"``, or paths of files with targets.
+        baseline: A system of the report, another Report, or the path of a saved one, for targets on a difference.
+        strict: Whether an unsure gate is false and has the exit code 5, as with ``rankjury gate --strict``.
+
+    Returns:
+        A Gate. It is true where ``rankjury gate`` would exit with 0: false where a target failed; where one is unsure,
+        true unless ``strict``. ``passed``, ``failed``, ``unsure`` and ``outcome`` distinguish the three outcomes.
+
+    Raises:
+        UsageError: No target was given, or one cannot be read, or names a system or measure that the report lacks.
+
+    >>> assert rankjury.gate(report, "ndcg@10 drop <= 0.005", strict=True)
+    """
+    asked: list[Target] = []
+    for target in targets:
+        if isinstance(target, Target):
+            asked.append(target)
+        elif not isinstance(target, str | Path):
+            raise UsageError(f"found a target of type {type(target).__name__}", expected='text such as "ap >= 0.5"')
+        elif isinstance(target, Path) or target.endswith(".toml"):
+            asked += parse_targets(Source.open(target).text(), str(target)).targets
+        else:
+            asked.append(parse_target(target))
+    checked = _report(report)
+    named = isinstance(baseline, str) and (baseline in checked.systems or not looks_like_report(baseline))
+    other = baseline if baseline is None or (named and isinstance(baseline, str)) else _report(baseline)
+    return replace(check_targets(asked, checked, other), strict=strict)
+
+
+def _listed(measures: str | Measure | Iterable[str | Measure]) -> Iterable[str | Measure]:
+    return [measures] if isinstance(measures, str | Measure) else measures
+
+
+def _gold(given: Any) -> Gold:
+    return read_gold(given) if isinstance(given, str | Path) else as_gold(given)
+
+
+def _ranking(given: Any) -> Ranking:
+    return read_run(given) if isinstance(given, str | Path) else as_ranking(given)
+
+
+def _cuts(given: Any, by: str | None, of: str) -> Cuts:
+    kind = "query" if of == "queries" else "item"
+    if isinstance(given, str | Path):
+        table, id_column = read_attributes(str(given), kind)
+    else:
+        with guard_reading(f"attributes of {of}"):
+            frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
+        table, id_column = check_attributes(frame, kind, f"attributes of {of}")
+    return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
+
+
+def _report(report: Report | str | Path) -> Report:
+    if not isinstance(report, Report | str | Path):
+        raise UsageError(f"found {type(report).__name__}", expected="a Report, or the path of a saved one")
+    return report if isinstance(report, Report) else read_report(str(report))

@@ -1,0 +1,176 @@
+"""Comparison of two archived runs, query by query."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankjury.answers import Answers
+from rankjury.archive.run import Run
+from rankjury.changes import Change, Move, largest_drops
+from rankjury.circumstances import Difference, differences_between
+from rankjury.comparisons import compare_scores, pair_scores
+from rankjury.errors import DataError, UnknownName
+from rankjury.gates import Gate
+from rankjury.statistics.comparison import Comparison, Paired
+from rankjury.statistics.resampling import Resampling
+
+__all__ = ["Compared", "compare_runs"]
+
+SCHEMA = "rankjury.diff/1"
+_LOSSES = 5
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An earlier and a later run of the same or of different plans."""
+
+    before: Run
+    after: Run
+    how: Resampling
+    changed: tuple[Difference, ...]
+    asked: Mapping[str, int]
+    """How many queries both asked (common), only the earlier (before) and only the later (after)."""
+    comparisons: tuple[Comparison, ...]
+    """Systems of the later run beside themselves in the earlier one."""
+    not_compared: tuple[str, ...]
+    """What could not be, and why."""
+    losses: tuple[Change, ...]
+    """Under the first measure, the queries of each system that lost most."""
+    verdicts: tuple[dict[str, Any], ...]
+    """Targets whose verdict is another now: target, system, before and after."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "before": self.before.name,
+            "after": self.after.name,
+            "resampling": self.how.to_json(),
+            "changed": [one.to_json() for one in self.changed],
+            "queries": dict(self.asked),
+            "comparisons": [one.to_json() for one in self.comparisons],
+            "not_compared": list(self.not_compared),
+            "losses": [one.to_json() for one in self.losses],
+            "verdicts": list(self.verdicts),
+        }
+
+
+def compare_runs(
+    before: Run, after: Run, *, measures: Sequence[str] | None = None, systems: Sequence[str] | None = None
+) -> Compared:
+    """Compare every system and measure that both runs have, over the queries that both asked.
+
+    Args:
+        before: The earlier run.
+        after: The later one.
+        measures: Which measures to compare; by default the later run's headline.
+        systems: Which systems to compare; by default all but random ones.
+
+    Raises:
+        UnknownName: Where a name is not in both runs.
+        DataError: Where the runs have no system or no query in common.
+    """
+    names = _common("system", before.systems, after.systems, systems)
+    old, new = before.report, after.report
+    random = {*old.random_systems, *new.random_systems}
+    names = [name for name in names if name not in random or (systems and name in systems)]
+    if not names:
+        raise DataError(
+            "the runs have no system in common",
+            where=f"{before.name}, {after.name}",
+            expected=f"one of {', '.join(before.systems)}",
+            hint=f"The other has {', '.join(after.systems)}.",
+        )
+    labels = _common("measure", old.labels, new.labels, measures or None)
+    if measures is None:
+        labels = [label for label in after.headline if label in labels] or labels
+    pairs = []
+    for name in names:
+        sides = old.systems[name].estimates, new.systems[name].estimates
+        own = [label for label in labels if all(label in side for side in sides)]
+        pairs.append(pair_scores(name, new.scores[name].only(own), name, old.scores[name].only(own)))
+    common, (only_after, only_before) = pairs[0].queries, pairs[0].only
+    if not len(common):
+        raise DataError("the runs have no query in common", where=f"{before.name}, {after.name}")
+    not_compared = list(_only_in_one("system", before.systems, after.systems))
+    not_compared += _only_in_one("measure", old.labels, new.labels)
+    for label in labels:
+        if any(label in pair.unmatched for pair in pairs):
+            was, now = (
+                next(one.conventions[label] for one in side.systems.values() if label in one.conventions)
+                for side in (old, new)
+            )
+            not_compared.append(f"{label} follows other conventions now: {was} before, {now} after")
+        if any(label in pair.incomplete for pair in pairs):
+            not_compared.append(f"{label} is one figure over all queries, and these are not the same")
+    resampling = new.resampling or Resampling()
+    compared = compare_scores(pairs, resampling)
+    comparisons = [one for label in labels for some in compared for one in some if one.measure == label]
+    columns = [column for pair in pairs for column in pair.columns() if column.measure == comparisons[0].measure]
+    return Compared(
+        before,
+        after,
+        resampling,
+        tuple(differences_between(before.manifest, after.manifest)),
+        {"common": len(common), "before": only_before, "after": only_after},
+        tuple(comparisons),
+        tuple(not_compared),
+        tuple(one for column in columns for one in _losses(column, common.to_list(), before, after)),
+        tuple(_verdicts(before, after)),
+    )
+
+
+def _common(kind: str, old: Sequence[str], new: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """Names that both have, in the order of the later; all of them, or those wanted."""
+    both = [name for name in new if name in old]
+    for name in wanted or ():
+        if name not in both:
+            raise UnknownName(f"{kind} in both runs:", name, both)
+    return list(dict.fromkeys(wanted)) if wanted else both
+
+
+def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    yield from (f"{kind} {name} was there before only" for name in old if name not in new)
+    yield from (f"{kind} {name} is new" for name in new if name not in old)
+
+
+def _losses(pair: Paired, queries: Sequence[str], before: Run, after: Run) -> Iterator[Change]:
+    """Return the queries that lost most, with where their judged items went."""
+    if pair.whole:
+        return
+    sides = (pair.values, pair.baseline_values) if pair.lower_is_better else (pair.baseline_values, pair.values)
+    for row in largest_drops(*sides, _LOSSES):
+        query = queries[row]
+        moves = _moves(pair.system, [run.answer(query) for run in (before, after)])
+        ends = float(pair.baseline_values[row]), float(pair.values[row])
+        yield Change(pair.system, pair.measure, query, *ends, tuple(moves), pair.lower_is_better)
+
+
+def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
+    """The ranks of the judged items of a query that were kept."""
+    grades: dict[str, float] = {}
+    ranks: list[dict[str, int]] = []
+    for side in sides:
+        listed = None if side is None else side.systems.get(system)
+        ranks.append({} if listed is None else dict(zip(listed.items, listed.ranks.tolist(), strict=True)))
+        if side is not None and system in side.gold_of:
+            gold = side.golds[side.gold_of[system]]
+            for one in (gold, listed):
+                if one is not None:
+                    grades |= {i: g for i, g in zip(one.items.to_list(), one.grades.tolist(), strict=True) if g > 0}
+    moves = [Move(item, grade, ranks[0].get(item), ranks[1].get(item)) for item, grade in grades.items()]
+    return sorted(moves, key=lambda move: (-move.grade, move.item))
+
+
+def _verdicts(before: Run, after: Run) -> Iterator[dict[str, Any]]:
+    gates = (run.report.section(Gate) for run in (before, after))
+    old, new = (
+        {
+            (one.target.title, one.target.wanted, one.system, one.target.slice): one.outcome
+            for one in ([] if gate is None else gate.verdicts)
+        }
+        for gate in gates
+    )
+    for key in dict.fromkeys((*new, *old)):
+        if old.get(key) != new.get(key):
+            named = dict(zip(("target", "wanted", "system", "slice"), key, strict=True))
+            yield named | {"before": old.get(key), "after": new.get(key)}

@@ -1,0 +1,311 @@
+"""Names and files of an archive: read without trust, written to outlive a kill and a power cut, locked."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import file_digest, sha256
+from io import BufferedReader
+from json import dumps
+from pathlib import Path
+from time import time_ns
+from typing import Any
+
+from rankjury.errors import DamagedRun, DataError
+from rankjury.temporary import new_part
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # no such locks on this system: processes are told dead from alive by their ids
+    fcntl = None
+
+__all__ = [
+    "HASH_SHOWN",
+    "as_bytes",
+    "check_file",
+    "is_forbidden",
+    "is_plain_name",
+    "is_settled",
+    "lock_folder",
+    "locked",
+    "name_of_plan",
+    "open_regular",
+    "order_of",
+    "plain",
+    "read_file",
+    "read_small",
+    "reason_of",
+    "replace_file",
+    "run_name",
+    "shown_time",
+    "sync_folder",
+    "to_moment",
+    "to_text",
+    "write_error",
+    "write_new",
+]
+
+HASH_SHOWN = 8
+"""How many hexadecimal digits of a digest stand in a name."""
+_LONGEST_BYTES = 60
+_NUMBERED = re.compile(rf"^(.*-[0-9a-f]{{{HASH_SHOWN}}})-(\d{{1,9}})$")
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+"""A link is not followed, and a pipe without a writer is not waited for."""
+_MOST_BYTES = 1 << 30
+"""Of a file that is read as a whole; tables are read by part."""
+_MOST_KNOWN = 100_000
+_SETTLED = 2_000_000_000
+"""Nanoseconds between the times that the coarsest file systems distinguish."""
+_known: dict[str, tuple[tuple[int, ...], str]] = {}
+"""By path, the state and the SHA-256 of files whose content was checked in this process."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
+_LOCK = "lock"
+
+
+def run_name(moment: datetime, plan: str, digest: str, number: int = 1) -> str:
+    """The folder of a run; a name that is taken gets a number."""
+    name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plain(plan)}-{digest[:HASH_SHOWN]}"
+    return name if number == 1 else f"{name}-{number}"
+
+
+def name_of_plan(given: str | None, file: Path) -> str:
+    """What a plan calls itself, else its file; a file that is called as every plan is, by its folder."""
+    if given:
+        return given
+    name = file.stem if file.stem != "rankjury" else file.absolute().parent.name or "rankjury"
+    return name.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
+
+
+def plain(plan: str) -> str:
+    """A plan's name without what a path could stumble over, and no longer than a folder's name may be."""
+    text = re.sub(r"[^\w.+]+", "-", plan).strip("-._")
+    while len(text.encode()) > _LONGEST_BYTES:
+        text = text[: -max(1, (len(text.encode()) - _LONGEST_BYTES) // 4)]
+    return text.rstrip("-._") or "plan"
+
+
+def order_of(time: str, name: str) -> tuple[str, str, int]:
+    """By time; of the same moment by name, and those that only a number tells apart by that."""
+    numbered = _NUMBERED.match(name)
+    return (time, numbered[1], int(numbered[2])) if numbered else (time, name, 1)
+
+
+def to_text(moment: datetime) -> str:
+    """``2026-11-17T05:09:35.123Z``"""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def to_moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def shown_time(text: str) -> str:
+    """``2026-11-17 05:09``, as people read it."""
+    return text[:16].replace("T", " ")
+
+
+@lru_cache(maxsize=1024)
+def is_settled(changed: int) -> bool:
+    """Return whether a change after this time, in nanoseconds, is sure to have another time on any file system."""
+    return abs(time_ns() - changed) > _SETTLED
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a file of this name is in the folder itself: no path, no hidden file."""
+    return bool(name) and not name.startswith(".") and "\0" not in name and Path(name).name == name
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file.
+
+    Raises:
+        OSError: For a link, a device, a pipe, a socket and a folder too.
+    """
+    return os.fdopen(_open(path), "rb")
+
+
+def _open(path: Path) -> int:
+    handle = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return handle
+
+
+def read_small(path: Path, most: int) -> bytes:
+    """Read a regular file of at most so many bytes.
+
+    Raises:
+        OSError: Where it is larger, or not a regular file.
+    """
+    handle = _open(path)
+    try:
+        size = os.fstat(handle).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+        octets = os.read(handle, size + 1)
+        while len(octets) < size and (more := os.read(handle, size)):
+            octets += more
+        return octets
+    finally:
+        os.close(handle)
+
+
+def read_file(path: Path, about: Mapping[str, Any]) -> bytes:
+    """Read a file of a run, as it was stored: ``about`` is what the manifest says of it.
+
+    Raises:
+        DamagedRun: Where size or content differ.
+    """
+    with _stored(path, about, _MOST_BYTES) as file:
+        octets = file.read()
+    if sha256(octets).hexdigest() != about["sha256"]:
+        raise DamagedRun(path, "its content has changed")
+    return octets
+
+
+def check_file(path: Path, about: Mapping[str, Any]) -> None:
+    """Check that a file is as it was stored; its content is hashed again only where the file is another than before.
+
+    Raises:
+        DamagedRun: Where size or content differ.
+    """
+    with _stored(path, about) as file:
+        found = os.fstat(file.fileno())
+        state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        if _known.get(str(path)) == (state, about["sha256"]):
+            return
+        if file_digest(file, "sha256").hexdigest() != about["sha256"]:
+            raise DamagedRun(path, "its content has changed")
+    if not is_settled(found.st_ctime_ns):
+        return
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[str(path)] = (state, about["sha256"])
+
+
+@contextmanager
+def _stored(path: Path, about: Mapping[str, Any], most: int | None = None) -> Iterator[BufferedReader]:
+    """Open a file of a run that has the stated size, and at most so many bytes."""
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != about["bytes"]:
+                raise DamagedRun(path, f"it has {size:,} bytes", expected=f"{about['bytes']:,} bytes")
+            if most is not None and size > most:
+                raise DamagedRun(path, f"it has {size:,} bytes", expected=f"at most {most:,} bytes")
+            yield file
+    except OSError as error:
+        raise DamagedRun(path, reason_of(error)) from error
+
+
+def reason_of(error: OSError) -> str:
+    """Say why a file could not be opened or read."""
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return "a symbolic link, not a regular file"
+    if error.errno == errno.ENXIO:
+        return "not a regular file"
+    return error.strerror or str(error)
+
+
+def as_bytes(form: Mapping[str, Any]) -> bytes:
+    """JSON, a line a key at the top: quick to write and to read, and people can find their way in it."""
+    lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in form.items()]
+    return ("{" + ",\n".join(lines) + "}\n").encode()
+
+
+def write_new(path: Path, octets: bytes) -> None:
+    """A file that was not there, on the disk when this returns."""
+    with path.open("xb") as file:
+        file.write(octets)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in a folder, on the disk; where a system knows no such thing, nothing."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except (PermissionError, IsADirectoryError):
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
+    """The whole file, or what was there before."""
+    part = new_part(path)
+    try:
+        with part.open("xb") as file:
+            file.write(octets)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(archive: Path) -> Iterator[None]:
+    """One at a time, for the short moments in which the archive itself changes. A killed holder gives way at once."""
+    handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks: the moments are short
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def lock_folder(folder: Path) -> int | None:
+    """Hold a folder; to be closed by the holder. None where another holds it, −1 where this cannot be known."""
+    if fcntl is None:
+        return -1
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except OSError:
+        os.close(handle)
+        return -1
+    return handle
+
+
+def write_error(error: OSError, archive: Path) -> DataError:
+    """Return the error that says why the archive cannot be written."""
+    hint = "rankjury run --no-archive leaves it alone."
+    if error.errno in _FULL:
+        hint = "rankjury prune removes old runs; rankjury run --no-archive keeps none."
+    return DataError(f"the archive cannot be written: {error.strerror or error}", where=str(archive), hint=hint)
+
+
+def is_forbidden(error: DataError) -> bool:
+    """Whether the archive is one that may not be written to, rather than one that something is wrong with."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FORBIDDEN

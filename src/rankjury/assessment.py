@@ -1,0 +1,331 @@
+"""Rankings scored, compared and sliced: gold × rankings → Report."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from rankjury.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
+from rankjury.breakdown import Crossings, Slice, Slicing
+from rankjury.chance import Chance, expected_scores, has_expectation
+from rankjury.changes import Change, Trace, changes_between
+from rankjury.comparisons import compare_scores, pairs_of
+from rankjury.dialects import Asked
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation import Evaluation, against_part, too_short
+from rankjury.judging import DuplicateRule
+from rankjury.lists import Background
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.report import QueryData, Report, SystemResult
+from rankjury.results import Scores, estimates_of
+from rankjury.sections import QUERIES, ReportWarning, with_unit
+from rankjury.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
+from rankjury.statistics.estimates import FEW_QUERIES
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Bools, Gold, Ranking
+from rankjury.wording import count
+
+__all__ = ["Rankings", "assess", "cautions"]
+
+Rankings = Mapping[str, Ranking | Chance] | Iterable[tuple[str, Ranking | Chance]]
+"""Systems by name; or one after the other, so that only one ranking needs to be in memory."""
+
+_CHANGES_KEPT = 10
+_FEW_DIFFERENCES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """What is kept of a ranking once it was scored."""
+
+    scores: Scores
+    traces: dict[str, Trace]
+    """By measure."""
+    present: Bools
+    of_items: dict[str, Scores]
+    """With the gold restricted to each group of items, by the group's name; those that its gold has."""
+    first: Listed | None = None
+    """Of every query the first items, where they are to be kept."""
+    by_chance: bool = False
+
+
+def assess(
+    gold: Gold,
+    rankings: Rankings,
+    asked: Sequence[Asked],
+    *,
+    golds: Mapping[str, Gold] | None = None,
+    how: Resampling | None = None,
+    baseline: str | None = None,
+    slices: Iterable[Cuts] = (),
+    item_slices: Iterable[Cuts] = (),
+    crossings: Crossings = (),
+    tested: Sequence[str] | None = None,
+    duplicates: DuplicateRule = "error",
+    keep_top: int = 0,
+    relative: bool = False,
+    background: Background | None = None,
+    unit: tuple[str, str] = QUERIES,
+    progress: Progress = NO_PROGRESS,
+) -> Report:
+    """Score every ranking, compare it with the baseline, break it down by slices, and return the report.
+
+    Args:
+        gold: The gold of systems that have none of their own.
+        rankings: Systems by name, or pairs of name and ranking, which are loaded one at a time.
+        asked: The measures.
+        golds: By system, the gold that it is evaluated against, over the same queries; needed where ``rankings`` are
+            pairs.
+        how: How intervals and tests are made; None: means only.
+        baseline: The system that the others are compared with, as far as they have the same gold.
+        slices: Attributes of queries to group by.
+        item_slices: Attributes of items to group by.
+        crossings: Attributes of queries and of items whose groups are crossed.
+        tested: The measures that are compared with the baseline; None: all.
+        duplicates: How to handle duplicate (query, item) pairs.
+        keep_top: How many items of every query the report keeps.
+        relative: Whether differences are also given as shares of the baseline's mean.
+        background: What measures beyond accuracy look at. A measure over all queries has no slices.
+        unit: The words for a query and for queries in warnings.
+        progress: Reports the steps that follow the scoring.
+    """
+    if isinstance(rankings, Mapping):
+        golds, rankings = {name: (golds or {}).get(name, gold) for name in rankings}, rankings.items()
+    elif golds is None:
+        raise UsageError("the names of the systems are not known", expected="golds, by system")
+    _check_request(golds, how, baseline)
+    slices, item_slices = list(slices), list(item_slices)
+    slicing = Slicing.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
+    judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
+    systems = {}
+    for name, ranking in rankings:
+        within = NO_ITEM_GROUPS if slicing is None else slicing.item_groups[id(golds[name])]
+        systems[name] = _score(
+            golds[name], ranking, asked, within, duplicates, baseline is not None, background, (keep_top, judged)
+        )
+    progress.update("Resampling", 0, 1)
+    scores = {name: system.scores for name, system in systems.items()}
+    estimates = estimates_of(scores, how)
+    for name, system in systems.items():
+        if system.by_chance:  # exact: nothing was drawn that an interval could be about
+            estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
+    by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
+    answers = _answers(systems, golds, gold.sorted_queries, judged, keep_top) if keep_top else None
+    results = {name: SystemResult.of(one, estimates[name], random=name in by_chance) for name, one in scores.items()}
+    for name, listed in answers.systems.items() if answers is not None else ():
+        histogram = listed.histogram()
+        if histogram is not None:
+            results[name] = replace(results[name], sections={histogram.name: histogram})
+    report = Report(results, how, baseline, queries=QueryData(scores, answers))
+    warnings = [one.about(name) for name, found in scores.items() for one in found.warnings]
+    comparable = [
+        name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
+    ]
+    compared = {name: scores[name].only(tested) for name in comparable}
+    if baseline is not None and how is not None:
+        kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
+        changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
+        by_system = compare_scores(pairs_of(compared, baseline), how, relative=relative)
+        comparisons = tuple(one for some in by_system for one in some)
+        report = replace(report, comparisons=comparisons, changes=tuple(changes))
+    if slicing is not None:
+        warnings += slicing.warnings
+        sliced = slicing.sliced(scores, {name: system.of_items for name, system in systems.items()}, crossings)
+        report = replace(report, slices=tuple(sliced.slices(how, baseline, compared, sorted(by_chance), progress)))
+    if how is not None:
+        warnings += cautions(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
+    return replace(report, warnings=with_unit(warnings, unit))
+
+
+def _check_request(golds: Mapping[str, Gold], how: Resampling | None, baseline: str | None) -> None:
+    if baseline is not None and baseline not in golds:
+        raise UnknownName("system", baseline, golds)
+    if baseline is not None and how is None:
+        raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
+    first = next(iter(golds.values()))
+    for one in golds.values():
+        if one is not first and not one.sorted_queries.equals(first.sorted_queries):
+            raise DataError(
+                f"{one.source} has other queries than {first.source}",
+                expected="golds over the same queries",
+                hint="Evaluate them apart.",
+            )
+
+
+def _judged(golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> dict[int, Listed]:
+    """By gold, what is shown of it."""
+    return {id(one): listed_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in golds.values()}
+
+
+def _answers(
+    systems: Mapping[str, _System],
+    golds: Mapping[str, Gold],
+    queries: pl.Series,
+    judged: Mapping[int, Listed],
+    keep_top: int,
+) -> Answers:
+    """Golds are called by their source where there are several."""
+    several = list({id(one): one for one in golds.values()}.values())
+    names = dict(zip(map(id, several), _told_apart([one.source for one in several]), strict=True))
+    return Answers(
+        queries.cast(pl.String),
+        {names[id(one)]: judged[id(one)] for one in several},
+        {name: system.first for name, system in systems.items() if system.first is not None},
+        {name: names[id(golds[name])] for name in systems},
+        keep_top,
+    )
+
+
+def _told_apart(sources: Sequence[str]) -> list[str]:
+    if len(sources) == 1:
+        return [""]
+    if len(set(sources)) == len(sources):
+        return list(sources)
+    return [f"{source} {number}" for number, source in enumerate(sources, 1)]
+
+
+def _score(
+    gold: Gold,
+    ranking: Ranking | Chance,
+    asked: Sequence[Asked],
+    groups: ItemGroups,
+    duplicates: DuplicateRule,
+    traced: bool,
+    background: Background | None,
+    kept: tuple[int, Mapping[int, Listed]],
+) -> _System:
+    """``kept``: how many items of every query are to be kept, and what is shown of the golds."""
+    if isinstance(ranking, Chance):
+        of_gold = [one for one in asked if not one.measure.metric.of_lists]
+        of_items = {
+            name: _by_chance(gold.part(groups.rows(number, gold.items)), ranking, of_gold, duplicates, within=True)
+            for number, name in enumerate(groups.names)
+        }
+        scores = _by_chance(gold, ranking, asked, duplicates)
+        if of_items and (ranked := [one.label for one in of_gold if one.measure.metric.by_position]):
+            unknown = f"{', '.join(ranked)}: undefined in slices of items, whose numbers of candidates are not known"
+            warning = ReportWarning(unknown, code="no-expectation", count=len(ranked))
+            scores = replace(scores, warnings=(*scores.warnings, warning))
+        return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
+    evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
+    of_gold = [one for one in asked if not one.measure.metric.of_lists]
+    traces = {}
+    if traced:
+        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
+    scores = evaluation.scores(asked)
+    keep_top, judged = kept
+    first = None
+    if keep_top:
+        first = listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold, judged[id(gold)])
+    parts = {
+        name: against_part(evaluation, gold, ranking, groups, number, duplicates)
+        for number, name in enumerate(groups.names)
+    }
+    of_items = {name: part.scores(of_gold) for name, part in parts.items()}
+    scores = replace(scores, warnings=(*scores.warnings, *too_short(evaluation, parts, of_gold)))
+    return _System(scores, traces, evaluation.bench.present, of_items, first)
+
+
+def _by_chance(
+    gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule, *, within: bool = False
+) -> Scores:
+    """Return the expectations; undefined where a measure's is not known.
+
+    ``within`` a group of items those of measures by position are not: they depend on how many candidates it has.
+    """
+    known = [one for one in asked if has_expectation(one.measure) and not (within and one.measure.metric.by_position)]
+    scores = expected_scores(gold, chance, known, duplicates=duplicates)
+    values = np.full((len(scores.queries), len(asked)), np.nan)
+    for place, one in enumerate(asked):
+        if one in known:
+            values[:, place] = scores[one.label]
+    without = [one.label for one in asked if one not in known]
+    text = f"no expectation is known of {', '.join(without)}: left undefined"
+    return replace(
+        scores,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=values,
+        warnings=(ReportWarning(text, code="no-expectation", count=len(without)),) if without else (),
+        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+    )
+
+
+def _has_no_changes(one: Asked) -> bool:
+    """Whether no query can be shown for it: it looks at lists, or is one figure over all queries."""
+    return one.measure.metric.of_lists or one.measure.metric.whole
+
+
+def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Asked]) -> Iterator[Change]:
+    ours = systems[baseline]
+    for name, system in systems.items():
+        for one in asked if name != baseline else ():
+            yield from changes_between(
+                (ours.scores[one.label], ours.traces[one.label]),
+                (system.scores[one.label], system.traces[one.label]),
+                system=name,
+                measure=one.label,
+                rel=cast(float | None, one.measure["rel"]),
+                lower_is_better=one.measure.metric.lower_is_better,
+                most=_CHANGES_KEPT,
+            )
+
+
+def cautions(
+    report: Report, slices: Sequence[Slice], apart: Mapping[str, int], queries: int
+) -> Iterator[ReportWarning]:
+    """Return warnings about intervals and differences.
+
+    ``apart`` says of how many of all the queries only one of a system and the baseline has an answer.
+    """
+    few = min(
+        (
+            one.n
+            for measures in report.estimates.values()
+            for label, one in measures.items()
+            if one.n and not report.is_whole(label)
+        ),
+        default=0,
+    )
+    compared = min((one.n for one in report.comparisons if one.n and not one.whole), default=few)
+    if few == 1:
+        yield ReportWarning("one {query}: no interval can be given", code="few-queries", count=1)
+    elif 0 < (least := min(few, compared)) < FEW_QUERIES:
+        text = f"{least} {{queries}}: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
+        yield ReportWarning(text, code="few-queries", count=least)
+    small = sum(part.n < FEW_QUERIES for part in slices)
+    if small and few >= FEW_QUERIES:
+        text = f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
+        yield ReportWarning(text, code="small-slices", count=small)
+    thin = [
+        one
+        for one in report.comparisons
+        if one.n >= FEW_QUERIES and not one.whole and 0 < one.better + one.worse < _FEW_DIFFERENCES
+    ]
+    if thin:
+        names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
+        text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough"
+        yield ReportWarning(text, code="few-differences", count=len(thin))
+    tests = sum(one.tested for one in report.comparisons)
+    if report.resampling and tests > (1 - report.level) * report.resampling.resamples:
+        resamples = f"{report.resampling.resamples:,} resamples"
+        text = f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"
+        yield ReportWarning(text, code="few-resamples", count=tests)
+    for name, number in apart.items():
+        if number:
+            yield ReportWarning(
+                f"{report.baseline} and {name} answer different {{queries}} "
+                f"({count(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}",
+                code="different-queries",
+                count=number,
+            )
+
+
+def _apart(systems: Mapping[str, _System], baseline: str | None) -> dict[str, int]:
+    if baseline is None:
+        return {}
+    ours = systems[baseline].present
+    return {name: int((ours != one.present).sum()) for name, one in systems.items() if not one.by_chance}

@@ -1,0 +1,459 @@
+"""Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries.
+
+A slice of items restricts what counts as relevant. Measures that depend on positions (ndcg, ap, rr …) rank the items of
+the slice alone, so that the best ranking scores 1 in every slice; the others (recall, precision …) look at the top k of
+the whole ranking. Crossed with a group of queries it is that slice over these queries:
+activity=low*item.popularity=tail.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import isnan
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from rankjury.comparisons import pairs_of
+from rankjury.errors import UsageError
+from rankjury.measure import Aggregate
+from rankjury.progress import Progress
+from rankjury.results import Scores, estimates_of
+from rankjury.sections import ReportWarning
+from rankjury.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
+from rankjury.statistics.comparison import Comparison, compare_pairs, correct
+from rankjury.statistics.estimates import (
+    Estimate,
+    Pooled,
+    off_scale,
+    onto_scale,
+    pool,
+    summarise,
+    with_interval,
+)
+from rankjury.statistics.gathered import Column
+from rankjury.statistics.resampling import Bounds, Keys, Resampling, interval, keys_of
+from rankjury.statistics.sums import Fixed, to_fixed
+from rankjury.statistics.tests import apart_test, is_shown
+from rankjury.types import Bools, Floats, Gold
+from rankjury.validation import Record, to_json
+
+__all__ = [
+    "Crossings",
+    "Gap",
+    "Lost",
+    "Slice",
+    "Sliced",
+    "Slicing",
+    "break_down",
+    "check_slice_names",
+    "correct_slices",
+    "gap_between",
+    "signs_for",
+    "slice_of_items",
+    "worst_slices",
+]
+
+_TESTS_PER_RESAMPLES = 100
+"""So many tests can be corrected for with the usual number of signs."""
+
+
+@dataclass(frozen=True)
+class Gap(Record):
+    """How far a system's mean in a slice is from its mean over the other queries."""
+
+    omitted = ("lower_is_better",)
+
+    system: str
+    measure: str
+    difference: float
+    ci: Bounds | None
+    p: float | None
+    """The larger of Welch's test's and Student's."""
+    lower_is_better: bool = False
+    p_holm: float | None = None
+    p_bh: float | None = None
+    n: int = 0
+    """The slice's queries for which the measure is defined."""
+
+    at_floor: ClassVar[bool] = False
+    """The test is not by resampling, so that its p-value has no floor."""
+
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for."""
+        return self.p is not None
+
+    @property
+    def gain(self) -> float:
+        return -self.difference if self.lower_is_better else self.difference
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What was found in one group of queries, or within one group of items."""
+
+    name: str
+    note: str
+    of: str
+    """``queries`` or ``items``."""
+    n: int
+    estimates: dict[str, dict[str, Estimate]]
+    """By system and measure."""
+    rows: Sequence[int] = field(default=(), compare=False)
+    """Which queries they are, by their place among all; none for a group of items."""
+    beside: tuple[Comparison | Gap, ...] = ()
+    """Differences to the baseline within the slice; to the other queries where there is no baseline."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.note})" if self.note else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of the report's slices; the rows of queries are written with the queries' scores."""
+        return {
+            "slice": self.name,
+            "note": self.note,
+            "of": self.of,
+            **({"positions": "within the slice"} if self.of == "items" else {}),
+            "n": self.n,
+            "systems": {system: {"measures": to_json(measures)} for system, measures in self.estimates.items()},
+            "comparisons": [one.to_json() for one in self.beside if isinstance(one, Comparison)],
+            "gaps": [one.to_json() for one in self.beside if isinstance(one, Gap)],
+        }
+
+
+def signs_for(tests: int, how: Resampling) -> int:
+    """As many assignments of signs as let the smallest p-value pass a correction for so many tests."""
+    return how.resamples * max(1, -(-tests // _TESTS_PER_RESAMPLES))
+
+
+def break_down(
+    systems: Mapping[str, Scores],
+    groups: Sequence[Group],
+    how: Resampling,
+    baseline: str | None,
+    signs: int | None = None,
+    compared: Mapping[str, Scores] | None = None,
+    expected: Collection[str] = (),
+) -> Iterator[Slice]:
+    """Every system in every group of queries; p-values are not yet corrected.
+
+    ``compared`` are the systems and measures to compare with the baseline; None: all. Of systems whose scores are but
+    ``expected``, as those of a random order are, no group is compared with the rest.
+    """
+    beside_it = systems if compared is None else compared
+    keys = keys_of(next(iter(systems.values())).queries, how.seed)
+    whole = _Prepared.of(systems, keys, how)
+    pairs = [] if baseline is None else pairs_of(beside_it, baseline)
+    for group in groups:
+        part = whole.within(group.members)
+        estimates: dict[str, dict[str, Estimate]] = {}
+        for column, estimate in zip(whole.columns, part.estimates(), strict=True):
+            estimates.setdefault(column.system, {})[column.measure] = estimate
+        beside: Iterable[Comparison | Gap]
+        if baseline is None:
+            beside = (gap for gap in whole.gaps(part, group.members) if gap.system not in expected)
+        else:
+            columns = [one for pair in pairs for one in pair.columns(group.members)]
+            beside = compare_pairs(columns, keys[group.members], how, signs=signs)
+        rows = tuple(np.flatnonzero(group.members).tolist())
+        yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
+
+
+def slice_of_items(
+    group: Group,
+    systems: Mapping[str, Scores],
+    how: Resampling,
+    baseline: str | None,
+    signs: int | None = None,
+    compared: Mapping[str, Scores] | None = None,
+) -> Slice:
+    """Compare systems that were scored within a group of items; p-values are not yet corrected."""
+    beside_it = systems if compared is None else compared
+    estimates = estimates_of(systems, how)
+    found: list[Comparison] = []
+    if baseline is not None:
+        keys = keys_of(beside_it[baseline].queries, how.seed)
+        columns = [one for pair in pairs_of(beside_it, baseline) for one in pair.columns()]
+        found = compare_pairs(columns, keys, how, signs=signs)
+    size = len(next(iter(systems.values())).queries)
+    return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """All systems' scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
+
+    columns: list[Column]
+    values: list[Floats]
+    fixed: list[Fixed]
+    keys: Keys
+    how: Resampling
+
+    @classmethod
+    def of(cls, systems: Mapping[str, Scores], keys: Keys, how: Resampling) -> "_Prepared":
+        columns, values = [], []
+        for name, scores in systems.items():
+            for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
+                lower, describes = label in scores.lower_is_better, label in scores.descriptive
+                columns.append(Column(name, label, aggregate, lower, describes))
+                values.append(scores[label])
+        scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
+        return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, how)
+
+    @cached_property
+    def scaled(self) -> list[Floats]:
+        return [onto_scale(one, column.aggregate) for one, column in zip(self.values, self.columns, strict=True)]
+
+    @cached_property
+    def pooled(self) -> list[Pooled]:
+        return list(pool(self.fixed, self.scaled, self.keys, self.how))
+
+    def within(self, members: Bools) -> "_Prepared":
+        """To the scale of the whole, so that sums over the rest are differences."""
+        fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
+        return _Prepared(self.columns, [one[members] for one in self.values], fixed, self.keys[members], self.how)
+
+    def estimates(self) -> list[Estimate]:
+        return [
+            with_interval(
+                summarise(self.values[place], column.aggregate), column.aggregate, self._to_own_scale(place), self.how
+            )
+            for place, column in enumerate(self.columns)
+        ]
+
+    def _to_own_scale(self, place: int) -> Pooled:
+        """A part is estimated as if it were all there is, to the last digit."""
+        (own,) = to_fixed(self.scaled[place])
+        if own.unit == self.fixed[place].unit:
+            return self.pooled[place]
+        return next(pool([own], [self.scaled[place]], self.keys, self.how))
+
+    def gaps(self, part: "_Prepared", members: Bools) -> Iterator[Gap]:
+        """The part beside the queries outside of it, for each system and measure."""
+        for place, column in enumerate(self.columns):
+            inside, whole = part.pooled[place], self.pooled[place]
+            rest = whole.without(inside)
+            if inside.n and rest.n:
+                values = self.values[place]
+                mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
+                p = apart_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
+                yield gap_between(column, (inside, rest), mean - others, p, self.how)
+
+
+def gap_between(column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, how: Resampling) -> Gap:
+    """How far a part is from the rest, of which both are to the same scale."""
+    ci = _interval_between(*pooled, column.aggregate, how)
+    known = None if isnan(p) or column.descriptive else p
+    return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better, n=pooled[0].n)
+
+
+def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:
+    """The interval of the difference of two means over separate queries; None where one of them has one query."""
+    if inside.n < 2 or rest.n < 2:
+        return None
+    held = (inside.drawn > 0) & (rest.drawn > 0)
+    ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
+    means, weights = [inside.mean, rest.mean], [1 / inside.n, -1 / rest.n]
+    if aggregate == "geometric":
+        ours, theirs = np.exp(ours), np.exp(theirs)
+        means = [off_scale(mean, aggregate) for mean in means]
+        weights = [mean * weight for mean, weight in zip(means, weights, strict=True)]
+    influence = inside.influence.scaled(weights[0]) + rest.influence.scaled(weights[1])
+    return interval(ours - theirs, means[0] - means[1], influence, how.level, how.of_differences)
+
+
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
+
+
+def correct_slices(slices: Sequence[Slice]) -> list[Slice]:
+    """Fill in the p-values, corrected under each measure for all systems and slices."""
+    corrected: dict[int, Comparison | Gap] = {}
+    for measure in {one.measure for part in slices for one in part.beside}:
+        family = [one for part in slices for one in part.beside if one.measure == measure]
+        corrected |= zip(map(id, family), correct(family), strict=True)
+    return [replace(part, beside=tuple(corrected[id(one)] for one in part.beside)) for part in slices]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A slice that does worse than the baseline there, or than the other queries."""
+
+    slice: Slice
+    found: Comparison | Gap
+    noise: bool
+    """Chance alone makes such a difference often enough, all slices considered."""
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.found.to_json()
+        kept = {name: found[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
+        return {"slice": self.slice.name, "n": self.found.n, **kept, "within_noise": self.noise}
+
+
+def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[Lost]:
+    """The slices that lose, those that lose most first; of one measure, or of all."""
+    lost = [
+        Lost(part, found, noise=not is_shown(found.p_holm, level))
+        for part in slices
+        for found in part.beside
+        if found.gain < 0 and (measure is None or found.measure == measure)
+    ]
+    return sorted(lost, key=lambda one: (one.found.gain, one.slice.name, one.found.system, one.found.measure))
+
+
+Crossings = Sequence[tuple[str, str]]
+"""Attributes of queries and of items, by the names that slices begin with: (activity, item.popularity)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """Groups of queries and of each gold's items, which scores are broken down by."""
+
+    groups: Sequence[Group]
+    item_groups: Mapping[int, ItemGroups]
+    """By the identity of the gold."""
+    warnings: Sequence[ReportWarning]
+
+    @classmethod
+    def of(cls, queries: Gold, golds: Iterable[Gold], slices: Iterable[Cuts], item_slices: Sequence[Cuts]) -> "Slicing":
+        """Group the queries, which all golds share, and the items of every gold."""
+        warnings: list[ReportWarning] = []
+        groups = [group for cuts in slices for group in cuts.groups(queries.sorted_queries, warnings)]
+        item_groups = {id(gold): _item_groups(gold, item_slices) for gold in {id(one): one for one in golds}.values()}
+        for some in item_groups.values():
+            check_slice_names([*(group.name for group in groups), *some.names])
+            warnings += some.warnings
+        return cls(groups, item_groups, warnings)
+
+    def sliced(
+        self, scores: Mapping[str, Scores], of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
+    ) -> "Sliced":
+        """Return the scores of systems, ready to be broken down by these groups."""
+        of_golds = {
+            name: Group(name, some.notes[number], some.members[number])
+            for some in self.item_groups.values()
+            for number, name in enumerate(some.names)
+        }
+        by_query = {name: one.by_query for name, one in scores.items()}
+        return Sliced(by_query, self.groups, list(of_golds.values()), of_items, crossings)
+
+
+def _item_groups(gold: Gold, item_slices: Sequence[Cuts]) -> ItemGroups:
+    """Return the groups of items; a group none of whose items is judged is left out."""
+    if not item_slices:
+        return NO_ITEM_GROUPS
+    if gold.lookup is not None:
+        raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
+    return ItemGroups.of(gold.item_places[0], item_slices)
+
+
+def check_slice_names(names: Sequence[str]) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(
+            f"the slice {twice!r} would be there twice",
+            expected="each attribute once",
+            hint="Rename one of the columns.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """The systems' scores, and what they are to be broken down by."""
+
+    scores: Mapping[str, Scores]
+    """By system; only measures that each query has a value of."""
+    groups: Sequence[Group]
+    """Of queries, as the scores have them."""
+    item_groups: Sequence[Group]
+    of_items: Mapping[str, Mapping[str, Scores]]
+    """By system and the name of a group of items, with the gold restricted to it; systems may have different golds."""
+    crossings: Crossings = ()
+
+    @property
+    def _groups(self) -> Sequence[Group]:
+        """None where no measure has a value by query."""
+        return self.groups if next(iter(self.scores.values())).labels else ()
+
+    def slices(
+        self,
+        how: Resampling | None,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Sequence[str],
+        progress: Progress,
+    ) -> list[Slice]:
+        """Return every slice; with ``how``, with intervals and differences.
+
+        ``compared`` are the systems and measures to compare with the baseline; scores of the systems ``expected`` are
+        expectations, as those of a random order are.
+        """
+        if how is None:
+            return list(self._plainly())
+        by_query = {name: one.by_query for name, one in compared.items()}
+        return correct_slices(list(self._resampled(how, baseline, by_query, expected, progress)))
+
+    def _plainly(self) -> Iterator[Slice]:
+        """Means alone, where nothing is resampled."""
+        for group in self._groups:
+            rows = np.flatnonzero(group.members)
+            means = estimates_of({name: one.part(rows) for name, one in self.scores.items()}, None)
+            yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
+        for group, parts in self._restricted():
+            size = len(next(iter(parts.values())).queries)
+            yield Slice(group.name, group.note, "items", size, estimates_of(parts, None))
+
+    def _resampled(
+        self,
+        how: Resampling,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Sequence[str],
+        progress: Progress,
+    ) -> Iterator[Slice]:
+        """With intervals and differences; p-values are not yet corrected."""
+        restricted = list(self._restricted())
+        steps = len(self._groups) + len(restricted)
+        signs = signs_for(steps * (len(self.scores) - 1), how)
+        done = 0
+        if self._groups:
+            for part in break_down(self.scores, self._groups, how, baseline, signs, compared, expected):
+                yield part
+                done += 1
+                progress.update("Breaking down", done, steps)
+        for group, parts in restricted:
+            beside = {
+                name: parts[name].only([label for label in one.labels if label in parts[name].labels])
+                for name, one in compared.items()
+                if name in parts
+            }
+            yield slice_of_items(group, parts, how, baseline if baseline in beside else None, signs, beside)
+            done += 1
+            progress.update("Breaking down", done, steps)
+
+    def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        """The slices of items, then those of both crossed that any query falls in."""
+        of_items = [
+            (group, {name: parts[group.name] for name, parts in self.of_items.items() if group.name in parts})
+            for group in self.item_groups
+        ]
+        of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
+        yield from of_items
+        for of_queries, of_item in self.crossings:
+            for group in self.groups:
+                for other, parts in of_items:
+                    if (group.attribute, other.attribute) == (of_queries, of_item):
+                        yield from self._crossed(group, other, parts)
+
+    def _crossed(
+        self, group: Group, other: Group, parts: Mapping[str, Scores]
+    ) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        every = next(iter(self.scores.values())).queries
+        members = every.filter(pl.Series(group.members)).implode()
+        found = {name: one.part(np.flatnonzero(one.queries.is_in(members))) for name, one in parts.items()}
+        if all(len(one.queries) for one in found.values()):
+            note = "; ".join(filter(None, (group.note, other.note)))
+            yield Group(f"{group.name}*{other.name}", note, group.members), found

@@ -1,0 +1,278 @@
+"""rankjury agree: how far candidates find what a reference finds."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import typer
+
+from rankjury.cli.common import QuietOption, check_standard_input, exists
+from rankjury.cli.options import ExcludeSelfOption, JsonOption
+from rankjury.errors import UsageError
+from rankjury.files import name_systems
+
+__all__ = ["EPILOG", "agree_command", "agreement_plan"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury agree ada.npy base.npy tuned.npy --n-samples 500 --k-values 1 3 5 10 -o results\n\n"
+    "  rankjury agree reference.npz candidate.npz --truncate 128 --truncate 64 --dtype int8 --dtype binary\n\n"
+    "  rankjury agree exact.trec index.trec --k-values 10,100\n\n"
+    "Vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY for one of several) or runs. Rows are "
+    "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
+    "first candidate is what the others are compared with."
+)
+_USUAL_KS = "1,3,5,10"
+_USUAL_PAIRS = 20_000
+_OUTPUTS: dict[str, Any] = {
+    "outputs": ["report.html", "report.json", "metrics_vs_k.png"],
+    "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
+}
+_NO_IDS_INSIDE = ".npy"
+
+
+class Ties(StrEnum):
+    id = "id"
+    any = "any"
+
+
+class Over(StrEnum):
+    sampled = "sampled"
+    top = "top"
+
+
+def agree_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REFERENCE CANDIDATE...",
+            help="Vectors or runs: of the reference, then of candidates; NAME=FILE gives one a name.",
+        ),
+    ],
+    n_samples: Annotated[
+        int | None,
+        typer.Option("--n-samples", metavar="N", help="Ask only so many queries, drawn by the seed; all if not given."),
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help="Ask these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
+        ),
+    ] = None,
+    k_values: Annotated[
+        list[str] | None,
+        typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_USUAL_KS),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the samples of queries and of pairs.")] = 42,
+    metric: Annotated[
+        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
+    ] = "cosine",
+    ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
+    truncate: Annotated[
+        list[int] | None,
+        typer.Option("--truncate", metavar="N", min=1, help="Also take each candidate's first N dimensions."),
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option("--dtype", metavar="TYPE", help="Also take each candidate as float16, int8 or binary."),
+    ] = None,
+    ties: Annotated[
+        Ties,
+        typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts."),
+    ] = Ties.id,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            "--pairs",
+            metavar="N",
+            min=0,
+            help="About how many pairs to compare similarities over, as many for each query; 0: none.",
+        ),
+    ] = _USUAL_PAIRS,
+    over: Annotated[
+        Over | None,
+        typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="The candidate that others are compared with.")
+    ] = None,
+    exclude_self: ExcludeSelfOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write report.json, metrics_vs_k.png, queries.parquet and NAME_results.csv here.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
+    called, files = _split_names(files)
+    files, cuts = _parted(files, " ".join(k_values) if k_values is not None else _USUAL_KS)
+    if n_samples is not None and n_samples < 1:
+        raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
+    if queries is not None and n_samples is not None:
+        raise UsageError("found both --queries and --n-samples", expected="one of both")
+    if ids is not None and not any(file.endswith(_NO_IDS_INSIDE) for file in files):
+        raise UsageError(
+            f"--ids is {ids}, but no file is a {_NO_IDS_INSIDE}", hint="Other files have ids of their own."
+        )
+    _check_names(metric, dtype or [])
+    content = agreement_plan(
+        files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
+        pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
+        write=output is not None,
+    )  # fmt: skip
+    from rankjury.cli.run_plan import carry_out_content
+
+    next_step = (
+        "" if output else "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
+    )
+    carry_out_content(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
+
+
+def agreement_plan(
+    files: list[str],
+    cuts: list[int],
+    n_samples: int | None = None,
+    seed: int = 42,
+    *,
+    metric: str = "cosine",
+    ids: str | None = None,
+    truncate: list[int],
+    dtypes: list[str],
+    ties: Ties = Ties.id,
+    pairs: int = _USUAL_PAIRS,
+    over: Over | None = None,
+    baseline: str | None = None,
+    exclude_self: bool | None = None,
+    queries: str | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
+    write: bool,
+) -> dict[str, Any]:
+    """The content of a plan: the first file is the reference, the others are candidates; ``called``: names by file."""
+    from rankjury.gold.reference import MEASURES, measures_for
+
+    reference = _file(files[0], ids, metric)
+    systems = _systems(called, files[1:], ids, metric, truncate, dtypes)
+    kinds = {table.get("kind", "run") for table in (reference, *systems.values())}
+    if exclude_self is None and len(kinds) > 1:
+        exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
+    measures = measures_for(ties.value)
+    content: dict[str, Any] = {
+        "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
+        "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
+        "systems": systems,
+        "measures": measures,
+        "cutoffs": cuts,
+        "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
+    }
+    if exclude_self is not None:
+        content["gold"]["exclude_self"] = exclude_self
+    if n_samples is not None:
+        content["gold"]["sample"] = n_samples
+    if queries is not None:
+        content["gold"]["sample_ids"] = queries
+    if baseline is not None or len(systems) > 1:
+        content["baseline"] = baseline or next(iter(systems))
+    if pairs or over is not None:
+        content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
+    return content | (_OUTPUTS if write else {})
+
+
+def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Names by file, of those that are given as NAME=FILE, and the files; a file whose own name has an = is a file."""
+    called: dict[str, str] = {}
+    files: list[str] = []
+    for text in given:
+        name, equals, file = text.partition("=")
+        if equals and name and file and "/" not in name and not exists(text):
+            if file in called:
+                raise UsageError(f"{file} has two names: {called[file]}, {name}", expected="each file once")
+            called[file] = name
+            files.append(file)
+        else:
+            files.append(text)
+    return called, files
+
+
+def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
+    """Files and cut-offs: after --k-values 1 the parser takes the 3, 5 and 10 that follow for files."""
+    numbers = [text for text in given if text.isdecimal() and not exists(text)]
+    files = [text for text in given if text not in numbers]
+    texts = [*k_values.replace(",", " ").split(), *numbers]
+    if not all(text.isdecimal() and int(text) for text in texts) or not texts:
+        raise UsageError(f"--k-values is {k_values!r}", expected="whole numbers from 1, such as 1 3 5 10")
+    if len(files) < 2:
+        raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
+    check_standard_input(files)
+    return files, sorted({int(text) for text in texts})
+
+
+def _check_names(metric: str, dtypes: list[str]) -> None:
+    """Refuse them by the option, once: the plan would name each system."""
+    from rankjury.errors import UnknownName
+    from rankjury.similarity import METRICS
+    from rankjury.variants import DTYPES
+
+    if metric not in METRICS:
+        raise UnknownName("similarity", metric, METRICS, where="--metric")
+    for dtype in dtypes:
+        if dtype not in DTYPES:
+            raise UnknownName("dtype", dtype, DTYPES, where="--dtype")
+
+
+def _name(file: str) -> str:
+    from rankjury.formats.vectors import split_off_key
+
+    path, key = split_off_key(file)
+    return key or name_systems([path])[0]
+
+
+def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
+    """The table of a file: of vectors, or without a kind of a run."""
+    from rankjury.formats.source import Source
+    from rankjury.formats.vectors import split_off_key
+    from rankjury.formats.vectors.sniffing import holds_vectors
+
+    if file == "-":
+        return {"path": file}
+    path, key = split_off_key(file)
+    Source.open(path)
+    if key is None and not holds_vectors(path):
+        return {"path": file}
+    named = {"ids": ids} if ids is not None and path.endswith(_NO_IDS_INSIDE) else {}
+    return {"kind": "vectors", "path": file, "metric": metric} | named
+
+
+def _systems(
+    called: Mapping[str, str], files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Candidates by name, each followed by its variants."""
+    names = [called.get(file) or _name(file) for file in files]
+    if len(set(names)) < len(names):
+        whole = dict(zip(files, name_systems(files), strict=True))
+        names = [called.get(file) or whole[file] for file in files]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"two candidates are called {twice}", expected="NAME=FILE with a name for each")
+    systems = {}
+    for name, file in zip(names, files, strict=True):
+        table = systems[name] = _file(file, ids, metric)
+        if "kind" not in table and (truncate or dtypes):
+            raise UsageError(f"{file} is a run", expected="vectors, of which variants can be made")
+        variants = {f"{name}-{size}": table | {"truncate": size} for size in truncate}
+        variants |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in dtypes}
+        for taken in variants.keys() & {*names, *systems}:
+            raise UsageError(
+                f"a variant of {file} and another candidate are both called {taken}", hint="Rename a file."
+            )
+        systems |= variants
+    return systems

@@ -1,0 +1,136 @@
+"""What the commands that look at the archive share: which archive, and which plan, run or report is meant."""
+
+from collections.abc import Sequence
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.common import exists, say, warn
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.files import looks_like_path
+
+if TYPE_CHECKING:
+    from rankjury.archive import Archive, Run
+    from rankjury.report import Report
+
+__all__ = [
+    "ArchiveOption",
+    "archive_at",
+    "check_there",
+    "known_baselines",
+    "measures_meant",
+    "plan_meant",
+    "report_of",
+    "run_named",
+    "tell_troubles",
+]
+
+_SHOWN = 3
+ArchiveOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--archive",
+        metavar="DIR",
+        envvar="RANKJURY_ARCHIVE",
+        show_envvar=False,
+        help="The archive; unset: RANKJURY_ARCHIVE, else the nearest .rankjury folder.",
+    ),
+]
+
+
+def archive_at(given: Path | None = None) -> "Archive":
+    """The archive that is meant; it need not be there yet."""
+    from rankjury.archive import Archive
+
+    return Archive.at(given=given)
+
+
+def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
+    """Refuse an archive without a run that can be read."""
+    if isfile(archive.path):
+        raise DataError("found a file", where=str(archive.path), expected="the folder of an archive")
+    if not runs:
+        troubles = archive.troubles
+        found = f"no run of the archive can be read: {troubles[0]}" if troubles else "the archive has no run"
+        raise DataError(found, where=str(archive.path), hint="rankjury run keeps one; --archive DIR looks elsewhere.")
+
+
+def tell_troubles(archive: "Archive", *, quiet: bool) -> None:
+    """Warn of what stands among the runs and cannot be read."""
+    damaged = archive.damaged
+    more = [f"{len(damaged) - _SHOWN:,} more runs cannot be read"] if len(damaged) > _SHOWN else []
+    told = [f"a run is left out: {one.name} is damaged: {one.reason}" for one in damaged[:_SHOWN]]
+    warn([*told, *more], quiet=quiet)
+    if any(one.is_removable for one in damaged):
+        say("rankjury prune --damaged removes damaged runs", quiet=quiet)
+
+
+def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
+    """By plan, the name of its baseline; where these cannot be read, none, with a warning."""
+    try:
+        return archive.baselines
+    except DataError as error:
+        warn([str(error)], quiet=quiet)
+        return {}
+
+
+def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
+    """The name of the plan: as given, or of the file that is given; else of the last run."""
+    from rankjury.archive.files import name_of_plan
+    from rankjury.archive.listing import of_plan
+
+    if given is None:
+        return runs[-1].plan
+    if not given.endswith(".toml") or not exists(given):
+        return of_plan(runs, given)[0].plan
+    from rankjury.errors import parse_toml
+    from rankjury.formats.source import Source
+
+    content = parse_toml(Source.open(given).text(), given, fault=UsageError)
+    name = content.get("name")
+    return of_plan(runs, name_of_plan(name if isinstance(name, str) else None, Path(given)))[0].plan
+
+
+def measures_meant(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+    """The labels of measures; spelled otherwise than in the runs, they are found all the same."""
+    about = {label: held for run in runs for label, held in (run.manifest.get("measures") or {}).items()}
+    found = []
+    for text in given:
+        if text not in about:
+            text = _meant(text, {str(held.get("convention")): label for label, held in about.items()}, about)
+        found.append(text)
+    return list(dict.fromkeys(found))
+
+
+def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict[str, object]) -> str:
+    from rankjury.dialects import resolve
+
+    try:
+        label = by_convention.get(str(resolve(text).measure))
+    except RankjuryError:
+        label = None
+    if label is None:
+        raise UnknownName("measure in these runs:", text, known)
+    return label
+
+
+def report_of(text: str, archive: Path | None = None) -> "Report":
+    """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
+    from rankjury.reports.writers.json import read_report
+
+    run = run_named(text, archive)
+    return read_report(text) if run is None else run.report
+
+
+def run_named(text: str, archive: Path | None = None) -> "Run | None":
+    """The run, where a text names no file; None where it can only be meant as one."""
+    if text == "-" or (exists(text) and not exists(Path(text) / "manifest.json")):
+        return None
+    kept = archive_at(archive)
+    if exists(text):
+        return kept.find(text)
+    if looks_like_path(text) or not kept.runs():
+        return None  # reading it will tell that there is no such file
+    return kept.find(text)

@@ -1,0 +1,148 @@
+"""rankjury audit: what a log of interactions holds, and what in it would leak or mislead."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.common import QuietOption, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
+
+if TYPE_CHECKING:
+    from rankjury.interactions.audit import Audit
+
+__all__ = ["EPILOG", "audit_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury audit ml-1m\n\n"
+    "  rankjury audit ratings.csv --items movies.csv --scale 0.5,5\n\n"
+    "  rankjury audit clicks.parquet --user visitor --item article --time seen_at\n\n"
+    "LOG is ratings.dat, u.data or ratings.csv as GroupLens ships them, their folder, or any CSV, TSV, JSONL or "
+    "Parquet table with users and items, and perhaps ratings and times; columns are found by their usual names. Times "
+    "are seconds, milliseconds, microseconds or nanoseconds since 1970, or ISO dates."
+)
+_BAR = 40
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def audit_command(
+    path: Annotated[str, typer.Argument(metavar="LOG", help="The log, or a folder of MovieLens; - is standard input.")],
+    items: Annotated[
+        str | None, typer.Option("--items", metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
+    ] = None,
+    user: UserColumn = None,
+    item: ItemColumn = None,
+    value: ValueColumn = None,
+    time: TimeColumn = None,
+    form: FormatOption = None,
+    scale: ScaleOption = None,
+    cold: Annotated[int, typer.Option("--cold", help="Users and items with fewer rows are cold.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Look a log of interactions over: counts, times, ties, skew, cold starts, and what would leak or mislead."""
+    bounds = read_scale(scale)
+    check_standard_input([one for one in (path, items) if one])
+    with show_progress(f"Reading {path}", quiet=quiet):
+        from rankjury.interactions.audit import audit
+        from rankjury.interactions.folders import find_companions
+        from rankjury.interactions.reading import read_log
+
+        log = read_log(path, user=user, item=item, value=value, time=time, format=form, scale=bounds)
+        found = audit(log, items=items or find_companions(path)[0], cold=cold)
+    warn(found.warnings, quiet=quiet)
+    if as_json:
+        print_json(found.to_json())
+        return
+    _print_audit(found)
+    sys.stdout.flush()
+    way = "" if found.times is not None and found.times.first < found.times.last else " --kind random"
+    say(f"Next: rankjury split {path}{way} -o split parts it into train, validation and test", quiet=quiet)
+
+
+def _print_audit(found: "Audit") -> None:
+    """Everything of an audit but its warnings."""
+    from rankjury.reports.console import console, print_rows
+
+    screen = console()
+    screen.print(found.source)
+    for line in _lines(found):
+        screen.print(line)
+    screen.print()
+    print_rows(["", "users", "items"], list(_sides(found)))
+    if found.ratings is not None:
+        screen.print(f"\nRatings: mean {found.ratings.mean:.3f}, standard deviation {found.ratings.std:.3f}")
+        print_rows(["rating", "rows", "share", ""], list(_bars(found)), text=(3,))
+    _print_future(found)
+
+
+def _lines(found: "Audit") -> Iterator[str]:
+    from rankjury.wording import percent
+
+    times, ties, catalogue = found.times, found.ties, found.catalogue
+    yield f"{found.rows:,} rows; {percent(found.sparsity, 2)} of the pairs of a user and an item have none"
+    if times is not None:
+        first, last = times.first_date or f"{times.first:,}", times.last_date or f"{times.last:,}"
+        length = f" ({times.days:,.0f} days)" if times.days is not None and times.days >= 2 else ""
+        yield f"from {first} to {last}{length}"
+    if catalogue is not None:
+        never = f"{catalogue.never_taken:,} never taken"
+        yield f"catalogue: {catalogue.n:,} items, {never}; Gini over all {catalogue.gini:.3f}"
+    yield f"repeated: {found.duplicate_pairs:,} rows of a pair, {found.exact_duplicates:,} in full"
+    if ties is not None:
+        shares = [percent(part / found.rows, 1) for part in (ties.rows, ties.rows_within_users)]
+        yield f"equal times: {shares[0]} of rows, {shares[1]} within a user; at most {ties.largest:,} at once"
+
+
+def _sides(found: "Audit") -> Iterator[list[str]]:
+    from rankjury.wording import percent
+
+    both = found.users, found.items
+    yield ["number", *(f"{side.n:,}" for side in both)]
+    yield ["rows of each: fewest", *(f"{side.rows.min:,}" for side in both)]
+    yield ["  median", *(f"{side.rows.median:,.1f}".removesuffix(".0") for side in both)]
+    yield ["  mean", *(f"{side.rows.mean:,.1f}" for side in both)]
+    yield ["  most", *(f"{side.rows.max:,}" for side in both)]
+    yield ["Gini", *(f"{side.gini:.3f}" for side in both)]
+    yield ["share of rows of the top 20 %", *(percent(side.top_share, 1) for side in both)]
+    yield [f"cold: fewer than {found.cold:,} rows", *(f"{side.cold:,}" for side in both)]
+    yield ["  share", *(percent(side.cold_share, 1) for side in both)]
+
+
+def _bars(found: "Audit") -> Iterator[list[str]]:
+    """A row a rating, with a bar as long as its share of the commonest."""
+    from rankjury.wording import percent
+
+    bins = found.ratings.histogram if found.ratings is not None else ()
+    most = max((one.count for one in bins), default=1)
+    for one in bins:
+        name = f"{one.low:g}" if one.low == one.high else f"{one.low:.4g} to {one.high:.4g}"
+        whole, part = divmod(round(one.count / most * _BAR * 8), 8)
+        bar = ("█" * whole + _EIGHTHS[part]).rstrip()
+        yield [name, f"{one.count:,}", percent(one.count / found.rows, 1), bar]
+
+
+def _print_future(found: "Audit") -> None:
+    from rankjury.interactions.splitting.moments import written_moment
+    from rankjury.reports.console import console, print_rows
+
+    future, times = found.future, found.times
+    if future is None or times is None or not future.train_rows or not future.test_rows:
+        return
+    shown = "/".join(f"{100 * share:g}" for share in future.fractions)
+    when = written_moment(future.test_from, times.unit) or f"{future.test_from:,}"
+    console().print(f"\nA temporal split of {shown} would test from {when} on")
+    rows = [
+        ["users", f"{future.test_users:,}", *_unseen(future.unseen_users, future.test_users)],
+        ["items", f"{future.test_items:,}", *_unseen(future.unseen_items, future.test_items)],
+        ["rows of either", f"{future.test_rows:,}", *_unseen(future.unseen_rows, future.test_rows)],
+    ]
+    print_rows(["in test", "n", "new to training", "share"], rows)
+
+
+def _unseen(part: int, whole: int) -> list[str]:
+    from rankjury.wording import percent
+
+    return [f"{part:,}", percent(part / whole, 1) if whole else "–"]

@@ -1,0 +1,73 @@
+"""rankjury baseline: which run others are compared with; set by a person, never by itself."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import ArchiveOption, archive_at, plan_meant
+from rankjury.cli.common import QuietOption, print_json, print_line, say
+from rankjury.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rankjury.archive import Archive
+
+__all__ = ["EPILOG", "baseline_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury baseline\n\n"
+    "  rankjury baseline set latest\n\n"
+    "  rankjury baseline unset movies\n\n"
+    "Each plan has at most one. rankjury diff and rankjury history compare runs with it; rankjury prune never removes it."
+)
+_ACTIONS = ("show", "set", "unset")
+
+
+def baseline_command(
+    action: Annotated[str, typer.Argument(metavar="[set|unset]", help="Unset: show the baselines.")] = "show",
+    which: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset."),
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the baselines as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show, set or unset the run that other runs of a plan are compared with."""
+    if action not in _ACTIONS:
+        raise UsageError(
+            f"found {action!r}", expected="rankjury baseline, rankjury baseline set RUN or rankjury baseline unset"
+        )
+    kept = archive_at(archive)
+    if action == "set":
+        if which is None:
+            raise UsageError(
+                "which run is not said", expected="rankjury baseline set RUN", hint="latest is the last one."
+            )
+        run = kept.find(which)
+        kept.set_baseline(run)
+        say(f"{run.name} is now the baseline of {run.plan}", quiet=quiet)
+    elif action == "unset":
+        held = kept.baselines
+        if not held:
+            raise DataError("no baseline is set", where=str(kept.path))
+        plan = which if which in held else plan_meant(kept.runs(), which) if kept.runs() else which or next(iter(held))
+        if plan not in held:
+            raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(held)}")
+        kept.unset_baseline(plan)
+        say(f"{plan} has no baseline any more", quiet=quiet)
+    if as_json:
+        print_json(kept.baselines)
+    elif action == "show":
+        for plan, name in kept.baselines.items():
+            print_line(f"{plan}: {name}{_state(kept, plan)}")
+        if not kept.baselines:
+            say("No baseline is set: rankjury baseline set RUN sets one", quiet=quiet)
+
+
+def _state(archive: "Archive", plan: str) -> str:
+    """What keeps a baseline from being used."""
+    try:
+        return "" if archive.baseline(plan) is not None else " (not there any more)"
+    except DataError as error:
+        return f" ({error.found})"

@@ -1,0 +1,249 @@
+"""Options that several commands share, and what they need to say on standard error."""
+
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.errors import DataError, UsageError
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.wording import visible
+
+if TYPE_CHECKING:
+    from rankjury.report import Report
+
+__all__ = [
+    "Duplicates",
+    "DuplicatesOption",
+    "FormatOption",
+    "QuietOption",
+    "check_apart",
+    "check_folder",
+    "check_form",
+    "check_outputs",
+    "check_standard_input",
+    "deliver",
+    "exists",
+    "print_json",
+    "print_line",
+    "say",
+    "say_own_item",
+    "show_progress",
+    "split_measures",
+    "unless_unread",
+    "warn",
+    "write_outputs",
+]
+
+_STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NOT_ASCII = re.compile("[^\x00-\x7e]")
+_SECONDS_BEFORE_PROGRESS = 2.0
+
+
+class Duplicates(StrEnum):
+    error = "error"
+    first = "first"
+    last = "last"
+    max = "max"
+
+
+DuplicatesOption = Annotated[
+    Duplicates,
+    typer.Option("--duplicates", help="A (query, item) pair that stands twice: an error, or keep this one."),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a file is there; a name too long for one is not."""
+    return os.path.exists(path)
+
+
+def check_folder(path: Path, *, folder: bool = False) -> None:
+    """Refuse an output that cannot be written, such as in a missing folder, before anything is computed."""
+    if not os.path.exists(path.parent):
+        raise DataError("cannot write here: no such folder", where=str(path))
+    from rankjury.formats.atomic import check_destination
+
+    check_destination(path, folder=folder)
+
+
+def check_apart(paths: Iterable[str | Path]) -> None:
+    """Refuse two outputs that are the same file, before anything is computed."""
+    places: set[str] = set()
+    for path in paths:
+        place = os.path.realpath(path)
+        if place in places:
+            raise UsageError(f"{path} is named for two outputs", expected="a file for each")
+        places.add(place)
+
+
+def say(message: str, *, quiet: bool = False) -> None:
+    """A line for the person, on standard error."""
+    if not quiet:
+        print(visible(message), file=sys.stderr)
+
+
+def print_line(text: str) -> None:
+    """Print a line on standard output that may hold names: nothing in it steers the terminal."""
+    print(visible(text))
+
+
+def print_json(form: object) -> None:
+    """Print a JSON document on standard output.
+
+    Characters that the output's encoding lacks, or that could steer a terminal, are escaped as JSON does, so that what
+    is read from it is the same everywhere.
+
+    Args:
+        form: The document, or its text.
+    """
+    from json import dumps
+
+    text = form if isinstance(form, str) else dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    escaped = _STEERING if encoding.lower().startswith("utf") else _NOT_ASCII
+    print(escaped.sub(lambda found: dumps(found[0])[1:-1], text), end="")
+
+
+def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
+    for message in messages:
+        say(f"warning: {message}", quiet=quiet)
+
+
+def say_own_item(left_out: bool, *, setting: str = "--keep-self", quiet: bool = False) -> None:
+    """Say in one line what becomes of a query's own item where the queries are the items."""
+    left = f"Each query's own item is left out: the queries are the items ({setting})."
+    say(left if left_out else "Each query's own item is kept, though the queries are the items.", quiet=quiet)
+
+
+def check_standard_input(paths: Iterable[str]) -> None:
+    """Standard input can be read once; a path may have attributes behind a colon."""
+    if [path.partition(":")[0] for path in paths].count("-") > 1:
+        raise UsageError("standard input was named twice", expected="- once")
+
+
+def split_measures(given: Iterable[str]) -> list[str]:
+    """Measures from repeated options, each perhaps several split by blanks or commas (not those in brackets)."""
+    found = []
+    for text in given:
+        depth, current = 0, ""
+        for character in text:
+            depth += (character == "(") - (character == ")")
+            if depth == 0 and character in ", \t\n":
+                found.append(current)
+                current = ""
+            else:
+                current += character
+        found.append(current)
+    measures = [measure for measure in found if measure]
+    if not measures:
+        raise UsageError(
+            "no measure was named", expected="something like -m ndcg@10", hint="rankjury metrics lists them."
+        )
+    return measures
+
+
+@contextmanager
+def unless_unread() -> Iterator[None]:
+    """Go on in silence when whoever reads standard output has left: the exit code still counts."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
+    """Show what is being done, how much of it is done, and the time left, on a terminal from the third second on."""
+    if quiet or not sys.stderr.isatty():
+        yield NO_PROGRESS
+        return
+    from rich import progress as rich
+
+    from rankjury.reports.console import console
+
+    known = (rich.BarColumn(bar_width=20), rich.TimeRemainingColumn())
+    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.TimeElapsedColumn(), *known)
+    bar = rich.Progress(*columns, console=console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None)
+    timer = Timer(_SECONDS_BEFORE_PROGRESS, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield Progress(lambda what, done, of: bar.update(task, description=what, completed=done, total=of or None))
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:
+    """Refuse a file name that no writer knows before anything is computed; ``per_query`` may not be here."""
+    check_apart([*(outputs or ()), *([per_query] if per_query else ())])
+    if outputs:
+        from rankjury.reports.writers import Request
+
+        for path in outputs:
+            Request(str(path)).check()
+            check_folder(path)
+    if per_query and here:
+        target = Path(per_query)
+        check_folder(target, folder=not target.suffix)
+        if target.suffix:  # else it may be a folder, where scores are written in blocks
+            check_form(target)
+
+
+def check_form(path: Path) -> None:
+    """Refuse a file of the queries' scores that has no suffix of a table."""
+    from rankjury.reports.writers import Request
+
+    Request(str(path), "queries").check()
+
+
+def deliver(
+    report: "Report",
+    *,
+    omit: Collection[str] = (),
+    outputs: list[Path] | None,
+    per_query: str | None = None,
+    as_json: bool,
+    next_step: str,
+    quiet: bool,
+) -> None:
+    """Print the report as JSON or as tables but ``omit``, then warnings, and the files written or what to try next."""
+    if as_json:
+        print_json(report.to_json())
+    else:
+        from rankjury.reports.console import print_report
+
+        print_report(report, omit=omit)
+    warn(report.warning_lines, quiet=quiet)
+    if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
+        warn(["too many queries to keep their scores in the report: gates on it cannot pair them"], quiet=quiet)
+    written = [*(outputs or ()), *([per_query] if per_query else ())]
+    if written:
+        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    elif not as_json:
+        say(next_step, quiet=quiet)
+
+
+def write_outputs(report: "Report", outputs: list[Path] | None) -> None:
+    """Write the files asked for: all or none."""
+    if outputs:
+        from rankjury.reports.writers import Request, write_reports
+
+        write_reports(report, [Request(str(path)) for path in outputs])

@@ -1,0 +1,76 @@
+"""rankjury compare: is it better, by how much, and where not?"""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from rankjury.cli.common import check_outputs, deliver, split_measures, write_outputs
+from rankjury.cli.options import (
+    BaselineOption,
+    GoldArgument,
+    JsonOption,
+    MeasuresOption,
+    OutputOption,
+    RunsArgument,
+    Scoring,
+    assess_files,
+    takes_scoring_options,
+)
+from rankjury.errors import DataError, UsageError
+
+__all__ = ["EPILOG", "compare_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury compare qrels.txt bm25.trec dense.trec\n\n"
+    "  rankjury compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
+    "  rankjury compare qrels.txt old.trec new.trec -o diff.html\n\n"
+    "  rankjury compare qrels.txt old.trec new.trec -s queries.csv:type,type*lang\n\n"
+    "The first run is the baseline, unless --baseline names another. Same seed, same digits."
+)
+
+
+@takes_scoring_options
+def compare_command(
+    gold: GoldArgument,
+    runs: RunsArgument,
+    scoring: Scoring,
+    baseline: BaselineOption = None,
+    measures: MeasuresOption = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+    detect: Annotated[
+        float, typer.Option("--detect", help="Say how many queries it takes to show such a difference.")
+    ] = 0.01,
+) -> None:
+    """Compare runs with a baseline, query by query.
+
+    Differences come with an interval and the p-value of a sign-flip randomisation test, corrected for all comparisons;
+    with the queries that lost most and where their relevant items went; and with the difference that so many queries
+    could have shown.
+    """
+    check_outputs(output)
+    if len(runs) < 2:
+        raise UsageError("found one run", expected="two or more: rankjury compare GOLD RUN RUN…")
+    if not 0 < detect < float("inf"):
+        raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
+    asked = split_measures(measures) if measures else None
+    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
+    if not any(one.n for one in report.comparisons):
+        raise DataError(
+            f"under no measure is any query defined for both {report.baseline} and another system",
+            where=gold,
+            expected="queries with something relevant",
+            hint="--empty zero counts those with nothing relevant as 0.",
+        )
+    report = replace(report, detect=detect)
+    write_outputs(report, output)
+    deliver(
+        report,
+        omit=("headline",),
+        outputs=output,
+        as_json=as_json,
+        next_step="Next: look into it with -o diff.html, or decide with rankjury gate targets.toml",
+        quiet=scoring.quiet,
+    )

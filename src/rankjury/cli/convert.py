@@ -1,0 +1,60 @@
+"""rankjury convert: one format into another."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankjury.cli.common import FormatOption, QuietOption, say, show_progress, warn
+from rankjury.errors import UsageError
+
+__all__ = ["EPILOG", "convert_command"]
+
+EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
+
+_NAMED = 5
+
+
+class Kind(StrEnum):
+    gold = "gold"
+    run = "run"
+
+
+def convert_command(
+    source: Annotated[str, typer.Argument(metavar="A", help="The file to read; - is standard input.")],
+    target: Annotated[Path, typer.Argument(metavar="B", help="The file to write; its suffix names the format.")],
+    kind: Annotated[Kind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")] = None,
+    form: FormatOption = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
+    import polars as pl
+
+    from rankjury.formats import FORMATS, form_to_write, kind_of, read, write
+    from rankjury.formats.source import Source
+    from rankjury.intake import QUERY, gold_from_frame, ranking_from_frame
+    from rankjury.wording import count, named
+
+    if str(target) == "-":
+        raise UsageError("cannot convert to standard output", expected="the name of a file")
+    with show_progress(f"Converting {source}", quiet=quiet):
+        opened = Source.open(source)
+        chosen = kind.value if kind else kind_of(opened, form)
+        frame = read(opened, chosen, form)
+        checked = gold_from_frame if chosen == "gold" else ranking_from_frame
+        found = checked(frame, source=opened.name)
+        frame = found.frame()
+        empty = found.queries.filter(~found.queries.is_in(frame[QUERY].cast(pl.String).implode())).to_frame(QUERY)
+        kept = form_to_write(target, to, FORMATS)[0] == "json"
+        rows = pl.concat([frame, empty.cast(frame.schema[QUERY])], how="diagonal") if len(empty) and kept else frame
+        written = write(rows, target, chosen, to)
+    if len(empty) and not kept:
+        many = count(len(empty), "query that found nothing is", "queries that found nothing are")
+        lost = f"{many} not in {target}, as {written} cannot express them: {named(empty[QUERY], _NAMED)}"
+        warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"], quiet=quiet)
+    told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
+    say(f"Wrote {target}: {frame.height:,} rows as {written}{told}", quiet=quiet)

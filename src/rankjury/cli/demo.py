@@ -1,0 +1,396 @@
+"""rankjury demo: something real before anything is configured."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankjury.cli.common import QuietOption, say, show_progress, warn
+from rankjury.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
+from rankjury.errors import DataError, MissingExtra, UsageError
+
+__all__ = ["EPILOG", "demo_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury demo\n\n"
+    "  rankjury demo movies\n\n"
+    "  rankjury demo papers -o results\n\n"
+    "  rankjury demo fashion\n\n"
+    "  rankjury demo driving\n\n"
+    "  rankjury demo movielens\n\n"
+    "  rankjury demo papers --data FOLDER\n\n"
+    "  rankjury demo movielens --data ml-1m\n\n"
+    "  rankjury demo driving --data clips.csv --select object_type\n\n"
+    "  rankjury demo movies --keep rankjury-movies\n\n"
+    "Without --keep and -o a page to look at is written to rankjury-demo, and what driving and movielens report to "
+    "rankjury-driving and rankjury-movielens."
+)
+_FILES = {
+    "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
+    "movies": ("rankjury.toml", "gold.json", "movies.jsonl", "vectors.npz"),
+    "papers": ("rankjury.toml", "papers.jsonl", "reference.npz", "candidate.npz"),
+    "fashion": (
+        *("rankjury.toml", "variants.toml", "chunks.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json"),
+        *("labels.jsonl", "human.jsonl", "vectors.npz"),
+    ),
+    "movielens": ("rankjury.toml", "ratings.csv", "movies.csv", "users.csv"),
+    "driving": ("rankjury.toml", "clips.toml", "clips.csv", "queries.jsonl", "synonyms.toml", "vectors.npz"),
+}
+_NEXT = {
+    "movies": ("tune", "rankjury.json"),
+    "papers": ("run", "report.json"),
+    "fashion": ("sweep", "reports/eval_*_hnsw.json"),
+}
+"""What to try on the files, and the report to check against targets."""
+_PAGES = Path("rankjury-demo")
+_PAGE = "report.html"
+_VERDICTS = (4, 5)
+_CUTS = [1, 3, 5, 10, 20, 50]
+_FEWEST_FILES = 2
+_CUT_TO = 128
+"""Dimensions, where all candidates have more."""
+_DRIVING_FOLDER, _MOVIELENS_FOLDER = Path("rankjury-driving"), Path("rankjury-movielens")
+_DRIVING_PLANS = ("rankjury.toml", "clips.toml")
+_CLIP_MEASURES = ["Recall", "Precision", "NDCG", "MAP"]
+_CLIP_CUTS = [1, 3, 5]
+_PICTURE = "recommenders.png"
+_SYNTHETIC = """\
+The log is synthetic: users, movies and ratings are drawn from a seed. The
+numbers show what is reported, not which recommender is better.
+"""
+_MODELS: dict[str, dict[str, Any]] = {
+    "popularity": {},
+    "recent": {"model": "popularity", "params": {"days": 90.0}},
+    "item-knn": {"optional": True},
+    "ease": {"optional": True},
+    "als": {"optional": True},
+    "stars": {"model": "svd", "optional": True, "params": {"values": "ratings"}},
+    "random": {},
+}
+_BEYOND = ["coverage@10", "novelty@10"]
+_LOG_MEASURES = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
+_HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
+
+
+class Sample(StrEnum):
+    helpdesk = "helpdesk"
+    movies = "movies"
+    papers = "papers"
+    fashion = "fashion"
+    driving = "driving"
+    movielens = "movielens"
+
+
+def demo_command(
+    sample: Annotated[
+        Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion, driving or movielens.")
+    ] = Sample.helpdesk,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="DIR", help="Copy the sample's files here, to try commands on."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="Your own: for papers a folder of matrices, reference… and candidates; for driving a table of "
+            "annotated clips; for movielens a folder as GroupLens ships it.",
+        ),
+    ] = None,
+    group: GroupOption = None,
+    select: SelectOption = None,
+    id_column: IdOption = None,
+    separator: SeparatorOption = SEPARATOR,
+    vectors: Annotated[
+        str | None, typer.Option("--vectors", metavar="FILE", help="With --data of driving: the clips' vectors.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Show rankjury at work on bundled data.
+
+    helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
+    model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
+    300 items, 80 queries: exact search, FAISS HNSW and, where rankjury[pgvector] is installed, PostgreSQL. driving: 80
+    texts and 400 clips, each asking for clips with all of its keywords. movielens: recommenders learn from a
+    synthetic log, and are evaluated on what its users took later.
+    """
+    if data is not None:
+        table = Table(data, groups_of(group), tuple(select or ()), id_column, separator)
+        _own(sample, table, vectors, output, keep, quiet=quiet)
+        return
+    if group or select or vectors:
+        raise UsageError("--group, --select and --vectors are for rankjury demo driving --data clips.csv")
+    with as_file(files("rankjury") / "samples" / sample.value) as folder:
+        if output is not None and sample is Sample.helpdesk:
+            raise UsageError(
+                "-o is for movies, papers, fashion, driving and movielens",
+                hint="--keep DIR copies the files of the help desk.",
+            )
+        if keep is not None:
+            _copy(folder, keep, sample)
+        if sample is Sample.helpdesk:
+            _helpdesk(folder, keep, quiet=quiet)
+        elif sample is Sample.driving:
+            _driving(keep or folder, output or keep or _DRIVING_FOLDER, quiet=quiet)
+        elif sample is Sample.movielens:
+            _movielens(keep or folder, output or keep or _MOVIELENS_FOLDER, quiet=quiet)
+        else:
+            _run_plan(folder, sample, output, keep, quiet=quiet)
+
+
+def _own(
+    sample: Sample, table: Table, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
+) -> None:
+    """The same job on somebody's own data."""
+    if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
+        raise UsageError("--data is for rankjury demo papers, driving and movielens, without --keep")
+    if sample is Sample.driving:
+        _own_clips(table, vectors, output, quiet=quiet)
+    elif table.groups or table.select or vectors:
+        raise UsageError("--group, --select and --vectors are for rankjury demo driving")
+    elif sample is Sample.movielens:
+        _own_log(table.path, output, quiet=quiet)
+    else:
+        _own_papers(table.path, output, quiet=quiet)
+
+
+def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
+    from rankjury.cli.options import Scoring, assess_files
+    from rankjury.reports.console import print_report
+
+    scoring = Scoring(
+        slices=[f"{folder / 'queries.jsonl'}:type"],
+        names=f"{folder / 'documents.jsonl'}:title",
+        texts=f"{folder / 'queries.jsonl'}:text",
+        quiet=quiet,
+    )
+    runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
+    gold = str(folder / "qrels.trec")
+    report = assess_files(gold, runs, None, scoring.resampling(), scoring, runs[0], [Path(_PAGE)])
+    report = replace(report, provenance={"name": "40 questions to a help desk"})
+    print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
+    shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report
+    print_report(shown, omit=("headline",))
+    warn(report.warning_lines, quiet=quiet)
+    if keep is None:
+        from rankjury.reports.html import to_html
+
+        _put_page(to_html(report), Sample.helpdesk, quiet=quiet)
+    place = keep or Path("rankjury-demo")
+    again = "" if keep else "rankjury demo --keep rankjury-demo, then "
+    say(f"Next: {again}rankjury compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
+
+
+def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
+    """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
+    from rankjury.cli.run_plan import carry_out
+    from rankjury.temporary import TemporaryFolder
+
+    plan = str((keep or folder) / "rankjury.toml")
+    if output is None and keep is None:
+        with TemporaryFolder("demo") as nowhere:
+            with _whatever_the_gate_says():
+                carry_out(
+                    plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=None, tell_files=False
+                )
+            _put_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
+        say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml", quiet=quiet)
+        return
+    again, report = _NEXT[sample.value]
+    next_step = f"Next: rankjury {again} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
+    with _whatever_the_gate_says():
+        carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
+    """The report that people open; a folder that cannot be written to takes nothing else from a demonstration."""
+    from rankjury.formats.atomic import make_folder, write_text
+
+    path = _PAGES / f"{sample}.html"
+    try:
+        make_folder(_PAGES)
+        write_text(path, page)
+    except DataError as error:
+        warn([f"the page was not written: {error}"], quiet=quiet)
+    else:
+        say(f"Wrote {path} (offline, {len(page.encode()) / 1000:.0f} KB): open it in a browser", quiet=quiet)
+
+
+@contextmanager
+def _whatever_the_gate_says() -> Iterator[None]:
+    """A demonstration that shows how a target fails has not failed."""
+    try:
+        yield
+    except typer.Exit as ended:
+        if ended.exit_code not in _VERDICTS:
+            raise
+
+
+def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """The same job on the matrices of a folder: one that is called a reference's, and the others."""
+    from rankjury.cli.agree import agreement_plan
+    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.formats.vectors import read_vectors
+    from rankjury.plan.looking import look
+
+    if not folder.is_dir():
+        raise DataError("no such folder", where=str(folder))
+    found = look(folder)
+    reference = found.reference
+    if reference is None or len(found.vectors) < _FEWEST_FILES:
+        raise DataError(
+            f"found vectors: {', '.join(found.vectors) or 'none'}",
+            where=str(folder),
+            expected="a file named reference… and at least one other",
+        )
+    names = [reference, *(name for name in found.vectors if name != reference)]
+    paths = [str(folder / name) for name in names]
+    spaces = [read_vectors(path) for path in paths]
+    cuts = [k for k in _CUTS if k < len(spaces[0])] or _CUTS[:1]
+    truncate = [_CUT_TO] if all(space.dimensions > _CUT_TO for space in spaces[1:]) else []
+    content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
+    next_step = "" if output else "Next: keep tables, plot and report with -o results"
+    carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _copy(folder: Path, target: Path, sample: Sample) -> None:
+    from rankjury.formats.atomic import make_folder, write_files
+
+    make_folder(target)
+    for name in _FILES[sample.value]:
+        if (target / name).is_file() and (target / name).read_bytes() != (folder / name).read_bytes():
+            raise UsageError(f"another {target / name} is there already", hint="Name another folder with --keep.")
+    contents: dict[Path, str | bytes] = {target / name: (folder / name).read_bytes() for name in _FILES[sample.value]}
+    if sample is not Sample.helpdesk:
+        from rankjury.cli.schema import schema_text
+        from rankjury.plan.drafting import SCHEMA_FILE
+
+        contents[target / SCHEMA_FILE] = schema_text()
+    write_files(contents)
+
+
+def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
+    """Text → clip, then clip → clip; each writes its report."""
+    from rankjury.cli.run_plan import carry_out
+
+    again = "" if folder == output else "rankjury demo driving --keep driving, then "
+    vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
+    told = f'rankjury keywords "guy on a bike" --vocabulary {vocabulary}'
+    next_steps = (None, f"Next: {again}{told} --synonyms {vocabulary.replace('clips.csv', 'synonyms.toml')}")
+    for name, next_step in zip(_DRIVING_PLANS, next_steps, strict=True):
+        carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
+    """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
+    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.temporary import TemporaryFolder
+
+    with TemporaryFolder("demo") as scratch:
+        if vectors is None:
+            try:
+                vectors = _embedded_clips(table, Path(scratch) / "vectors.npz", quiet=quiet)
+            except MissingExtra as error:
+                error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
+                raise
+            warn(
+                [
+                    "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
+                    "the figures show the protocol at work, and not how good any video model is"
+                ],
+                quiet=quiet,
+            )
+        content = _clips_plan(table, vectors, write=output is not None)
+        next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
+        carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
+    gold = {
+        "kind": "keywords",
+        "path": str(table.path),
+        "id": table.id_column,
+        "groups": table.groups,
+        "select": list(table.select),
+        "separator": table.separator,
+    }
+    return {
+        "name": table.path.stem,
+        "gold": gold,
+        "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
+        "measures": _CLIP_MEASURES,
+        "cutoffs": _CLIP_CUTS,
+        "headline": [*(f"Recall@{k}" for k in _CLIP_CUTS), "Precision@5", "NDCG@5", "MAP@5"],
+        "conventions": {"dialect": "alfa"},
+        "outputs": ["report.html", "report.json", "report.md"] if write else [],
+    }
+
+
+def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
+    from rankjury.formats.vectors.writing import write_vectors
+    from rankjury.gold.annotations import read_annotations
+    from rankjury.text.embed import embed
+    from rankjury.text.models import find_model
+    from rankjury.text.rendering import rendered
+
+    model = find_model("wordllama")
+    annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
+    with show_progress(quiet=quiet) as progress:
+        vectors = embed(rendered(annotations), model, progress=progress.step("Embedding the annotations"))
+    write_vectors(path, vectors, {"model": model.name}, dtype="float32")
+    return str(path)
+
+
+def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
+    """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
+    from rankjury.cli.run_plan import carry_out
+
+    print(_SYNTHETIC, flush=True)
+    again = "" if folder == output else "rankjury demo movielens --keep movielens, then "
+    plan = f"{output if folder == output else 'movielens'}/rankjury.toml"
+    next_step = f"Next: open {output / _PICTURE}; {again}rankjury tune {plan}"
+    carry_out(str(folder / "rankjury.toml"), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+
+
+def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
+    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.interactions.folders import find_companions
+
+    if not folder.exists():
+        raise DataError(
+            "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
+        )
+    items, users = find_companions(folder)
+    beyond = [*_BEYOND, *(["diversity@10"] if items else [])]
+    content: dict[str, Any] = {
+        "name": folder.resolve().name,
+        "baseline": "popularity",
+        "measures": [*_LOG_MEASURES, *beyond],
+        "cutoffs": [5, 10, 20],
+        "headline": [*_HEADLINE, *beyond],
+        "gold": {
+            "kind": "interactions",
+            "path": str(folder),
+            **({"items": str(items)} if items else {}),
+            **({"users": str(users)} if users else {}),
+        },
+        "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
+        "outputs": ["report.html", "report.json", "report.md"],
+        "output": [{"file": _PICTURE, "form": "recommenders"}],
+    }
+    place = output or _MOVIELENS_FOLDER
+    carry_out_content(
+        content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}"
+    )

@@ -1,0 +1,78 @@
+"""rankjury diff: what became of it since then?"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
+from rankjury.cli.common import QuietOption, print_json, say, split_measures, unless_unread
+from rankjury.cli.options import MeasuresOption
+from rankjury.errors import DataError
+
+if TYPE_CHECKING:
+    from rankjury.archive import Archive, Run
+
+__all__ = ["EPILOG", "diff_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury diff\n\n"
+    "  rankjury diff latest -m ndcg@10 --system dense\n\n"
+    "  rankjury diff baseline latest --json\n\n"
+    "With one run: against the baseline of its plan, else the run before it. With two, the earlier comes first. What "
+    "changed between them comes first, then every system beside itself, paired over the queries that both asked, then "
+    "the queries that lost most and where their judged items went. Measures that follow other conventions than before "
+    "are not compared."
+)
+
+
+def diff_command(
+    first: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run, as rankjury show names them; the earlier, where there are two.")
+    ] = "latest",
+    second: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="The later run, where the first is the earlier.")
+    ] = None,
+    measures: MeasuresOption = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare two archived runs: what changed, what became better and worse, and which queries lost most."""
+    kept = archive_at(archive)
+    after = kept.find(first if second is None else second)
+    before = _before(kept, after) if second is None else kept.find(first)
+    from rankjury.archive.comparing import compare_runs
+
+    labels = measures_meant([before, after], split_measures(measures)) if measures else None
+    compared = compare_runs(before, after, measures=labels, systems=system)
+    with unless_unread():
+        if as_json:
+            print_json(compared.to_json())
+        else:
+            from rankjury.cli.run_tables import print_compared
+
+            print_compared(compared, known_baselines(kept, quiet=quiet))
+    if second is None:
+        tell_troubles(kept, quiet=quiet)
+    if not as_json:
+        say(f"Next: rankjury show {after.name}, or rankjury view", quiet=quiet)
+
+
+def _before(archive: "Archive", after: "Run") -> "Run":
+    """The baseline of its plan; where it is that itself, or there is none, the run before it."""
+    baseline = archive.baseline(after.plan)
+    if baseline is not None and baseline.name != after.name:
+        return baseline
+    held = archive.runs(after.plan)
+    place = next((place for place, run in enumerate(held) if run.name == after.name), 0)
+    if place == 0:
+        raise DataError(
+            "there is no run of this plan before it",
+            where=after.name,
+            hint="Name two runs: rankjury diff EARLIER LATER.",
+        )
+    return held[place - 1]

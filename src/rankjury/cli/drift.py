@@ -1,0 +1,89 @@
+"""rankjury drift: is it still what it was?"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import report_of
+from rankjury.cli.common import QuietOption, check_standard_input, print_json, unless_unread, warn
+from rankjury.errors import UsageError
+
+if TYPE_CHECKING:
+    from rankjury.drift import Drift
+    from rankjury.report import Report
+
+__all__ = ["EPILOG", "drift_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury drift new.json last-week.json\n\n"
+    "  rankjury drift new.json last-week.json --system hnsw --allowed 2% --strict\n\n"
+    "  rankjury drift latest baseline\n\n"
+    "The rule: mean and spread of the similarities of the first items, and of the vectors' lengths, stay within ±5 % "
+    "of what they were. Beside it stands a test, paired over the queries that both reports ask, which tells a real "
+    "change from noise; the two may disagree.\n\n"
+    "Exit code: 0 within (or unsure), 4 beyond, 5 an interval reaches beyond, under --strict."
+)
+
+
+def drift_command(
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="An earlier one.", show_default=False)],
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", help="The system; all that both reports have, unless it is named."),
+    ] = None,
+    old_system: Annotated[
+        str | None,
+        typer.Option("--old-system", metavar="NAME", help="The earlier system, where it was called otherwise."),
+    ] = None,
+    allowed: Annotated[str, typer.Option("--allowed", metavar="SHARE", help="How far a figure may move.")] = "5%",
+    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
+    from rankjury.drift import drift_between, systems_in_both
+
+    share = _share_of(allowed)
+    check_standard_input([new, old])
+    report, earlier = report_of(new), report_of(old)
+    names = systems_in_both(report, earlier) if system is None and old_system is None else []
+    drifts = [drift_between(report, earlier, system=name, old_system=name, allowed=share) for name in names]
+    if not drifts:
+        drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
+    with unless_unread():
+        _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
+    codes = {one.exit_code(strict=strict) for one in drifts}
+    code = next((code for code in (4, 5) if code in codes), 0)
+    if code:
+        raise typer.Exit(code)
+
+
+def _share_of(text: str) -> float:
+    """``5%``, ``5 %`` or ``0.05``."""
+    number, percent, rest = text.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = -1.0
+    if rest.strip() or not 0 <= share < 1:
+        raise UsageError(f"--allowed is {text!r}", expected="a share of less than all, such as 5% or 0.05")
+    return share
+
+
+def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
+    from rankjury.hints import hints_of
+    from rankjury.reports.console import console, print_block
+    from rankjury.reports.sections.drift import drift_block, drifts_to_json
+
+    if as_json:
+        print_json(drifts_to_json(drifts, strict=strict))
+    else:
+        for place, drift in enumerate(drifts):
+            print("\n" if place else "", end="")
+            about = [one for one in hints_of(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
+            block = drift_block(drift, about if drift.outcome == "fail" else ())
+            console().print(f"{block.title}\n")
+            print_block(block)
+    warn(dict.fromkeys(note for drift in drifts for note in drift.notes), quiet=quiet)

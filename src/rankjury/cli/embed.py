@@ -1,0 +1,211 @@
+"""rankjury embed: texts → vectors, and smaller variants of vectors."""
+
+import gc
+from enum import StrEnum
+from functools import partial
+from os.path import isdir
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.common import QuietOption, check_folder, print_json, say, show_progress, warn
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankjury.text.chunks import Chunking
+    from rankjury.text.corpus import Corpus
+    from rankjury.text.files import Choices, Made
+
+__all__ = ["EPILOG", "embed_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
+    "  rankjury embed papers.jsonl --text abstract --model models/all-MiniLM-L6-v2 -o minilm.npz\n\n"
+    "  rankjury embed papers.csv --text title --model mymodels:encode -o mine.npz\n\n"
+    "  rankjury embed queries.txt --model wordllama -o queries.npz\n\n"
+    "  rankjury embed items.jsonl --chunking title+bullets/300+50 --model wordllama -o chunks.npz\n\n"
+    "  rankjury embed --from papers.npz --truncate 128 --dtype int8 -o papers-128-int8.npz\n\n"
+    "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
+    "of numbers for each out). Nothing is downloaded. The texts of several columns are joined by a newline, or by "
+    "--join. What was interrupted goes on where it stopped when the same command is given again. A file that "
+    "is there is never written over: other settings are another file, and rankjury vectors lists them."
+)
+
+
+class Dtype(StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
+
+
+class Empty(StrEnum):
+    error = "error"
+    skip = "skip"
+
+
+def embed_command(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The .npz to write.")],
+    corpus: Annotated[
+        str | None,
+        typer.Argument(metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (queries)."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="COLUMNS", help="The columns of text, split by commas.")
+    ] = None,
+    chunking: Annotated[
+        str | None,
+        typer.Option(
+            "--chunking",
+            metavar="SPELLING",
+            help="Instead of --text: fields, and windows of tokens, such as title+bullets/300+50. Ids become ITEM#0 …",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
+    ] = None,
+    joint: Annotated[
+        str,
+        typer.Option("--join", metavar="TEXT", show_default="a newline", help="What stands between several columns."),
+    ] = "\n",
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+    ] = None,
+    empty: Annotated[Empty, typer.Option("--empty", help="Rows without text: an error, or left out.")] = Empty.error,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts that the model gets at once.")] = 64,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="VECTORS", help="Make a variant of these vectors, FILE or FILE:KEY, instead."),
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of --from, where it comes without.")
+    ] = None,
+    normalise: Annotated[
+        bool, typer.Option("--normalise/--no-normalise", help="Bring every vector to length one, or leave it.")
+    ] = False,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", min=1, help="Keep only so many dimensions, the first.")
+    ] = None,
+    dtype: Annotated[Dtype | None, typer.Option("--dtype", help="How numbers are held; float32 as made.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the file's metadata as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
+    if text is not None and chunking is not None:
+        raise UsageError("--text and --chunking were given", expected="one of them")
+    if corpus is not None and text is None and chunking is None:
+        from rankjury.formats.source import plain_suffix
+
+        text = "text" if plain_suffix(corpus) == ".txt" else None  # of a .txt with a query on each line
+    named = "--text" if chunking is None else "--chunking"
+    _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
+    check_folder(output)
+    from rankjury.formats.vectors.writing import check_output
+    from rankjury.text.chunks import parse_chunking
+    from rankjury.text.corpus import read_corpus
+    from rankjury.text.files import Choices
+
+    check_output(output)
+    choices = Choices(normalise, truncate, None if dtype is None else dtype.value)
+    if source is not None:
+        made = _variant(source, ids, output, choices, quiet=quiet)
+    else:
+        chunks = None if chunking is None else parse_chunking(chunking)
+        columns = chunks.fields if chunks else [name.strip() for name in (text or "").split(",") if name.strip()]
+        read = partial(read_corpus, corpus or "", columns, joint=joint, id_column=id_column, empty=empty.value)
+        made = _embedded(read, chunks, model or "", output, choices, batch_size, quiet=quiet)
+    _tell(made, as_json=as_json, quiet=quiet)
+
+
+def _check_combination(
+    corpus: str | None, source: str | None, of_corpus: dict[str, str | None], ids: str | None
+) -> None:
+    if (corpus is None) == (source is None):
+        raise UsageError(
+            "neither a corpus nor --from was given" if corpus is None else "a corpus and --from were given",
+            expected="one of them",
+            hint="rankjury embed papers.csv --text title --model wordllama -o papers.npz",
+        )
+    for name, value in of_corpus.items():
+        if source is not None and value is not None:
+            raise UsageError(f"{name} with --from, which makes vectors from vectors", hint=f"Leave {name} away.")
+        if corpus is not None and value is None and name != "--id":
+            raise UsageError(f"{name} is missing", expected="the columns of text" if name == "--text" else "a model")
+    if ids is not None and source is None:
+        raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
+
+
+def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
+    from rankjury.formats.vectors import read_vectors, split_off_key
+    from rankjury.formats.vectors.metadata import read_metadata
+    from rankjury.text.files import vary_into
+
+    with show_progress(f"Reading {source}", quiet=quiet):
+        vectors = read_vectors(source, ids=ids)
+        return vary_into(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
+
+
+def _embedded(
+    read: "Callable[[], Corpus]",
+    chunks: "Chunking | None",
+    model: str,
+    output: Path,
+    choices: "Choices",
+    batch_size: int,
+    *,
+    quiet: bool,
+) -> "Made":
+    from rankjury.text.chunks import in_chunks, tokens_of
+    from rankjury.text.files import embed_into
+    from rankjury.text.kept import folder_beside
+    from rankjury.text.models import find_model
+
+    found = find_model(model)
+    with show_progress("Reading the corpus", quiet=quiet):
+        corpus = read() if chunks is None else in_chunks(read(), chunks, tokens_of(found))
+    if corpus.skipped:
+        rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
+        warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)
+    gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
+    finished: list[int] = []
+    journal = folder_beside(output)
+    interrupted = isdir(journal)
+
+    def report(what: str, done: int, of: int) -> None:
+        if done and not finished:
+            say(f"Going on from {done:,} of {of:,} texts", quiet=quiet)
+        elif interrupted and not finished:
+            why = "another model, another version of its code, another corpus, or less than a batch"
+            say(f"Starting anew: the vectors kept in {journal} are of {why}", quiet=quiet)
+        finished.append(done)
+        progress.update(what, done, of)
+
+    try:
+        with show_progress(quiet=quiet) as progress:
+            return embed_into(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
+    except (KeyboardInterrupt, RankjuryError):
+        if finished and finished[-1]:
+            say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there", quiet=quiet)
+        raise
+
+
+def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
+    told = made.metadata
+    if as_json:
+        form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
+        print_json(form)
+    if made.zeros:
+        from rankjury.formats.vectors.checks import listed
+
+        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
+    size = f"{told['count']:,} × {told['dimensions']:,}, {told['dtype']}"
+    if made.anew:
+        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors", quiet=quiet)
+    else:
+        say(f"{made.path} is there already, made of the same with the same settings: {size}", quiet=quiet)

@@ -1,0 +1,56 @@
+"""rankjury engines: which vector indexes there are, and what can be set of each."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rankjury.cli.common import print_json
+from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
+from rankjury.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from rankjury.engines import Engine, Param
+
+__all__ = ["EPILOG", "engines_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury engines\n\n"
+    "  rankjury engines pgvector\n\n"
+    'A plan names an engine in a system of the kind index: engine = "faiss-hnsw", search = { ef_search = 64 }.'
+)
+
+
+def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the vector indexes that a plan can try, or the parameters of one."""
+    from rankjury.engines import ENGINES
+
+    found = {one: ENGINES.get(one) for one in ([name] if name is not None else ENGINES.names())}
+    if as_json:
+        print_json({one: _facts(kind) for one, kind in found.items()})
+    elif name is None:
+        print_kinds("engines", found)
+    else:
+        kind = found[name]
+        print_params(name, kind.about, f"similarities: {', '.join(kind.metrics)}", _params(kind))
+
+
+def _params(kind: "type[Engine]") -> dict[str, Mapping[str, "Param"]]:
+    return {"open": kind.opens, "build": kind.builds, "search": kind.searches}
+
+
+def _facts(kind: "type[Engine]") -> dict[str, Any]:
+    return {
+        "about": kind.about,
+        "extra": kind.extra,
+        "metrics": list(kind.metrics),
+        "approximate": kind.approximate,
+        "exact_mode": kind.exact_mode,
+        "native_filter": kind.native_filter,
+        **{
+            part: {
+                name: {**one, "more_finds_more": known[name].more_finds_more}
+                for name, one in params_as_json(known).items()
+            }
+            for part, known in _params(kind).items()
+        },
+    }

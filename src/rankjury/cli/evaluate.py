@@ -1,0 +1,107 @@
+"""rankjury evaluate: score runs against a gold."""
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from rankjury.cli.common import check_outputs, deliver, split_measures, write_outputs
+from rankjury.cli.options import (
+    GoldArgument,
+    JsonOption,
+    MeasuresOption,
+    OutputOption,
+    Place,
+    RunsArgument,
+    Scoring,
+    assess_files,
+    takes_scoring_options,
+)
+from rankjury.errors import UsageError
+
+__all__ = ["EPILOG", "evaluate_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury evaluate qrels.txt bm25.trec dense.trec\n\n"
+    "  rankjury evaluate qrels.txt run.trec -m ndcg@10 -m 'recall(rel=2)@100'\n\n"
+    "  rankjury evaluate qrels.txt run.trec --per-query scores.csv\n\n"
+    "  rankjury evaluate qrels.txt run.trec -m map --dialect trec_eval --json\n\n"
+    "  rankjury evaluate qrels.txt run.trec --slices queries.csv:type,length\n\n"
+    "  rankjury evaluate qrels.txt run.trec -o report.html\n\n"
+    "  rankjury evaluate gold/ run/ --memory 2GB --per-query scores/\n\n"
+    "  rankjury evaluate gold/ run/ --on spark --master spark://host:7077\n\n"
+    "  zcat run.gz | rankjury evaluate qrels.txt - -o report.md -o report.json\n\n"
+    "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; rankjury metrics lists the measures."
+)
+
+
+@takes_scoring_options
+def evaluate_command(
+    gold: GoldArgument,
+    runs: RunsArgument,
+    scoring: Scoring,
+    measures: MeasuresOption = None,
+    per_query: Annotated[
+        str | None,
+        typer.Option(
+            "--per-query",
+            metavar="FILE",
+            help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder.",
+        ),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+    no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
+    quantiles: Annotated[
+        str | None,
+        typer.Option("--quantiles", metavar="PERCENTS", help="Scores at these shares of the queries: 5,50,95."),
+    ] = None,
+) -> None:
+    """Score runs against a gold.
+
+    Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
+    would mislead: missing queries, unjudged items, equal scores at the cut-off.
+    """
+    check_outputs(output, per_query, here=scoring.on is Place.here)
+    if no_ci and (scoring.slices or scoring.item_slices):
+        raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
+    how = None if no_ci else scoring.resampling()
+    shares = _shares(quantiles)
+    asked = split_measures(measures) if measures else None
+    with ExitStack() as files:
+        if per_query and output:  # all are written, or none
+            from rankjury.formats.atomic import together
+
+            files.enter_context(together())
+        report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
+        write_outputs(report, output)
+    deliver(
+        report,
+        outputs=output,
+        per_query=per_query,
+        as_json=as_json,
+        next_step=_next_step(gold, runs),
+        quiet=scoring.quiet,
+    )
+
+
+def _shares(text: str | None) -> list[float]:
+    """``5,50,95`` → 0.05, 0.5, 0.95."""
+    if text is None:
+        return []
+    try:
+        found = [float(number) / 100 for number in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= share <= 1 for share in found):
+        raise UsageError(f"--quantiles is {text!r}", expected="percentages such as 5,50,95")
+    return found
+
+
+def _next_step(gold: str, runs: list[str]) -> str:
+    if "-" in (gold, *runs):
+        return "Next: keep every query's scores with --per-query scores.csv"
+    if len(runs) > 1:
+        return f"Next: is it better? rankjury compare {gold} {' '.join(runs[:2])}"
+    return f"Next: why other tools differ: rankjury explain {gold} {runs[0]} -m ndcg@10"

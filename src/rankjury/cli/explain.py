@@ -1,0 +1,116 @@
+"""rankjury explain: why two tools give two numbers."""
+
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankjury.cli.common import (
+    Duplicates,
+    DuplicatesOption,
+    FormatOption,
+    QuietOption,
+    check_standard_input,
+    print_json,
+    say,
+    show_progress,
+    split_measures,
+)
+from rankjury.errors import UsageError
+
+if TYPE_CHECKING:
+    from rankjury.explain import Explained
+
+__all__ = ["EPILOG", "explain_command"]
+
+EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
+
+
+def explain_command(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back; - is standard input.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="What did come back.")],
+    measures: Annotated[
+        list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    duplicates: DuplicatesOption = Duplicates.error,
+    form: FormatOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Compute one measure under every dialect and every convention.
+
+    One row each, with the conventions that make the value differ from rankjury's own. This ends arguments.
+    """
+    check_standard_input([gold, run])
+    asked = split_measures(measures or ["ndcg@10"])
+    if len(asked) > 1:
+        raise UsageError(f"found {len(asked)} measures: {', '.join(asked)}", expected="one to explain at a time")
+    measure = asked[0]
+    from rankjury.explain import explain
+    from rankjury.formats import read_gold, read_run
+
+    with show_progress(f"Explaining {run}", quiet=quiet):
+        rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
+    if as_json:
+        shown = {"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]}
+        print_json(shown)
+        return
+    _print(rows, measure, quiet)
+
+
+def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
+    from rankjury.reports.console import console, print_rows
+
+    tools = [row for row in rows if row.kind != "convention"]
+    header = ["tool", measure, "differs by", "n", "because of"]
+    print_rows(header, [[row.who, *_figures(row), _because(row)] for row in tools], text=(0, 4))
+    conventions = [row for row in rows if row.kind == "convention"]
+    moving = [row for row in conventions if row.differs]
+    if moving:
+        print()
+        print_rows(["convention alone", measure, "differs by", "n"], [[_alone(row), *_figures(row)] for row in moving])
+    idle = ", ".join(row.who for row in conventions if not row.differs)
+    if idle:
+        console().print(f"\nNo difference here: {idle}")
+    say(
+        f"Next: what the options mean: rankjury metrics {rows[0].measure.partition('@')[0].partition('(')[0]}",
+        quiet=quiet,
+    )
+
+
+def _because(row: "Explained") -> str:
+    """The conventions that make the difference, and what the measure is usually called under them."""
+    if row.error:
+        return row.error
+    usual = f"this is {row.usual_name}" if row.usual_name else ""
+    return ": ".join(filter(None, (", ".join(row.because), usual))) or "–"
+
+
+def _alone(row: "Explained") -> str:
+    return f"{row.who}: {row.usual_name}" if row.usual_name else row.who
+
+
+def _figures(row: "Explained") -> list[str]:
+    if row.error:
+        return ["error", "", ""]
+    return ["–" if isnan(row.mean) else f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
+
+
+def _difference(row: "Explained") -> str:
+    if not row.differs or isnan(row.difference):
+        return "≠" if row.differs else "="
+    return f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
+
+
+def _as_json(row: "Explained") -> dict[str, Any]:
+    return {
+        "who": row.who,
+        "kind": row.kind,
+        "measure": row.measure,
+        "mean": None if isnan(row.mean) else row.mean,
+        "n": row.n,
+        "difference": None if isnan(row.difference) else row.difference,
+        "because": list(row.because),
+        "error": row.error,
+        "usual_name": row.usual_name,
+    }

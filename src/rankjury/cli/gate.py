@@ -1,0 +1,171 @@
+"""rankjury gate: may it ship?"""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import report_of, run_named
+from rankjury.cli.common import (
+    check_apart,
+    check_folder,
+    check_standard_input,
+    exists,
+    print_json,
+    say,
+    unless_unread,
+    warn,
+)
+from rankjury.cli.options import BaselineOption, Scoring, assess_files, takes_scoring_options
+from rankjury.errors import DataError, UsageError
+from rankjury.files import looks_like_path, name_systems
+
+if TYPE_CHECKING:
+    from rankjury.gates import Gate
+    from rankjury.targets import Targets
+
+__all__ = ["EPILOG", "gate_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury gate targets.toml report.json\n\n"
+    "  rankjury gate targets.toml qrels.txt new.trec --baseline old.trec --strict\n\n"
+    "  rankjury gate targets.toml new.json --baseline last-week.json\n\n"
+    "  rankjury gate targets.toml latest --baseline baseline\n\n"
+    "targets.toml:\n\n"
+    '  targets = ["ndcg@10 >= 0.85", "ap drop <= 0.005", "latency_ms <= 50"]\n\n'
+    "  [[target]]\n\n"
+    '  require = "ndcg@10 >= 0.75"\n\n'
+    '  slice = "lang=fr"\n\n'
+    "A target passes when its whole interval holds, fails when none of it does, and is unsure between. "
+    "Exit code: 0 passed (or unsure), 4 a target failed, 5 unsure under --strict."
+)
+
+
+@takes_scoring_options
+def gate_command(
+    targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REPORT | GOLD RUN…",
+            help="A report, an archived run, or a gold and runs.",
+            show_default=False,
+        ),
+    ],
+    scoring: Scoring,
+    baseline: BaselineOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
+) -> None:
+    """Check a report, or runs, against targets: pass, fail, or unsure."""
+    from rankjury.formats.source import Source
+    from rankjury.reports.gate import check_form
+    from rankjury.targets import parse_targets
+
+    check_apart(output or ())
+    for path in output or ():
+        check_form(path)
+        check_folder(path)
+    check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
+    asked = parse_targets(Source.open(targets).text(), targets)
+    chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
+    warnings: Sequence[str] = ()
+    if len(files) == 1:
+        gate = _check_report(asked, files[0], chosen, scoring)
+    else:
+        scoring = replace(
+            scoring,
+            slices=[*(_beside(targets, text) for text in asked.slices), *(scoring.slices or ())],
+            item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
+        )
+        gate, warnings = _check_files(asked, targets, files, chosen, scoring)
+    gate = replace(gate, strict=strict)
+    with unless_unread():
+        _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
+    if gate.exit_code:
+        raise typer.Exit(gate.exit_code)
+
+
+def _beside(targets: str, text: str) -> str:
+    """A file named in the targets stands beside them; what is no file there is left as it is."""
+    place = Path(targets).parent
+    name = text if exists(place / text) else text.rpartition(":")[0]
+    return str(place / text) if name and exists(place / name) else text
+
+
+def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
+    from rankjury.formats.source import Source
+    from rankjury.gates import check_targets
+    from rankjury.reports.writers.json import looks_like_report, read_report
+
+    given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
+    if given:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} is for runs, and has no effect on a saved report",
+            hint="Give it to rankjury evaluate or rankjury compare when the report is made.",
+        )
+    report = report_of(path)
+    if baseline and looks_like_report(baseline):
+        return check_targets(asked.targets, report, read_report(baseline))
+    if baseline is None or baseline in report.systems:
+        return check_targets(asked.targets, report, baseline)
+    run = None
+    with suppress(UsageError):  # what is not the name of an archived run may be a file or a system
+        run = run_named(baseline)
+    if run is not None:
+        return check_targets(asked.targets, report, run.report)
+    system = Source(baseline, Path(baseline)).system
+    if system not in report.systems and looks_like_path(baseline):
+        raise DataError("no such report", where=baseline, expected="a report, or a system of the report")
+    return check_targets(asked.targets, report, system if system in report.systems else baseline)
+
+
+def _check_files(
+    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
+) -> "tuple[Gate, Sequence[str]]":
+    from rankjury.gates import check_targets, measures_of
+    from rankjury.reports.writers.json import looks_like_report, read_report
+
+    gold, *runs = files
+    if looks_like_report(gold):
+        raise UsageError(f"{gold} is a report", expected="one report alone, or a gold and runs")
+    if baseline is None and asked.relative:
+        title = next(target.title for target in asked.targets if target.relative)
+        raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
+    other = read_report(baseline) if baseline and looks_like_report(baseline) else None
+    named = baseline if other is None else None
+    if named and named not in runs and named not in name_systems(runs) and exists(named):
+        runs = [named, *runs]
+    measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
+    report = assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
+    report = replace(report, source=", ".join(runs))
+    return check_targets(asked.targets, report, other), report.warning_lines
+
+
+def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:
+    from rankjury.reports.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
+
+    write_gates(gate, outputs)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(gate_to_markdown(gate) + "\n")
+        except OSError as error:
+            warnings = [*warnings, f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"]
+    if as_json:
+        print_json(gate_to_json(gate))
+    else:
+        print_gate(gate)
+    warn([*warnings, *gate.notes], quiet=quiet)
+    if outputs:
+        say(f"Wrote {', '.join(map(str, outputs))}", quiet=quiet)

@@ -1,0 +1,132 @@
+"""rankjury history: how a plan's figures went, run by run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import (
+    ArchiveOption,
+    archive_at,
+    check_there,
+    known_baselines,
+    measures_meant,
+    plan_meant,
+    tell_troubles,
+)
+from rankjury.cli.common import QuietOption, check_folder, print_json, say, split_measures, unless_unread
+from rankjury.cli.options import MeasuresOption
+from rankjury.errors import UsageError
+
+if TYPE_CHECKING:
+    from rankjury.archive import Run
+    from rankjury.cli.history_tables import History
+
+__all__ = ["EPILOG", "history_command"]
+
+_PICTURES = (".png", ".svg")
+_TABLES = (".csv", ".json")
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury history\n\n"
+    "  rankjury history movies -m ndcg@10 --system dense --last 50\n\n"
+    "  rankjury history rankjury.toml -o history.png -o history.csv\n\n"
+    "The figures of every kept run of a plan, oldest first, with their intervals and the change since the run before. "
+    "A step is a change of level that the noise of the series does not explain; beside it stands what changed there: "
+    "inputs, plan, versions, packages, commit. Other queries would show it too where it is beyond the errors."
+)
+
+
+def history_command(
+    plan: Annotated[
+        str | None,
+        typer.Argument(metavar="PLAN", help="A plan's name or file; unset: that of the last run.", show_default=False),
+    ] = None,
+    measures: MeasuresOption = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", help="Only the last N runs.", min=1)] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write it: .png, .svg, .csv or .json; repeat it."),
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
+    _check_outputs(output or [])
+    kept = archive_at(archive)
+    runs = kept.runs()
+    check_there(kept, runs)
+    name = plan_meant(runs, plan)
+    held = [run for run in runs if run.plan == name]
+    history = _history(held, last, measures, system or [], known_baselines(kept, quiet=quiet).get(name))
+    _write(history, output or [])
+    with unless_unread():
+        if as_json:
+            from rankjury.cli.history_tables import history_to_json
+
+            print_json(history_to_json(history, kept.damaged))
+        else:
+            from rankjury.cli.history_tables import print_history
+
+            print_history(history)
+    tell_troubles(kept, quiet=quiet)
+    if output:
+        say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
+    elif not as_json:
+        others = sorted({run.plan for run in runs} - {name})
+        say(_next_step(history, others), quiet=quiet)
+
+
+def _history(
+    every: "list[Run]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
+) -> "History":
+    """Of the last runs; what stepped is told from all of them."""
+    from rankjury.archive.history import last_of, series_of, steps_in
+    from rankjury.cli.history_tables import History
+
+    runs = every[-last:] if last else every
+    chance = set(runs[-1].manifest.get("by_chance") or ())
+    ranking = [name for run in reversed(runs) for name in run.systems if name not in chance]
+    wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
+    labels = measures_meant(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
+    by_name, shown = {run.name: run for run in every}, {run.name for run in runs}
+    whole = ((one, steps_in(one, by_name)) for one in series_of(every, labels, wanted))
+    series = [(one, steps) for one, steps in (last_of(*both, shown) for both in whole) if one.points]
+    return History(runs[-1].plan, runs, series, baseline, whole=bool(last))
+
+
+def _check_outputs(paths: list[Path]) -> None:
+    for path in paths:
+        if path.suffix.lower() not in (*_PICTURES, *_TABLES):
+            expected = f"a suffix among {', '.join((*_PICTURES, *_TABLES))}"
+            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+        check_folder(path)
+
+
+def _write(history: "History", paths: list[Path]) -> None:
+    """All files or none."""
+    if not paths:
+        return
+    from rankjury.cli.history_tables import history_to_csv, history_to_json, history_to_picture
+    from rankjury.formats.atomic import write_files
+
+    contents: dict[Path, str | bytes] = {}
+    for path in paths:
+        suffix = path.suffix.lower()
+        if suffix in _PICTURES:
+            contents[path] = history_to_picture(history, "png" if suffix == ".png" else "svg")
+        else:
+            contents[path] = history_to_csv(history) if suffix == ".csv" else history_to_json(history)
+    write_files(contents)
+
+
+def _next_step(history: "History", others: list[str]) -> str:
+    more = f" · also kept: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}" if others else ""
+    newest = history.runs[-1].name if others else "latest"  # that may be another plan's
+    if len(history.runs) < 2:
+        return f"Next: rankjury show {newest}; run the plan again to see how it goes{more}"
+    return f"Next: rankjury diff {newest} compares it with the run before, or the baseline{more}"

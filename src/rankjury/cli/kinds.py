@@ -1,0 +1,66 @@
+"""What a registry has to offer, and what can be set of one of its kinds: for rankjury engines and rankjury recommenders."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+if TYPE_CHECKING:
+    from rankjury.settings import Param
+
+__all__ = ["NameArgument", "params_as_json", "print_kinds", "print_params"]
+
+NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
+
+
+class Kind(Protocol):
+    """A class that is registered: what it is, and which extra installs its library."""
+
+    about: str
+    extra: str | None
+
+
+def print_kinds(command: str, found: Mapping[str, Kind]) -> None:
+    """All of them, a line each; the command is called as they are, in the plural."""
+    from rankjury.reports.console import print_rows
+
+    rows = [[name, kind.about, f"rankjury[{kind.extra}]" if kind.extra else "core"] for name, kind in found.items()]
+    print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
+    print(f"\nNext: rankjury {command} NAME shows what can be set of one")
+
+
+def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[str, "Param"]]) -> None:
+    """What can be set of one, by the part of its life in which it counts; one part needs no name."""
+    from rankjury.reports.console import console, print_rows
+
+    console().print(f"{name}: {about}\n{told}\n", markup=False, highlight=False)
+    rows = [
+        [part, one, str(param.usual) or '""', _about(param)]
+        for part, known in parts.items()
+        for one, param in known.items()
+    ]
+    if not rows:
+        print("There are no parameters to set.")
+        return
+    columns: Sequence[str] = ["in", "parameter", "usual", "what it does"]
+    first = 0 if len(parts) > 1 else 1
+    width = len(columns) - first
+    print_rows(columns[first:], [row[first:] for row in rows], text=range(width), wraps=(width - 1,))
+
+
+def _about(param: "Param") -> str:
+    choices = f" ({', '.join(param.choices)})" if param.choices else ""
+    return f"{param.about}{choices}"
+
+
+def params_as_json(known: Mapping[str, "Param"]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {
+            "usual": param.usual,
+            "about": param.about,
+            "least": param.least,
+            "most": param.most,
+            "choices": list(param.choices),
+        }
+        for name, param in known.items()
+    }

@@ -1,0 +1,162 @@
+"""rankjury neighbours: what is most alike, exactly."""
+
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.common import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
+from rankjury.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
+from rankjury.errors import UsageError
+
+if TYPE_CHECKING:
+    from rankjury.rankers.vectors import Space
+    from rankjury.types import Ranking
+
+__all__ = ["EPILOG", "neighbours_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury neighbours vectors.npz:anchor -k 5\n\n"
+    "  rankjury neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
+    "  rankjury neighbours items.parquet --candidates in-stock.txt -o run.trec\n\n"
+    "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
+    "Equal scores go by id. Where the queries are the items, each query's own item is left out; a document of other "
+    "queries that has the query's id is kept. On Spark the same is found, to the last digit."
+)
+_SHOWN = 5
+
+
+def neighbours_command(
+    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE or FILE:KEY.")],
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows, where the vectors come without.")
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option("--queries", metavar="VECTORS", help="Vectors to search with; the items where not given."),
+    ] = None,
+    queries_ids: Annotated[
+        str | None, typer.Option("--queries-ids", metavar="FILE", help="Ids of the queries' rows.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
+    metric: Annotated[
+        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
+    ] = "cosine",
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            "--candidates",
+            metavar="FILE",
+            help="Find only these ids, or each query's own: a table of query_id, item_id.",
+        ),
+    ] = None,
+    exclude_self: ExcludeSelfOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what is to be known of the space as JSON.")] = False,
+    on: OnOption = Place.here,
+    master: MasterOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the exact nearest neighbours of vectors, and look at the space they are in."""
+    if k < 0:
+        raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
+    if queries_ids is not None and queries is None:
+        raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
+    if master is not None and on is not Place.spark:
+        raise UsageError("--master without --on spark", expected="both, or neither")
+    if output is not None:
+        from rankjury.formats import FORMATS, form_to_write
+
+        check_folder(output)
+        form_to_write(output, None, FORMATS)
+    from rankjury.formats.candidates import read_candidates
+    from rankjury.formats.vectors import ids_beside, read_vectors, same_file
+    from rankjury.rankers.vectors import rank_listed, rank_vectors
+
+    with show_progress(f"Reading {vectors}", quiet=quiet):
+        corpus = read_vectors(vectors, ids=ids)
+        same = queries is not None and same_file(queries, vectors) and queries_ids in (None, ids)
+        asked = None
+        if queries is not None and not same:
+            asked = read_vectors(queries, ids=queries_ids, taken=ids or ids_beside(vectors))
+        pool = None if candidates is None else read_candidates(candidates)
+    import polars as pl
+
+    if isinstance(pool, pl.DataFrame) and on is Place.spark:
+        raise UsageError(
+            "--on spark with each query's own candidates", where=candidates, expected="a list of ids, or all items"
+        )
+    with ExitStack() as stack:
+        search = None
+        if on is Place.spark:
+            from rankjury.scale.spark.neighbours import nearest_on_spark
+            from rankjury.scale.spark.session import open_session
+
+            with show_progress("Starting Spark", quiet=quiet):
+                spark = stack.enter_context(open_session(master))
+            search = partial(nearest_on_spark, spark)
+        progress = stack.enter_context(show_progress(quiet=quiet))
+        if isinstance(pool, pl.DataFrame):
+            space = None
+            ranking = rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self)
+        else:
+            space = rank_vectors(
+                corpus,
+                asked,
+                k=k or None,
+                metric=metric,
+                candidates=pool,
+                exclude_self=exclude_self,
+                cuts=[k] if k else [],
+                progress=progress,
+                search=search,
+            )
+            ranking = space.ranking
+    if output is not None:
+        from rankjury.formats import FORMATS, form_to_write, write
+        from rankjury.intake import ITEM
+
+        frame = ranking.frame()
+        if form_to_write(output, None, FORMATS)[0] == "trec":
+            frame = frame.with_columns(ranking.items.alias(ITEM))  # its ranks settle ties of row numbers by number
+        with show_progress(f"Writing {output}", quiet=quiet):
+            write(frame, output, "run")
+    _tell(space, ranking, as_json=as_json)
+    if asked is None:
+        say_own_item(exclude_self is not False, quiet=quiet)
+    warn(ranking.notes, quiet=quiet)
+    if space is not None:
+        warn(space.hygiene.notes(), quiet=quiet)
+    if output is not None:
+        say(f"Wrote {output}: {len(ranking.items):,} rows. Next: rankjury evaluate GOLD {output}", quiet=quiet)
+    elif not as_json:
+        say("Next: keep the run with -o run.parquet", quiet=quiet)
+
+
+def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
+    if as_json:
+        form = {"schema": "rankjury.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
+        print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
+        return
+    from rankjury.reports.console import print_rows, print_table
+    from rankjury.reports.sections.space import diagnostics_table
+
+    if space is not None:
+        print_table(diagnostics_table(space.hygiene))
+    print()
+    frame = ranking.frame()
+    rows = []
+    for number in range(min(_SHOWN, len(ranking))):
+        part = frame.slice(int(ranking.starts[number]), int(ranking.starts[number + 1] - ranking.starts[number]))
+        nearest = part.head(_SHOWN).select("item_id", "score").iter_rows()
+        shown = ", ".join(f"{item} ({score:.4f})" for item, score in nearest)
+        rows.append([ranking.queries[number], shown + (" …" if part.height > _SHOWN else "")])
+    print_rows(["query", "nearest (score)"], rows, text=(0, 1))

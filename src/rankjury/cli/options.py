@@ -1,0 +1,271 @@
+"""Options that the commands which score runs share, declared once."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from rankjury.cli.common import (
+    Duplicates,
+    DuplicatesOption,
+    FormatOption,
+    QuietOption,
+    check_standard_input,
+    say,
+    show_progress,
+)
+from rankjury.errors import UnknownName, UsageError
+from rankjury.files import evaluate_files, name_systems
+
+if TYPE_CHECKING:
+    from rankjury.report import Report
+    from rankjury.statistics.resampling import Resampling
+
+__all__ = [
+    "BaselineOption",
+    "ExcludeSelfOption",
+    "GoldArgument",
+    "JsonOption",
+    "MasterOption",
+    "MeasuresOption",
+    "MetricOption",
+    "OnOption",
+    "OutputOption",
+    "Place",
+    "RunsArgument",
+    "Scoring",
+    "assess_files",
+    "takes_scoring_options",
+]
+
+
+class Place(StrEnum):
+    here = "here"
+    spark = "spark"
+
+
+GoldArgument = Annotated[
+    str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
+]
+RunsArgument = Annotated[
+    list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.", show_default=False)
+]
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas."),
+]
+OutputOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the report: .html, .json, .csv, .md or .png; repeat it."
+    ),
+]
+DsnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dsn",
+        metavar="DSN",
+        help="The database of the plan's pgvector indexes, instead of an embedded one; it gets a schema of its own.",
+    ),
+]
+OnOption = Annotated[
+    Place, typer.Option("--on", help="Where the work is done: here, in this process, or by the workers of Spark.")
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
+    ),
+]
+MetricOption = Annotated[
+    str, typer.Option("--metric", help="cosine, cosine-zero (the same, and 0 with a zero vector), ip or l2.")
+]
+ExcludeSelfOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--exclude-self/--keep-self",
+        help="Leave the item with the query's own id out of its results, or keep it.",
+        show_default="left out where the queries are the items",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]
+BaselineOption = Annotated[
+    str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
+]
+
+_SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
+_ITEM_SLICES = "The same within groups of items: items.csv:category,popularity."
+_NAMES = "What items are called, for pages and tables: items.csv:title."
+_TEXTS = "What queries say, for pages: queries.jsonl:text."
+_MEMORY = "Take no more than this, such as 2GB: Parquet, also folders of it, is scored in blocks."
+_TEMP = "Where blocks that do not fit into memory are kept while it runs."
+_RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gate may look at it."
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How to read, score and resample: the options that all such commands take."""
+
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect", "-d", metavar="TOOL", help="Reproduce a tool (rankjury metrics --dialects lists them)."
+        ),
+    ] = None
+    slices: Annotated[list[str] | None, typer.Option("--slices", "-s", metavar="FILE[:ATTRIBUTES]", help=_SLICES)] = (
+        None
+    )
+    item_slices: Annotated[
+        list[str] | None, typer.Option("--item-slices", metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)
+    ] = None
+    names: Annotated[str | None, typer.Option("--names", metavar="FILE:COLUMN", help=_NAMES)] = None
+    texts: Annotated[str | None, typer.Option("--texts", metavar="FILE:COLUMN", help=_TEXTS)] = None
+    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95
+    resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0
+    interval: Annotated[str, typer.Option("--interval", metavar="KIND", help="auto, bca or percentile.")] = "auto"
+    record: Annotated[list[str] | None, typer.Option("--record", metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
+    ties: Annotated[str | None, typer.Option("--ties", help="Equal scores: id, id-desc or order.")] = None
+    missing: Annotated[
+        str | None, typer.Option("--missing", help="Gold queries that the run lacks: zero, skip or error.")
+    ] = None
+    empty: Annotated[
+        str | None, typer.Option("--empty", help="Queries with nothing relevant: skip, zero or error.")
+    ] = None
+    rel: Annotated[float | None, typer.Option("--rel", help="Grade from which an item is relevant.")] = None
+    duplicates: DuplicatesOption = Duplicates.error
+    form: FormatOption = None
+    gold_form: Annotated[
+        str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
+    ] = None
+    on: OnOption = Place.here
+    master: MasterOption = None
+    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help=_MEMORY)] = None
+    temp: Annotated[Path | None, typer.Option("--temp", metavar="DIR", help=_TEMP)] = None
+    quiet: QuietOption = False
+
+    def resampling(self) -> "Resampling":
+        """How intervals and tests are made; checked."""
+        from rankjury.statistics.resampling import Resampling
+
+        return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
+
+    def figures(self) -> list[tuple[str | None, str, float]]:
+        """``latency_p95_ms=12.5``, ``dense:latency_p95_ms=12.5``: system, name and value of what was recorded."""
+        from rankjury.dialects import resolve
+
+        found = []
+        for text in self.record or ():
+            left, equals, number = text.rpartition("=")
+            system, colon, name = left.rpartition(":")
+            try:
+                value = float(number)
+            except ValueError:
+                value = float("nan")
+            if not equals or not name.strip() or not abs(value) < float("inf"):
+                raise UsageError(f"cannot read --record {text!r}", expected="a name and a number: latency_p95_ms=12.5")
+            try:
+                resolve(name.strip())
+            except UsageError:
+                found.append((system if colon else None, name.strip(), value))
+            else:
+                raise UsageError(f"--record {text}: {name.strip()} is a measure", expected="a name of your own")
+        return found
+
+    def conventions(self) -> dict[str, Any]:
+        """Conventions for all measures; checked."""
+        from rankjury.judged import REL
+        from rankjury.measure import COMMON_OPTIONS
+
+        known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+        given = {name: getattr(self, name) for name in ("ties", "missing", "empty", "rel")}
+        return {
+            name: known[name].read(str(value), where=f"--{name}") for name, value in given.items() if value is not None
+        }
+
+
+def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of ``Scoring`` behind its own; it receives them as ``scoring``."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [one for one in inspect.signature(command).parameters.values() if one.name != "scoring"]
+    shared_hints = get_type_hints(Scoring, include_extras=True)
+    shared = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in fields(Scoring)
+    ]
+
+    def with_options(**given: Any) -> None:
+        scoring = Scoring(**{one.name: given.pop(one.name) for one in shared})
+        command(**given, scoring=scoring)
+
+    annotations = {one.name: hints[one.name] for one in own} | {one.name: shared_hints[one.name] for one in shared}
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotations[one.name]) for one in (*own, *shared)
+    ]
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = annotations
+    with_options.__doc__ = command.__doc__
+    return with_options
+
+
+def assess_files(
+    gold: str,
+    runs: list[str],
+    measures: list[str] | None,
+    how: "Resampling | None",
+    scoring: Scoring,
+    baseline: str | None = None,
+    outputs: Sequence[Path] | None = None,
+    per_query: str | None = None,
+    quantiles: Sequence[float] = (),
+) -> "Report":
+    """Evaluate the files as the options say; for a page among ``outputs``, keep what it shows of single queries."""
+    check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
+    paged = any(path.suffix.lower() == ".html" for path in outputs or ())
+    with show_progress(quiet=scoring.quiet) as progress:
+        report = evaluate_files(
+            gold,
+            runs,
+            measures,
+            intervals=how is not None,
+            resampling=how,
+            baseline=baseline,
+            slices=scoring.slices or (),
+            item_slices=scoring.item_slices or (),
+            names=scoring.names,
+            texts=scoring.texts,
+            recorded=_recorded(scoring, name_systems(runs)),
+            quantiles=quantiles,
+            dialect=scoring.dialect,
+            conventions=scoring.conventions(),
+            duplicates=scoring.duplicates.value,
+            format=scoring.form,
+            gold_format=scoring.gold_form,
+            keep_top=0 if paged else None,
+            memory=scoring.memory,
+            on=scoring.on.value,
+            master=scoring.master,
+            temp=scoring.temp,
+            per_query=per_query,
+            progress=progress,
+        )
+    if report.queries is None and per_query is None and paged:
+        say(
+            "Single queries are not on the page: rankjury evaluate --per-query writes their scores.",
+            quiet=scoring.quiet,
+        )
+    return report
+
+
+def _recorded(scoring: Scoring, systems: list[str]) -> dict[str, dict[str, float]]:
+    """Return what was recorded, of every system or of the one named."""
+    found: dict[str, dict[str, float]] = {}
+    for system, name, value in scoring.figures():
+        if system is not None and system not in systems:
+            raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
+        for one in systems if system is None else [system]:
+            found.setdefault(one, {})[name] = value
+    return found

@@ -1,0 +1,112 @@
+"""rankjury prune: old runs go, baselines and the last of every plan stay."""
+
+import re
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import ArchiveOption, archive_at, tell_troubles
+from rankjury.cli.common import QuietOption, print_json, print_line, say
+from rankjury.errors import UsageError
+from rankjury.wording import count
+
+if TYPE_CHECKING:
+    from rankjury.archive import Archive, Run
+    from rankjury.archive.listing import Damaged
+
+__all__ = ["EPILOG", "prune_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury prune --keep 50 --dry-run\n\n"
+    "  rankjury prune --older-than 90d --yes\n\n"
+    "  rankjury prune --plan movies --keep 10 --older-than 30d\n\n"
+    "  rankjury prune --damaged --yes\n\n"
+    "With both, only runs go that are beyond the last N of their plan and old enough. The baseline of a plan and its "
+    "last run always stay. With neither, only what killed writers left behind is removed."
+)
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_SHOWN = 10
+
+
+def prune_command(
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", help="Keep the last N runs of a plan.", min=1)] = (
+        None
+    ),
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
+    ] = None,
+    plan: Annotated[str | None, typer.Option("--plan", metavar="NAME", help="Only runs of this plan.")] = None,
+    damaged: Annotated[
+        bool, typer.Option("--damaged", help="Also runs that are damaged, whatever their plan and age.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the names of the runs that go as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove old runs from the archive, and what killed writers left behind."""
+    age = None
+    if older_than is not None:
+        read = re.fullmatch(r"(\d{1,5})([hdw])", older_than.strip())
+        if read is None:
+            expected = "a number of hours, days or weeks: 12h, 30d, 8w"
+            raise UsageError(f"--older-than is {older_than!r}", expected=expected)
+        age = timedelta(**{_UNITS[read[2]]: int(read[1])})
+    kept = archive_at(archive)
+    chosen = kept.prunable(keep=keep, older_than=age, plan=plan)
+    broken = kept.prunable_damaged() if damaged else []
+    left = kept.leftovers()
+    if not as_json:
+        _print_choice(kept, chosen, broken, len(left), asked=keep is not None or age is not None or damaged)
+    gone = [*(run.name for run in chosen), *(one.name for one in broken)]
+    if not dry_run:
+        if gone and not yes and not _agreed(len(gone)):
+            raise typer.Exit(1)
+        gone = [run.name for run in kept.prune(keep=keep, older_than=age, plan=plan)]
+        gone += kept.prune_damaged() if damaged else []
+        if not as_json and (gone or left):
+            removed = [count(len(gone), "run", "runs")] if gone else []
+            removed += [count(len(left), "leftover", "leftovers")] if left else []
+            say(f"Removed {' and '.join(removed)}", quiet=quiet)
+    if as_json:
+        print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
+    tell_troubles(kept, quiet=quiet)
+
+
+def _print_choice(
+    archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
+) -> None:  # fmt: skip
+    """Print how many runs would be removed, then which."""
+    from rankjury.cli.run_tables import size_shown
+
+    total = len(archive.runs())
+    size = size_shown(sum(run.bytes for run in chosen))
+    if chosen:
+        print(f"{count(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
+    if broken:
+        print(f"{count(len(broken), 'damaged run', 'damaged runs')} would go")
+    elif asked and not chosen:
+        print(f"None of {count(total, 'run', 'runs')} would go")
+    elif not asked:
+        print(f"{count(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
+    if left:
+        print(f"{count(left, 'folder', 'folders')} that killed writers left behind")
+    for run in chosen[:_SHOWN]:
+        print_line(f"  {run.name}  {size_shown(run.bytes)}")
+    if len(chosen) > _SHOWN:
+        print(f"  … {len(chosen) - _SHOWN:,} more")
+    for one in broken:
+        print_line(f"  {one.name}  damaged: {one.reason}")
+
+
+def _agreed(n: int) -> bool:
+    """Ask a person; where there is none, the answer is no."""
+    if not sys.stdin.isatty():
+        found = "cannot ask for confirmation: standard input is not a terminal"
+        raise UsageError(found, expected="--yes, or --dry-run")
+    answer = input(f"Remove {'it' if n == 1 else f'these {n:,} runs'}? [y/N] ")
+    return answer.strip().lower() in ("y", "yes")

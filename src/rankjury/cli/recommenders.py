@@ -1,0 +1,52 @@
+"""rankjury recommenders: which models there are, and what can be set of each."""
+
+from typing import TYPE_CHECKING, Any
+
+from rankjury.cli.common import print_json
+from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
+from rankjury.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from rankjury.recommenders import Recommender
+
+__all__ = ["EPILOG", "recommenders_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury recommenders\n\n"
+    "  rankjury recommenders als\n\n"
+    'A plan names a model in a system of the kind recommender: model = "als", params = { factors = 64 }.'
+)
+
+
+def recommenders_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
+    """List the recommenders that a plan can try, or the parameters of one."""
+    from rankjury.recommenders import RECOMMENDERS
+
+    found = {one: RECOMMENDERS.get(one) for one in ([name] if name is not None else RECOMMENDERS.names())}
+    if as_json:
+        print_json({one: _facts(kind) for one, kind in found.items()})
+    elif name is None:
+        print_kinds("recommenders", found)
+    else:
+        kind = found[name]
+        print_params(name, kind.about, _installed(kind), {"params": kind.params})
+
+
+def _installed(kind: "type[Recommender]") -> str:
+    if kind.extra is None:
+        return "libraries: none beside rankjury's own"
+    if not kind.is_installed():
+        return f"not installed: pip install 'rankjury[{kind.extra}]'"
+    return "libraries: " + ", ".join(f"{library} {version}" for library, version in kind.versions().items())
+
+
+def _facts(kind: "type[Recommender]") -> dict[str, Any]:
+    return {
+        "about": kind.about,
+        "extra": kind.extra,
+        "installed": kind.is_installed(),
+        "libraries": kind.versions() if kind.is_installed() else dict.fromkeys(kind.libraries),
+        "personal": kind.personal,
+        "params": params_as_json(kind.params),
+    }

@@ -1,0 +1,42 @@
+"""rankjury schema: what a plan may say, for editors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankjury.cli.common import QuietOption, check_folder, print_json, say
+
+__all__ = ["EPILOG", "schema_command", "schema_text"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury schema -o rankjury.schema.json\n\n"
+    "A plan whose first line is #:schema rankjury.schema.json is then completed and checked by editors that know TOML "
+    "schemas (Even Better TOML, taplo)."
+)
+
+
+def schema_command(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it here instead of printing it.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the JSON Schema of plan files."""
+    if output is None:
+        print_json(schema_text())
+        return
+    from rankjury.formats.atomic import write_text
+
+    check_folder(output)
+    write_text(output, schema_text())
+    say(f"Wrote {output}", quiet=quiet)
+
+
+def schema_text() -> str:
+    from json import dumps
+
+    from rankjury.plan.model import plan_schema
+
+    return dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,115 @@
+"""rankjury show: one archived run, from its own files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.archived import ArchiveOption, archive_at, known_baselines
+from rankjury.cli.common import QuietOption, check_folder, print_json, print_line, say, unless_unread, warn
+from rankjury.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rankjury.archive import Run
+
+__all__ = ["EPILOG", "RunArgument", "show_command"]
+
+_SUFFIXES = (".html", ".md", ".json")
+_PAGE = "report.html"
+_QUICKLY_READ = 100_000_000
+"""Bytes of a run whose files are checked against their hashes before it is shown."""
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury show latest\n\n"
+    "  rankjury show baseline:movies --json\n\n"
+    "  rankjury show 1a2b3c4d -o report.html -o report.json\n\n"
+    "  rankjury show latest --pictures figures\n\n"
+    "A run is named by its whole name, a beginning that only it has, its hash, the path of its folder, latest or "
+    "baseline, the last two perhaps with :PLAN. rankjury history lists the runs."
+)
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN].")
+]
+
+
+def show_command(
+    run: RunArgument = "latest",
+    html: Annotated[bool, typer.Option("--html", help="Print only where its HTML report is.")] = False,
+    pr: Annotated[bool, typer.Option("--pr", help="Print a summary in Markdown, for a pull request.")] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write its report: .html, .md or .json; repeat it."),
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Write its charts as .png files into this folder.")
+    ] = None,
+    archive: ArchiveOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print manifest and report as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show an archived run: verdicts, figures, where it fails, warnings, and what it was made of."""
+    if sum((html, pr, as_json)) > 1:
+        raise UsageError("found several of --html, --pr and --json", expected="one of them")
+    _check_outputs(output or [])
+    kept = archive_at(archive)
+    found = kept.find(run)
+    if found.bytes < _QUICKLY_READ:
+        warn([f"not as it was kept: {fault}" for fault in found.faults()], quiet=quiet)
+    drawn = _write(found, output or [], pictures)
+    with unless_unread():
+        if html:
+            if found.file(_PAGE) is None:
+                where, hint = str(found.path), "-o report.html makes one."
+                raise DataError("it was kept without an HTML report", where=where, hint=hint)
+            print_line(str(found.check(_PAGE)))
+        elif pr:
+            print(_content(found, ".md"), end="")
+        elif as_json:
+            form = {"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()}
+            print_json(form)
+        else:
+            from rankjury.cli.run_tables import print_run
+
+            baselines = known_baselines(kept, quiet=quiet)
+            print_run(found, is_baseline=baselines.get(found.plan) == found.name)
+    if output or drawn:
+        say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)
+    elif not (html or pr or as_json):
+        say(f"Next: rankjury diff {found.name}, or rankjury baseline set {found.name}", quiet=quiet)
+
+
+def _check_outputs(paths: list[Path]) -> None:
+    for path in paths:
+        if path.suffix.lower() not in _SUFFIXES:
+            expected = f"a suffix among {', '.join(_SUFFIXES)}"
+            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+        check_folder(path)
+
+
+def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
+    """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
+    if not paths and pictures is None:
+        return []
+    from rankjury.formats.atomic import together, write_files
+    from rankjury.reports.charts import write_pictures
+
+    with together():
+        write_files({path: _content(run, path.suffix.lower()) for path in paths})
+        return [] if pictures is None else write_pictures(run.report, pictures)
+
+
+def _content(run: "Run", suffix: str) -> str | bytes:
+    if suffix == ".json":
+        from json import dumps
+
+        return dumps(run.report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if suffix == ".md":
+        from rankjury.reports.pull_request import summary_of
+
+        return summary_of(run.report)
+    if run.file(_PAGE) is not None:
+        return run.read(_PAGE)
+    from rankjury.reports.html import page_of
+
+    return page_of(run.report)

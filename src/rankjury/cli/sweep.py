@@ -1,0 +1,153 @@
+"""rankjury sweep: grids of index parameters, recall against latency."""
+
+from os.path import isdir
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankjury.cli.common import QuietOption, exists, print_json, say, show_progress, unless_unread, warn
+from rankjury.cli.options import DsnOption
+from rankjury.cli.run_plan import PLAN_FILE
+from rankjury.errors import DataError
+
+if TYPE_CHECKING:
+    from rankjury.lab.outcome import Choice, Cost, Sweep
+    from rankjury.plan.reading import Checked
+    from rankjury.progress import Progress
+
+__all__ = ["EPILOG", "FOLDER", "sweep_command"]
+
+FOLDER = "rankjury-sweep"
+_JOURNAL = "journal.jsonl"
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury sweep\n\n"
+    "  rankjury sweep indexes.toml -o results --no-prune\n\n"
+    "The plan has a table for each index to sweep: [sweep.NAME] with build = { m = [8, 16] } and "
+    "search = { ef_search = [16, 32, 64] }. Each build is made once. What is measured is kept at once: after a kill or "
+    "a lost server the same command goes on where it was. The settings that meet the target are then timed in "
+    "interleaved rounds; one is called the cheapest only where it is quicker than every other beyond chance. Settings "
+    "that the engine refuses are skipped. Exit code: 1 where settings failed."
+)
+
+
+def sweep_command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")] = PLAN_FILE,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help=f"Where results and the journal go; {FOLDER} by the plan."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew, whatever was measured before.")
+    ] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Measure also settings that can find no more and be no quicker.")
+    ] = False,
+    dsn: DsnOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the sweeps as JSON instead of tables.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
+    from rankjury.engines.folders import clear_left_over
+    from rankjury.plan.indexes import on_database
+    from rankjury.plan.reading import read_plan
+    from rankjury.plan.run import timestamp
+    from rankjury.reports.frontier import sweeps_to_json
+
+    if plan == PLAN_FILE and not exists(plan):
+        raise DataError("no such file", where=plan, hint="rankjury init writes a plan; add [sweep.NAME] to it.")
+    checked = on_database(read_plan(plan), dsn)
+    folder = checked.folder / FOLDER if output is None else output
+    if exists(folder) and not isdir(folder):
+        raise DataError("cannot make this folder: a file is there", where=str(folder))
+    clear_left_over()
+    with show_progress(quiet=quiet) as progress:
+        sweeps, costs = _carry_out(checked, folder, progress, fresh=fresh, prune=not no_prune, quiet=quiet)
+    form = sweeps_to_json(sweeps, timestamp())
+    written = _write(sweeps, costs, form, folder)
+    with unless_unread():
+        if as_json:
+            print_json(form)
+        else:
+            _show(sweeps, costs)
+    warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes], quiet=quiet)
+    say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+    _end(sweeps, costs, checked, quiet=quiet or as_json)
+
+
+def _carry_out(
+    checked: "Checked", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
+) -> "tuple[list[Sweep], list[Cost]]":
+    from rankjury.formats.atomic import make_folder
+    from rankjury.lab.journal import Journal
+    from rankjury.plan.sweeping import sweeps_of
+
+    asked = sweeps_of(checked, progress, folder)
+    total = sum(one.steps for one in asked)
+    make_folder(folder)
+    found: list[Sweep] = []
+    with Journal(folder / _JOURNAL, fresh=fresh) as journal:
+        if journal.dropped:
+            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
+        try:
+            for number, one in enumerate(asked):
+                before = sum(other.steps for other in asked[:number])
+                found.append(one.carry_out(journal, prune=prune, progress=progress.part(before, total)))
+        except KeyboardInterrupt:
+            kept = sum(entry.point.get("status") == "measured" for entry in journal)
+            say(f"{kept:,} measured settings are kept in {journal.path}: rankjury sweep goes on from there")
+            raise
+    return found, [one.cheapest for one in asked]
+
+
+def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
+    """All files or none; a picture only where there is something to draw."""
+    from rankjury.formats.atomic import write_files
+    from rankjury.reports.frontier import sweeps_to_csv, sweeps_to_markdown
+
+    contents: dict[Path, str | bytes] = {
+        folder / "sweep.json": form,
+        folder / "frontier.csv": sweeps_to_csv(sweeps, costs),
+        folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
+    }
+    if any(sweep.comparable for sweep in sweeps):
+        from rankjury.reports.charts import sweeps_chart, to_picture
+
+        contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
+    write_files(contents)
+    return list(contents)
+
+
+def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
+    from rankjury.reports.frontier import print_sweep
+
+    for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
+        print("\n" * (number > 0), end="")
+        print_sweep(sweep, cost)
+
+
+def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quiet: bool) -> None:
+    """What to try next; exit code 1 where something failed."""
+    failed = sum(len(sweep.of("failed")) for sweep in sweeps)
+    if failed:
+        of = sum(len(sweep.points) for sweep in sweeps)
+        say(
+            f"error: {failed} of {of} settings failed; what was measured is kept: a second rankjury sweep tries only these"
+        )
+        raise typer.Exit(1)
+    choices = {sweep.name: sweep.cheapest(by=cost) for sweep, cost in zip(sweeps, costs, strict=True) if sweep.aims}
+    say(f"Next: {_next_step(choices, checked.where)}", quiet=quiet)
+
+
+def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
+    from rankjury.cli.tune_models import as_toml
+
+    for name, choice in choices.items():
+        if choice.outcome in ("sure", "tied") and choice.point is not None:
+            spelled = f"build = {as_toml(choice.point.build)} and search = {as_toml(choice.point.search)}"
+            tied = f" (one of {len(choice.rivals) + 1} that cannot be distinguished)" if choice.rivals else ""
+            return f"put {spelled}{tied} into [systems.{name}] of {plan}, and rankjury run it"
+    if any(choice.outcome == "unsure" for choice in choices.values()):
+        return f"more queries, or rounds in [lab] of {plan}, would tell whether the target is met"
+    return "try larger values, or another engine: rankjury engines lists them"

@@ -1,0 +1,74 @@
+"""rankjury vectors: what vectors there are."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankjury.cli.common import QuietOption, print_json, say, warn
+
+if TYPE_CHECKING:
+    from rankjury.formats.vectors.listing import Listed
+
+__all__ = ["EPILOG", "vectors_command"]
+
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury vectors\n\n"
+    "  rankjury vectors data/ models/ --json\n\n"
+    "Looks at .npz, .npy, .parquet and .safetensors files. Those that rankjury embed made say how; of others their "
+    "headers tell. Texts such as .json and .csv are not looked into."
+)
+_SHORT = 8
+
+
+def vectors_command(
+    folders: Annotated[
+        list[str] | None, typer.Argument(metavar="[FOLDER]...", help="Where to look; the current folder else.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List the vectors below a folder: their size, and how they were made."""
+    from rankjury.formats.vectors.listing import list_vectors
+
+    found = list_vectors(folders or ["."])
+    if as_json:
+        form = {"schema": "rankjury.vectors-list/1", "vectors": [_facts(one) for one in found]}
+        print_json(form)
+    else:
+        shown = [one for one in found if one.fault is None]
+        if shown:
+            from rankjury.reports.console import print_rows
+
+            header = ["file", "size", "dtype", "model", "text", "unit", "made", "hash"]
+            print_rows(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))
+        else:
+            say(f"No vectors in {', '.join(folders or ['this folder'])}. rankjury embed makes some", quiet=quiet)
+    warn([one.fault for one in found if one.fault is not None], quiet=quiet)
+
+
+def _facts(one: "Listed") -> dict[str, Any]:
+    """The whole metadata, or what the header tells."""
+    if one.fault is not None:
+        return {"file": one.file, "fault": one.fault}
+    if one.metadata is not None:
+        return {"file": one.file, **one.metadata}
+    header = one.header
+    sizes = {"count": header.count, "dimensions": header.dimensions, "dtype": header.dtype} if header else {}
+    return {"file": one.file, "schema": None, **sizes}
+
+
+def _row(one: "Listed") -> list[str]:
+    facts = _facts(one)
+    dimensions = facts.get("dimensions")
+    unit = facts.get("normalised")
+    return [
+        one.file,
+        f"{facts.get('count', 0):,} × {'?' if dimensions is None else format(dimensions, ',')}",
+        str(facts.get("dtype", "")),
+        str(facts.get("model") or ""),
+        ", ".join(facts.get("text") or []),
+        "" if unit is None else "yes" if unit else "no",
+        str(facts.get("made") or "")[:10],
+        str(facts.get("vectors_sha256") or "")[:_SHORT],
+    ]

@@ -1,0 +1,394 @@
+"""Recommendations and what was held out as arrays of codes: judged without a string, a join or a sort of ids.
+
+Row i of both sides is the same user, who is called by that number; an item is its code, from 0 on.
+
+Pairs are looked up in a table of slots that fits the cache, a block of rows at a time. Whatever is found there is
+compared with what was looked for, so that nothing hangs on two pairs having different slots.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, UsageError
+from rankjury.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
+from rankjury.judged import Judged, TieGroups, order_rows
+from rankjury.judging import Bench, TieRule
+from rankjury.lists import Background, Lists, checked_background
+from rankjury.measure import Measure, Value
+from rankjury.results import Scores
+from rankjury.settings import is_whole
+from rankjury.shared_ids import IdSample, SharedIds
+from rankjury.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
+from rankjury.validation import check_arguments
+
+__all__ = ["NO_ITEM", "Codes", "evaluate_arrays", "look_up", "stands_twice"]
+
+NO_ITEM = -1
+_MOST_ITEMS = 1 << 40
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_SLOTS_TO_A_PAIR = 3
+"""As a power of two."""
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Of each row its items, in order (CSR)."""
+
+    starts: Ints
+    items: NDArray[np.integer]
+    where: str
+    cells: Bools | None = None
+    """Which cells of the table they were; None where there was no table, or where it was full."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def size(self) -> int:
+        """One more than the highest code."""
+        return int(self.items.max()) + 1 if self.items.size else 0
+
+    @classmethod
+    def read(cls, given: Any, where: str) -> "Codes":
+        """From a table, −1 where a row has fewer, or from ``(starts, items)``."""
+        if isinstance(given, tuple) and len(given) == 2:
+            starts, items = (_whole_numbers(part, 1, where) for part in given)
+            return cls._of_csr(starts, items, where)
+        table = _whole_numbers(given, 2, where)
+        if table.dtype.kind == "u" or not (table == NO_ITEM).any():
+            return cls(np.arange(len(table) + 1) * table.shape[1], table.reshape(-1).view(), where)
+        held = table != NO_ITEM
+        gap = (~held[:, :-1] & held[:, 1:]).any(axis=1)
+        if gap.any():
+            raise DataError("an item stands behind −1", where=f"{where}, row {np.argmax(gap)}", expected="−1 last")
+        return cls(np.concatenate(([0], np.cumsum(held.sum(axis=1)))), table[held], where, held)
+
+    @classmethod
+    def _of_csr(cls, starts: NDArray[np.integer], items: NDArray[np.integer], where: str) -> "Codes":
+        rising = starts.size > 0 and starts[0] == 0 and bool((starts[1:] >= starts[:-1]).all())
+        if not rising or starts[-1] != items.size:
+            expected = "0, then the end of each row, the last being the number of items"
+            raise DataError(f"starts that are no bounds of {items.size:,} items", where=where, expected=expected)
+        return cls(starts.astype(np.int64), items.view(), where)
+
+    def check(self, n_items: int) -> None:
+        """Refuse codes that are of no item."""
+        if not 0 <= n_items <= _MOST_ITEMS:
+            raise UsageError(f"{n_items:,} items", where=self.where, expected=f"0 to {_MOST_ITEMS:,}")
+        if self.items.size and not (self.items.min() >= 0 and self.items.max() < n_items):
+            at = int(np.argmax((self.items < 0) | (self.items >= n_items)))
+            raise DataError(
+                f"the code {self.items[at]}",
+                where=f"{self.where}, row {self.row_of(at)}",
+                expected=f"0 to {n_items - 1:,}" if n_items else "no code, of no items",
+            )
+
+    def row_of(self, at: int) -> int:
+        """The row of an entry of ``items``."""
+        return int(np.searchsorted(self.starts, at, side="right")) - 1
+
+    def grades(self, given: Any) -> Floats:
+        """A number for each item, from an array of the shape that the items had."""
+        try:
+            found = np.asarray(given)
+        except ValueError:
+            raise DataError("rows of different lengths", where="grades", expected="the shape of held_out") from None
+        cells = np.ones(found.shape, dtype=bool) if self.cells is None else self.cells
+        in_rows = found.ndim == 1 or (found.ndim > 1 and len(found) == len(self))
+        if (
+            found.dtype.kind not in "biuf"
+            or found.shape != cells.shape
+            or cells.sum() != self.items.size
+            or not in_rows
+        ):
+            raise DataError(
+                f"grades of shape {found.shape} and type {found.dtype}",
+                where="grades",
+                expected=f"numbers, one for each of the {self.items.size:,} held-out items, laid out as these are",
+            )
+        values = (found if self.cells is None else found[cells]).astype(np.float64).reshape(-1)
+        if not np.isfinite(values).all():
+            row = self.row_of(int(np.argmin(np.isfinite(values))))
+            raise DataError("a grade is no number", where=f"grades, row {row}", expected="finite grades")
+        return values
+
+    def keys(self, first: int, last: int, n_items: int) -> Ints:
+        """Of the rows from ``first`` on: one number for each pair of row and item."""
+        lengths = np.diff(self.starts[first : last + 1])
+        found = np.repeat(np.arange(last - first, dtype=np.int64) * n_items, lengths)
+        found += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
+        return found
+
+    def take(self, rows: Ints) -> "Codes":
+        """Some of the rows."""
+        starts, at = gathered(self.starts, rows)
+        return Codes(starts, self.items[at], self.where)
+
+
+def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Which of the wanted keys are among the held, in their order, and where; each held key is there once.
+
+    Where some of the held want one slot, the last has it; the others have it in the next rounds, in which only those
+    that were looked for in such a slot are looked for again.
+    """
+    bits = int(held.size).bit_length() + _SLOTS_TO_A_PAIR
+    table = np.full(1 << bits, held.size, dtype=np.int32)
+    keys = np.append(held, NO_ITEM)
+    slots, asked = _slots(held, bits), _slots(wanted, bits)
+    left, which = np.arange(held.size, dtype=np.int32), np.arange(wanted.size)
+    found = [(which[:0], which[:0])]
+    while left.size:
+        table[slots] = left
+        there, near = table.take(slots), table.take(asked)
+        same = keys.take(near) == wanted
+        found.append((which[same], near[same]))
+        lost = np.flatnonzero(there != left)
+        contested = np.zeros(keys.size, dtype=bool)
+        contested[there[lost]] = True
+        again = np.flatnonzero(contested.take(near) & ~same)
+        left, slots = left[lost], slots[lost]
+        asked, wanted, which = asked[again], wanted[again], which[again]
+    at, place = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(at)
+    return at[order], place[order]
+
+
+def stands_twice(keys: Ints) -> int | None:
+    """The first place of a key that stands again further on; None where all are different."""
+    if not _some_again(keys):
+        return None
+    order = np.argsort(keys, kind="stable")
+    return int(order[:-1][keys[order[1:]] == keys[order[:-1]]].min())
+
+
+def _some_again(keys: Ints) -> bool:
+    """Whether any key stands twice: equal keys want one slot, so that one of them has it, or both ask again."""
+    bits = int(keys.size).bit_length() + 1
+    table = np.empty(1 << bits, dtype=np.int32)
+    left, slots = np.arange(keys.size, dtype=np.int32), _slots(keys, bits)
+    while left.size:
+        table[slots] = left
+        there = table.take(slots)
+        lost = np.flatnonzero(there != left)
+        left, slots = left[lost], slots[lost]
+        if (keys.take(there[lost]) == keys.take(left)).any():
+            return True
+    return False
+
+
+def _slots(keys: Ints, bits: int) -> Ints:
+    return ((keys.view(np.uint64) * _STRIDE) >> np.uint64(64 - bits)).view(np.int64)
+
+
+def _whole_numbers(given: Any, dimensions: int, where: str) -> NDArray[np.integer]:
+    if isinstance(given, np.ma.MaskedArray):
+        raise DataError("a masked array", where=where, expected="a plain one, −1 where a row has fewer")
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        raise DataError("rows of different lengths", where=where, expected="−1 where a row has fewer") from None
+    if found.size == 0 and found.ndim == dimensions:
+        found = found.astype(np.int64)
+    if found.ndim != dimensions or found.dtype.kind not in "iu":
+        shape = "a row a user, codes of items in it" if dimensions == 2 else "(starts, items)"
+        raise DataError(
+            f"an array of type {found.dtype} in {found.ndim} dimensions",
+            where=where,
+            expected=f"whole numbers: {shape}",
+        )
+    return np.ascontiguousarray(found)
+
+
+_PAIRS_AT_ONCE = 1 << 15
+"""Within the cache, and one after the other: steps so short would have threads wait for each other more than work."""
+
+
+@check_arguments
+def evaluate_arrays(
+    recommended: Any,
+    held_out: Any,
+    grades: Any = None,
+    *,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    n_items: int | None = None,
+    background: Background | None = None,
+    dialect: str | None = None,
+    source: str = "recommendations",
+    **conventions: Value,
+) -> Scores:
+    """Score recommendations that are codes of items: users × k, best first, −1 where there are fewer.
+
+    ``held_out`` is users × m codes, −1 where there are fewer, or ``(starts, items)`` of a CSR; ``grades`` are those of
+    its items, all 1 where there are none. Items of equal grade stand by code. Users of whom nothing was held out are
+    not counted. ``n_items`` is how many items there are; ``background`` is what measures beyond accuracy look at: codes
+    are places in its items, and rows are its users.
+
+    >>> rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
+    {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
+    """
+    asked = resolve_all([measures] if isinstance(measures, str | Measure) else measures, dialect, conventions)
+    shown, held = Codes.read(recommended, source), Codes.read(held_out, "held out")
+    if len(shown) != len(held):
+        found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
+        raise DataError(found, where=source, expected="a row a user on both sides")
+    if n_items is not None and not is_whole(n_items):
+        raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
+    background = checked_background(background, source)
+    if background is not None:
+        n_items = _of_background(background, len(shown), n_items, source)
+    size = max(shown.size, held.size) if n_items is None else n_items
+    for side in (shown, held):
+        side.check(size)
+    bench = CodedBench(shown, held, None if grades is None else held.grades(grades), size)
+    bench.same_ids = n_items is not None
+    if not bench.has_hits:
+        bench.check_items(source)
+    return Evaluation.of(bench, source, background).scores(asked)
+
+
+def _of_background(background: Background, users: int, n_items: int | None, source: str) -> int:
+    """How many items there are, if the background is of these users and items."""
+    known = len(background.items)
+    if len(background.users) != users or n_items not in (None, known):
+        items = "" if n_items is None else f" and {n_items:,} items"
+        raise DataError(
+            f"a background of {len(background.users):,} users and {known:,} items, for {users:,} rows{items}",
+            where=source,
+            expected="rows that are the background's users, and codes that are places in its items",
+        )
+    return known
+
+
+class CodedBench(Bench):
+    """Both sides as codes, matched once; the order given is the ranking, so that nothing ties."""
+
+    def __init__(self, shown: Codes, held: Codes, grades: Floats | None, n_items: int) -> None:
+        self.rows = np.flatnonzero(np.diff(held.starts))
+        """Of whom something was held out."""
+        self.extra_queries, self.dropped = len(held) - self.rows.size, 0
+        if self.rows.size == 0:
+            raise DataError("nothing was held out of anybody", where=held.where, expected="a code in some row")
+        if self.extra_queries:
+            grades = None if grades is None else grades[gathered(held.starts, self.rows)[1]]
+            shown, held = shown.take(self.rows), held.take(self.rows)
+        self.shown, self.held, self.n_items = shown, held, n_items
+        self.queries = pl.Series("query_id", self.rows).cast(pl.String)
+        self.graded = grades is not None
+        values = np.ones(held.items.size) if grades is None else grades
+        self.gold = Gold(self.queries, held.starts, pl.Series(held.items), values, source=held.where)
+
+        self.joinable, self.depth, self.same_ids = False, None, True
+
+    @property
+    def has_hits(self) -> bool:
+        return self._matched_codes[0].size > 0
+
+    @cached_property
+    def shared_ids(self) -> SharedIds:
+        return SharedIds(IdSample.of(self.gold.items), IdSample.of(pl.Series(self.shown.items)))
+
+    @cached_property
+    def present(self) -> Bools:
+        return np.ones(len(self.queries), dtype=bool)
+
+    @property
+    def deepest(self) -> int:
+        return int(np.diff(self.shown.starts).max(initial=0))
+
+    def judge(
+        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
+    ) -> Judged:
+        if self_matches == "drop":
+            raise UsageError("self=drop of users and items that are numbered apart", expected="self=keep")
+        row, rank, gold_at = self._matched_codes
+        starts, grades, ordered = self._grades_in_order
+        return Judged(
+            queries=self.queries,
+            row=row,
+            rank=rank,
+            grade=self.gold.grades[gold_at],
+            tie_first=rank,
+            tie_last=rank,
+            gold_index=gold_at,
+            place=self._code_places[gold_at] if places else None,
+            depth=np.diff(self.shown.starts),
+            present=self.present,
+            gold_starts=starts,
+            gold_grades=grades,
+            relevant_from=None,
+            gold_has_order=ordered,
+            ties=TieGroups(*np.empty((3, 0), dtype=np.int64)),
+        )
+
+    def lists(
+        self,
+        background: Background,
+        k: int,
+        ties: TieRule = "id",
+        *,
+        scores: str = "double",
+        self_matches: str = "keep",
+    ) -> Lists:
+        codes = np.full((len(self.queries), k), NO_ITEM, dtype=np.int64)
+        rank = segments_within(self.shown.starts)
+        row = np.repeat(np.arange(len(self.queries)), np.diff(self.shown.starts))
+        within = rank < k
+        codes[row[within], rank[within]] = self.shown.items[within]
+        starts, at = gathered(background.starts, self.rows)
+        return Lists(codes, starts, background.history[at], background)
+
+    @cached_property
+    def _matched_codes(self) -> tuple[Ints, Ints, Ints]:
+        """Row, rank and place among the held-out items, of every recommended item that was held out."""
+        blocks = cut_into_blocks(self.shown.starts + self.held.starts, _PAIRS_AT_ONCE)
+        found = [self._match(first, last) for first, last in blocks]
+        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return row, rank, gold_at
+
+    def _match(self, first: int, last: int) -> tuple[Ints, Ints, Ints]:
+        """The same of the rows from ``first`` on."""
+        sides = self.shown, self.held
+        wanted, known = (side.keys(first, last, self.n_items) for side in sides)
+        of_shown, of_held = (int(side.starts[first]) for side in sides)
+        for side, keys in zip(sides, (wanted, known), strict=True):
+            twice = stands_twice(keys)
+            if twice is not None:
+                raise self._stands_twice(side, int(side.starts[first]) + twice)
+        at, gold_at = look_up(known, wanted)
+        row = np.searchsorted(self.shown.starts, at + of_shown, side="right") - 1
+        return row, at + of_shown - self.shown.starts[row] + 1, gold_at + of_held
+
+    @cached_property
+    def _grades_in_order(self) -> tuple[Ints, Floats, bool]:
+        """The grades best first, row by row, and whether no two of a row are equal."""
+        starts, grades = self.held.starts, self.gold.grades
+        if not self.graded:
+            return starts, grades, bool(np.diff(starts).max() < 2)
+        found = order_rows(starts, grades)
+        return starts, grades if found.order is None else grades[found.order], found.first.size == 0
+
+    @cached_property
+    def _code_places(self) -> Ints:
+        """The place of each held-out item within its row: by grade, equal grades by code."""
+        starts = self.held.starts
+        row = np.repeat(np.arange(len(self.queries)), np.diff(starts))
+        order = np.lexsort((self.held.items, -self.gold.grades, row))
+        places = np.empty(order.size, dtype=np.int64)
+        places[order] = segments_within(starts) + 1
+        return places
+
+    def _stands_twice(self, side: Codes, at: int) -> DataError:
+        return DataError(
+            f"item {side.items[at]} stands more than once",
+            where=f"{side.where}, row {self.rows[side.row_of(at)]}",
+            expected="each item once in a row",
+        )

@@ -1,0 +1,134 @@
+"""Comparison of scores, query by query: the one behind ``compare``, ``diff``, ``drift`` and gates across reports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rankjury.results import Scores
+from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct, with_relative
+from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.types import Bools
+
+__all__ = ["ScorePair", "compare_scores", "pair_scores", "pairs_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePair:
+    """Scores of a system and of a baseline over the queries that both have, in the same order.
+
+    Columns stand for the same measures, in the same order; the labels are those of the system.
+    """
+
+    system: str
+    baseline: str
+    scores: Scores
+    baseline_scores: Scores
+    unmatched: tuple[str, ...] = ()
+    """Measures of the system that the baseline does not have under the same conventions."""
+    incomplete: tuple[str, ...] = ()
+    """Measures that are one value over all queries, and are not compared: the queries differ."""
+    only: tuple[int, int] = (0, 0)
+    """How many queries only the system has, and only the baseline."""
+
+    @property
+    def queries(self) -> pl.Series:
+        """The queries in common."""
+        return self.scores.queries
+
+    def columns(self, members: Bools | slice = slice(None)) -> list[Paired]:
+        """Return what is compared under each measure, over some of the queries."""
+        ours, theirs = self.scores, self.baseline_scores
+        return [
+            Paired(
+                *(self.system, self.baseline, label),
+                ours.values[members, place],
+                theirs.values[members, place],
+                ours.aggregates[place],
+                label in ours.lower_is_better,
+                label in ours.whole,
+                label in ours.descriptive,
+            )
+            for place, label in enumerate(ours.labels)
+        ]
+
+
+def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Scores) -> ScorePair:
+    """Align the scores of two systems on the ids of their queries, and on the conventions of their measures.
+
+    A value over all queries, such as a coverage, is left out where a query that contributes to it is not in common:
+    the mean of the other contributions is a value of nothing.
+    """
+    counterparts = {label: _counterpart(label, scores, baseline_scores) for label in scores.labels}
+    matched = {label: found for label, found in counterparts.items() if found is not None}
+    unmatched = tuple(label for label in scores.labels if label not in matched)
+    ours, theirs = _only(scores, list(matched)), _only(baseline_scores, list(matched.values()))
+    ids, other_ids = (side.queries.cast(pl.String) for side in (ours, theirs))
+    if ids.equals(other_ids):
+        return ScorePair(system, baseline, ours, theirs, unmatched)
+    rows = pl.DataFrame({"id": ids}).with_row_index("row")
+    other_rows = pl.DataFrame({"id": other_ids}).with_row_index("other_row")
+    both = rows.join(other_rows, on="id", how="inner", maintain_order="left")
+    parts = ours.part(both["row"].to_numpy()), theirs.part(both["other_row"].to_numpy())
+    numbers = [(~np.isnan(side.values)).sum(axis=0) for side in (ours, theirs, *parts)]
+    lost = (numbers[0] > numbers[2]) | (numbers[1] > numbers[3])
+    incomplete = tuple(label for label, one in zip(matched, lost, strict=True) if one and label in ours.whole)
+    compared = {label: other for label, other in matched.items() if label not in incomplete}
+    return ScorePair(
+        *(system, baseline, _only(parts[0], list(compared)), _only(parts[1], list(compared.values()))),
+        *(unmatched, incomplete, (len(ids) - len(both), len(other_ids) - len(both))),
+    )
+
+
+def pairs_of(systems: Mapping[str, Scores], baseline: str) -> list[ScorePair]:
+    """Return every system but the baseline, paired with it."""
+    return [
+        pair_scores(name, scores, baseline, systems[baseline]) for name, scores in systems.items() if name != baseline
+    ]
+
+
+def _only(scores: Scores, labels: list[str]) -> Scores:
+    return scores if labels == list(scores.labels) else scores.only(labels)
+
+
+def _counterpart(label: str, scores: Scores, others: Scores) -> str | None:
+    """Return the other scores' label of the same measure: the same label if it follows the same conventions."""
+    known = dict(zip(others.labels, others.conventions, strict=True))
+    convention = scores.conventions[scores.labels.index(label)]
+    if known.get(label) == convention:
+        return label
+    return next((other for other, found in known.items() if found == convention), None)
+
+
+def compare_scores(
+    pairs: Sequence[ScorePair], resampling: Resampling, *, relative: bool = False
+) -> list[list[Comparison]]:
+    """Compare pairs of scores under all their measures.
+
+    Queries are paired. A measure that is one value over all queries is tested by the jackknife, others by sign flips.
+    P-values are corrected for all comparisons of the call together (``statistics.comparison.correct``).
+
+    Args:
+        pairs: What to compare.
+        resampling: How intervals and tests are made.
+        relative: Whether to tell differences as shares of the baseline's mean too.
+
+    Returns:
+        For each pair, one comparison per measure.
+    """
+    found: list[list[Comparison]] = [[] for _ in pairs]
+    places = list(range(len(pairs)))
+    while places:  # pairs over the same queries are resampled together
+        queries = pairs[places[0]].queries
+        alike = [place for place in places if pairs[place].queries.equals(queries)]
+        keys = keys_of(queries, resampling.seed)
+        columns = [pairs[place].columns() for place in alike]
+        flat = [one for some in columns for one in some]
+        compared = compare_pairs(flat, keys, resampling)
+        rows = iter(with_relative(compared, flat, keys, resampling) if relative else compared)
+        for place, some in zip(alike, columns, strict=True):
+            found[place] = [next(rows) for _ in some]
+        places = [place for place in places if place not in alike]
+    corrected = iter(correct(one for some in found for one in some))
+    return [[next(corrected) for _ in some] for some in found]

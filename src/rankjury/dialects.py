@@ -1,0 +1,337 @@
+"""Named bundles of conventions, each reproducing another tool; and the names by which those tools call their measures.
+
+A name that only another tool uses (``ndcg_cut_10``, ``nDCG@10``, ``ndcg_burges@10``) is read with *that tool's*
+conventions, whatever else is asked for beside it. Under ``--dialect`` every measure takes the dialect's conventions,
+save those that its spelling sets itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rankjury.errors import UnknownName, UsageError, shorten
+from rankjury.measure import METRICS, Measure, Value, own_aliases, split_spelling
+from rankjury.names import (
+    ALFA,
+    BEIR,
+    FAMILIAR,
+    IMPLICIT,
+    LENSKIT,
+    RECBOLE,
+    RECTOOLS,
+    REPLAY,
+    SENTENCE_TRANSFORMERS,
+    SKLEARN,
+    Options,
+    Reader,
+    Spelled,
+    names_at_k,
+    read_ir_measures,
+    read_ranx,
+    read_trec,
+)
+from rankjury.registry import Registry
+
+__all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
+
+_LONGEST_SPELLING = 1_000
+"""Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
+
+Refine = Callable[[Measure], Options]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The conventions of one tool."""
+
+    name: str
+    about: str
+    common: Options
+    """Conventions of all its measures."""
+    by_metric: Mapping[str, Options] = field(default_factory=dict)
+    refine: Refine = lambda measure: {}
+    """Conventions that depend on more than the metric's name, such as its cut-off."""
+    read: Reader = lambda text: None
+    """Its own names for measures."""
+
+    def conventions(self, measure: Measure) -> dict[str, Value]:
+        return {**self.common, **self.by_metric.get(measure.name, {}), **self.refine(measure)}
+
+    pinned: Mapping[str, Options] = field(default_factory=dict)
+    """Conventions, by metric, that the tool's switches do not touch."""
+
+    def apply(self, spelled: Spelled, overrides: Options) -> Measure:
+        """The measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
+        asked = Measure(spelled.name, spelled.k, tuple(spelled.options.items()))
+        conventions = self.conventions(asked)
+        pinned = self.pinned.get(spelled.name, {})
+        return Measure(spelled.name, spelled.k).having({**conventions, **overrides, **pinned, **spelled.options})
+
+
+DIALECTS: Registry[Dialect] = Registry("dialect", home="rankjury.dialects", group="rankjury.dialects")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measure and the spelling by which it was asked for."""
+
+    label: str
+    measure: Measure
+
+
+def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> Asked:
+    """The measure that a spelling means, under a dialect if one is given.
+
+    ``overrides`` are conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
+    """
+    if not isinstance(text, str | Measure):
+        raise UsageError(f"a measure of type {type(text).__name__}", expected="a spelling like ndcg@10")
+    given = _known_conventions(overrides or {})
+    chosen = None if dialect is None else DIALECTS.get(dialect)
+    if isinstance(text, Measure):
+        return Asked(str(text), _applied(Spelled(text.name, text.k, dict(text.options)), chosen, given))
+    label = text.strip()
+    if len(label) > _LONGEST_SPELLING:
+        raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
+    if chosen is not None and (own := chosen.read(label)) is not None:
+        return Asked(label, _applied(own, chosen, given))
+    own_spelling = _own_spelling(label)
+    if own_spelling is not None:
+        shown = label if chosen or split_spelling(label)[0] != own_spelling.name else str(Measure.parse(label))
+        return Asked(shown, _applied(own_spelling, chosen, given))
+    for home in DIALECTS:
+        foreign = home.read(label)
+        if foreign is not None:
+            return Asked(label, _applied(foreign, chosen or home, given))
+    raise _unknown(label)
+
+
+def _unknown(label: str) -> UnknownName:
+    """The error for a measure that nobody knows; suggestions keep the cut-off that was asked for."""
+    name, _, cut = label.partition("@")
+    suffix = f"@{cut}" if cut.isdecimal() else ""
+    own = [entry + suffix for entry in [*METRICS.names(), *own_aliases()]]
+    return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
+
+
+def _own_spelling(label: str) -> Spelled | None:
+    """The label read as rankjury's own; None where it names a measure of another tool."""
+    try:
+        measure = Measure.parse(label)
+    except UsageError as error:
+        if any(home.read(label) is not None for home in DIALECTS):
+            return None
+        if isinstance(error, UnknownName) and error.kind == "measure":
+            raise _unknown(label) from None
+        raise
+    return Spelled(measure.name, measure.k, _set_options(label, measure))
+
+
+def _set_options(label: str, measure: Measure) -> Options:
+    """The options that the spelling sets, including those set to rankjury's default."""
+    _, texts, _ = split_spelling(label)
+    if "empty" in texts and not measure.metric.needs_relevant:
+        found = f"empty has no effect on {measure.name}, which counts all queries alike"
+        raise UsageError(found, where=label, expected=f"{measure.name} without it")
+    return {name: measure[name] for name in texts}
+
+
+def _known_conventions(overrides: Options) -> dict[str, Value]:
+    """Refuse conventions that no metric has."""
+    if overrides:
+        known = {option.name for metric in METRICS for option in metric.all_options}
+        for name in overrides:
+            if name not in known:
+                raise UnknownName("convention", name, known)
+    return dict(overrides)
+
+
+def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> Measure:
+    known = {option.name: option for option in METRICS.get(spelled.name).all_options}
+    overrides = {
+        name: value if value is None else known[name].read(str(value), where=f"{name} of {spelled.name}")
+        for name, value in overrides.items()
+        if name in known
+    }
+    if dialect is None:
+        return Measure(spelled.name, spelled.k).having({**overrides, **spelled.options})
+    return dialect.apply(spelled, overrides)
+
+
+def _refine_ir_measures(measure: Measure) -> Options:
+    """RR@k comes from the MS MARCO script and Judged@k from Python: both by id ascending, in double precision."""
+    if measure.name == "judged" or (measure.name == "rr" and measure.k is not None):
+        return {"ties": "id", "scores": "double"}
+    if measure.name == "err":
+        return {"ties": "id-desc", "scores": "double"}
+    if measure.name in ("num_q", "num_rel"):
+        return {"missing": "none"}
+    return {}
+
+
+def _refine_beir(measure: Measure) -> Options:
+    """MRR, R_cap and Accuracy come from BEIR's own code: ties as given, averaged over all judged queries."""
+    if measure.name in ("rr", "hit_rate") or measure["over"] == "min":
+        return {"ties": "order", "scores": "double", "missing": "zero"}
+    return {}
+
+
+def _refine_alfa(measure: Measure) -> Options:
+    """Where an item's gain is its grade, every grade above 0 counts; elsewhere only full matches do."""
+    by_grade = measure.name == "err" or measure["gain"] not in (None, "binary")
+    return {"rel": None} if by_grade else {}
+
+
+def _refine_lenskit(measure: Measure) -> Options:
+    """Recall is over min(k, relevant) where there is a cut-off, and else over the relevant."""
+    return {"over": "min"} if measure.name == "recall" and measure.k is not None else {}
+
+
+# --- the dialects -------------------------------------------------------------------------------------------------
+
+_TREC_EVAL: dict[str, Value] = {
+    "rel": 1.0,
+    "ties": "id-desc",
+    "scores": "single",
+    "empty": "zero",
+    "missing": "skip",
+}
+# trec_eval's -l is not for measures that use the grades themselves.
+_TREC_EVAL_PINNED: dict[str, Options] = {"ndcg": {"rel": 1.0}, "rbp": {"rel": 1.0}}
+_HELD_OUT: dict[str, Value] = {"ties": "order", "empty": "skip", "missing": "zero"}
+_BINARY_OVER_MIN: dict[str, Options] = {
+    "ndcg": {"gain": "binary"},
+    "dcg": {"gain": "binary"},
+    "ap": {"over": "min"},
+}
+
+for _dialect in (
+    Dialect(
+        "trec_eval",
+        "trec_eval up to 9 and pytrec_eval: scores in single precision, ties by id descending, averaged over the "
+        "queries that the run has (--missing zero is trec_eval's -c)",
+        _TREC_EVAL,
+        read=read_trec,
+        pinned=_TREC_EVAL_PINNED,
+    ),
+    Dialect(
+        "trec_eval-10",
+        "trec_eval 10: in double precision; a judged query that the run lacks is an error (--missing zero is -c)",
+        {**_TREC_EVAL, "scores": "double", "missing": "error"},
+        {"iprec": {"round": "nearest"}, "iprec_mean": {"round": "nearest"}},
+        read=read_trec,
+        pinned=_TREC_EVAL_PINNED,
+    ),
+    Dialect(
+        "ir_measures",
+        "ir_measures: pytrec_eval's, but missing queries count 0; RR@k and Judged@k by id ascending",
+        {**_TREC_EVAL, "missing": "zero"},
+        refine=_refine_ir_measures,
+        read=read_ir_measures,
+    ),
+    Dialect(
+        "ranx",
+        "ranx with make_comparable: equal scores as given, missing and empty queries count 0, rbp by grade, hits is "
+        "a count",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"rbp": {"gain": "linear"}, "bpref": {"negative": "judged"}, "gm_bpref": {"negative": "judged"}},
+        read=read_ranx,
+    ),
+    Dialect(
+        "beir",
+        "BEIR: pytrec_eval's, documents whose id is the query's dropped; MRR, R_cap and Accuracy over all queries",
+        {**_TREC_EVAL, "self": "drop"},
+        refine=_refine_beir,
+        read=names_at_k(BEIR),
+    ),
+    Dialect(
+        "sentence-transformers",
+        "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries with nothing relevant dropped",
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
+        read=names_at_k(SENTENCE_TRANSFORMERS),
+    ),
+    Dialect(
+        "sklearn",
+        "scikit-learn: equal scores share their discounts (ndcg_score, dcg_score) or their precision (AP)",
+        {"empty": "zero", "missing": "zero"},
+        {"ndcg": {"ties": "average"}, "dcg": {"ties": "average"}, "ap": {"ties": "group"}},
+        read=names_at_k(SKLEARN),
+    ),
+    Dialect(
+        "elasticsearch",
+        "Elasticsearch's ranking evaluation: gain 2^g − 1, ideal list as long as the returned one, precision over "
+        "what was returned",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"ndcg": {"gain": "exp", "ideal": "retrieved"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
+    ),
+    Dialect(
+        "opensearch",
+        "OpenSearch's search relevance: gain 2^g − 1, ideal list cut at k, precision over what was returned",
+        {"rel": 1.0, "ties": "order", "empty": "zero", "missing": "zero"},
+        {"ndcg": {"gain": "exp"}, "dcg": {"gain": "exp"}, "precision": {"over": "retrieved"}},
+    ),
+    Dialect(
+        "alfa",
+        "the driving protocol: recall over k and precision over the relevant, each the other's usual name; the query's "
+        "own item dropped, relevant from grade 1 (NDCG: above 0), recall 0 where nothing is",
+        {"rel": 1.0, "self": "drop"},
+        {"recall": {"over": "k"}, "precision": {"over": "relevant"}},
+        refine=_refine_alfa,
+        read=names_at_k(ALFA),
+    ),
+    # Libraries for recommenders. None looks at ratings (LensKit does when asked): what is in their test data is
+    # relevant, so that data is to hold what the gold calls relevant.
+    Dialect(
+        "rectools",
+        "RecTools: binary gain, an ideal list of always k items, users with nothing relevant dropped",
+        _HELD_OUT,
+        {
+            "ndcg": {"gain": "binary", "ideal": "full"},
+            "dcg": {"gain": "binary"},
+            "novelty": {"unseen": "one"},
+            "serendipity": {"against": "places", "over": "retrieved"},
+            "mean_popularity": {"scale": "count"},
+        },
+        read=names_at_k(RECTOOLS),
+    ),
+    Dialect(
+        "lenskit",
+        "LensKit's RunAnalysis: binary gain (gain=linear for its gain=), the first two ranks undiscounted, recall over "
+        "min(k, relevant), precision over what was recommended, AP over the least; averaged over the users with a list "
+        "(it counts 0 for lists of users who have no test data, whom no gold has)",
+        {"ties": "order", "empty": "zero", "missing": "skip"},
+        {
+            "ndcg": {"gain": "binary", "discount": "rank"},
+            "dcg": {"gain": "binary", "discount": "rank"},
+            "ap": {"over": "least"},
+            "precision": {"over": "retrieved"},
+            "rbp": {"p": 0.85},
+        },
+        refine=_refine_lenskit,
+        read=names_at_k(LENSKIT),
+    ),
+    Dialect(
+        "recbole",
+        "RecBole: binary gain, AP over min(k, relevant), users with nothing relevant dropped",
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
+        read=names_at_k(RECBOLE),
+    ),
+    Dialect(
+        "replay",
+        "RePlay: equal scores by id descending, binary gain, AP over min(k, relevant), users with nothing relevant "
+        "count 0 (as lists; as data frames they are not there: --empty skip)",
+        {"ties": "id-desc", "empty": "zero", "missing": "zero"},
+        _BINARY_OVER_MIN,
+        read=names_at_k(REPLAY),
+    ),
+    Dialect(
+        "implicit",
+        "implicit's ranking_metrics_at_k: binary gain, AP over min(k, relevant), precision pooled over all users, "
+        "those with nothing relevant dropped",
+        _HELD_OUT,
+        _BINARY_OVER_MIN,
+        read=names_at_k(IMPLICIT),
+    ),
+):
+    DIALECTS.add(_dialect.name, _dialect)

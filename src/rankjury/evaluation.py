@@ -1,0 +1,330 @@
+"""Judge, measure, and say what to be wary of: gold × ranking → Scores."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast, get_args
+
+import numpy as np
+import polars as pl
+
+from rankjury.dialects import Asked, resolve
+from rankjury.errors import DataError, UsageError
+from rankjury.findings import Findings
+from rankjury.judged import Judged, relevant_count
+from rankjury.judging import Bench, DuplicateRule, Places, TieRule
+from rankjury.lists import Background, Lists, checked_background
+from rankjury.measure import Measure, Value
+from rankjury.results import Scores
+from rankjury.sections import ReportWarning, as_warnings
+from rankjury.slices import ItemGroups
+from rankjury.types import Bools, Floats, Gold, Ranking
+from rankjury.wording import count, named
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "Evaluation",
+    "against_part",
+    "cut_gold",
+    "evaluate",
+    "measure_values",
+    "resolve_all",
+    "scores_under",
+    "too_short",
+]
+
+DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
+
+
+def resolve_all(
+    measures: Iterable[str | Measure],
+    dialect: str | None = None,
+    overrides: Mapping[str, Value] | None = None,
+) -> list[Asked]:
+    """The measures asked for, each once, in the order asked."""
+    if not isinstance(measures, Iterable):
+        raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
+    asked = [resolve(measure, dialect, overrides) for measure in measures]
+    return list({one.label: one for one in asked}.values())
+
+
+def evaluate(
+    gold: Gold,
+    ranking: Ranking,
+    asked: Sequence[Asked],
+    *,
+    duplicates: DuplicateRule = "error",
+    background: Background | None = None,
+) -> Scores:
+    """Score one ranking; measures beyond accuracy look at the ``background`` as well."""
+    return Evaluation(gold, ranking, duplicates=duplicates, background=background).scores(asked)
+
+
+class Evaluation:
+    """A gold and a ranking ready to be measured; measures that order alike share one judging."""
+
+    def __init__(
+        self,
+        gold: Gold,
+        ranking: Ranking,
+        *,
+        duplicates: DuplicateRule = "error",
+        may_be_apart: bool = False,
+        background: Background | None = None,
+    ) -> None:
+        bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
+        self._begin(bench, ranking.source, background, ranking.notes)
+
+    @classmethod
+    def of(cls, bench: Bench, source: str, background: Background | None = None) -> "Evaluation":
+        """Of a bench that was made in another way."""
+        found = cls.__new__(cls)
+        found._begin(bench, source, background)
+        return found
+
+    def _begin(self, bench: Bench, source: str, background: Background | None, notes: tuple[str, ...] = ()) -> None:
+        self.bench = bench
+        self.source = source
+        self.background = None if background is None else checked_background(background, source)
+        self._notes = notes
+        self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
+        self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
+        self._places: dict[tuple[TieRule, str, str], tuple[pl.Series, Places]] = {}
+        self._cut: tuple[object, int, Judged] | None = None
+        """What the last cut of a gold was made from and where, and the cut."""
+
+    def judged(self, measure: Measure) -> Judged:
+        """The judging that the measure's conventions ask for."""
+        rule = _tie_rule(measure)
+        places = measure.metric.needs_places or measure["gold"] == "k"
+        key = (rule, str(measure["scores"]), str(measure["self"]), places)
+        if key not in self._judgings:
+            self._judgings[key] = self.bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
+        return self._judgings[key]
+
+    def within(self, kept: Bools, groups: ItemGroups | None = None, number: int = 0) -> "Evaluation":
+        """Return the evaluation against some rows of the bench's gold; queries that have none of them are left out.
+
+        With ``groups``, whose ``number``-th has these rows' items, measures that depend on positions count these among
+        the group's items: all other results are skipped.
+        """
+        return _Within(self, kept, groups, number)
+
+    def places(self, measure: Measure, catalogue: pl.Series) -> Places:
+        """Return the rankings as places in the catalogue, ordered as the measure asks."""
+        rule = _tie_rule(measure)
+        key = (rule, str(measure["scores"]), str(measure["self"]))
+        held = self._places.get(key)
+        if held is None or held[0] is not catalogue:
+            held = catalogue, self.bench.places(catalogue, rule, scores=key[1], self_matches=key[2])
+            self._places[key] = held
+        return held[1]
+
+    @property
+    def queries(self) -> pl.Series:
+        return self.bench.queries
+
+    def values(self, measure: Measure) -> Floats:
+        """One measure for every query."""
+        self._check_depth(measure)
+        judged = self._cut_judged(measure)
+        if measure.metric.of_lists:
+            judged = replace(judged, lists=self._shown(measure))
+        return measure_values(judged, measure, self.source)
+
+    def _check_depth(self, measure: Measure) -> None:
+        """Refuse a measure that looks deeper than the ranking was made."""
+        depth = self.bench.depth
+        if depth is not None and measure.k is not None and depth < measure.k and self.bench.deepest >= depth:
+            raise UsageError(
+                f"{measure} looks at {measure.k:,} items, and only the first {depth:,} of each list were ranked",
+                where=self.source,
+                expected=f"cut-offs up to {depth:,}",
+                hint=f"Rank {measure.k:,} or more, as with rankjury.recommend(task, model, k={measure.k}).",
+            )
+
+    def _shown(self, measure: Measure) -> Lists:
+        """The lists that a measure looks at."""
+        if self.background is None:
+            raise UsageError(
+                f"{measure.name} looks at what was known before: the catalogue, and what users took in training",
+                where=self.source,
+                expected="a gold of the kind interactions, or background=task.background",
+            )
+        rule = _tie_rule(measure)
+        k = int(self.bench.deepest) if measure.k is None else measure.k
+        key = (rule, str(measure["scores"]), str(measure["self"]), k)
+        if key not in self._lists:
+            self._lists[key] = self.bench.lists(self.background, k, rule, scores=key[1], self_matches=key[2])
+        return self._lists[key]
+
+    def _cut_judged(self, measure: Measure) -> Judged:
+        """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""
+        judged = self.judged(measure)
+        if measure["gold"] not in ("k", "tied") or measure.k is None:
+            return judged
+        of, k, cut = self._cut or (None, 0, judged)
+        key = (id(judged), measure["gold"])
+        if of != key or k < measure.k:
+            cut = cut_gold(judged, measure)
+        elif k > measure.k:
+            cut = cut_gold(cut, measure)
+        self._cut = key, measure.k, cut
+        return cut
+
+    def table(self, asked: Sequence[Asked]) -> Floats:
+        """All measures for every query, as queries × measures."""
+        by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), -(one.measure.k or 0)))
+        found = {one.label: self.values(one.measure) for one in by_cut}
+        columns = [found[one.label] for one in asked]
+        return np.column_stack(columns) if columns else np.empty((len(self.queries), 0))
+
+    def scores(self, asked: Sequence[Asked]) -> Scores:
+        """All measures for every query, with what they are and what to be wary of."""
+        values = self.table(asked)
+        warnings = self.warnings([one.measure for one in asked])
+        return scores_under(asked, self.queries, values, tuple(warnings), self.source)
+
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
+        """Return what a reader should be warned of, with counts."""
+        yield from as_warnings(self._notes, "ranking")
+        if measures:
+            yield from self.findings(measures).warnings(measures)
+
+    def findings(self, measures: Sequence[Measure]) -> Findings:
+        """The counts behind the warnings."""
+        return Findings.of(self.bench, self.judged(measures[0]), measures)
+
+
+def scores_under(
+    asked: Sequence[Asked],
+    queries: pl.Series,
+    values: Floats,
+    warnings: tuple[ReportWarning, ...] = (),
+    source: str = "ranking",
+) -> Scores:
+    """A table of scores with what its columns are."""
+    return Scores(
+        queries=queries,
+        labels=tuple(one.label for one in asked),
+        conventions=tuple(str(one.measure) for one in asked),
+        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        values=values,
+        warnings=warnings,
+        source=source,
+        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
+        whole={one.label: one.measure.metric.highest for one in asked if one.measure.metric.whole},
+    )
+
+
+def against_part(
+    evaluation: Evaluation, gold: Gold, ranking: Ranking, groups: ItemGroups, number: int, duplicates: DuplicateRule
+) -> Evaluation:
+    """Return the evaluation within one of the groups of items.
+
+    It is made from the judging of all items, unless duplicate rows of the gold were dropped there.
+    """
+    kept = groups.rows(number, gold.items)
+    if len(evaluation.bench.gold.items) != kept.size:
+        evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
+        kept = np.ones(len(evaluation.bench.gold.items), dtype=bool)
+    return evaluation.within(kept, groups, number)
+
+
+def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+    """Warn where lists that were ranked to a depth hold fewer items of a slice than measures by position look at.
+
+    Only of rankings whose depth is known: that of a file is the user's, and a report says how slices are ranked.
+    """
+    depth = whole.bench.depth
+    if depth is None or whole.bench.deepest < depth:
+        return
+    for k in sorted({one.measure.k for one in asked if one.measure.metric.by_position and one.measure.k is not None}):
+        measure = next(one.measure for one in asked if one.measure.k == k and one.measure.metric.by_position)
+        judged = {name: part.judged(measure) for name, part in parts.items()}
+        short = [name for name, one in judged.items() if (one.depth[one.present] < k).any()]
+        if short:
+            yield ReportWarning(
+                f"slices of items: of the {depth:,} items that are listed for a {{query}}, fewer than {k:,} are of the "
+                f"slice in {named(short, 3)}: {measure} counts what is not listed as not retrieved there; "
+                "a larger depth lists more",
+                code="short-slices",
+            )
+            return
+
+
+class _Within(Evaluation):
+    """Judged once for the whole gold, and looked at for some of its items."""
+
+    def __init__(self, whole: Evaluation, kept: Bools, groups: ItemGroups | None, number: int) -> None:
+        self._begin(whole.bench, whole.source, None)
+        self._whole, self._kept = whole, kept
+        self._groups, self._number = groups, number
+        self._parts: dict[tuple[int, bool], Judged] = {}
+
+    @property
+    def queries(self) -> pl.Series:
+        for judged in self._parts.values():
+            return judged.queries
+        gold = self.bench.gold
+        held = np.diff(np.concatenate(([0], np.cumsum(self._kept)))[gold.starts]) > 0
+        return gold.queries.filter(held).sort()
+
+    def judged(self, measure: Measure) -> Judged:
+        judged, groups = self._whole.judged(measure), self._groups
+        skipping = measure.metric.by_position and groups is not None
+        key = (id(judged), skipping)
+        if key not in self._parts:
+            if skipping and groups is not None:
+                places = self._whole.places(measure, groups.items)
+                judged = places.skipping(judged, groups.members[self._number])
+            self._parts[key] = self.bench.within(judged, self._kept)
+        return self._parts[key]
+
+    def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
+        return ()
+
+
+def _tie_rule(measure: Measure) -> TieRule:
+    ties = measure["ties"]
+    return cast(TieRule, ties if ties in get_args(TieRule) else "id")
+
+
+def cut_gold(judged: Judged, measure: Measure) -> Judged:
+    """With the gold cut as the measure asks."""
+    if measure["gold"] not in ("k", "tied") or measure.k is None:
+        return judged
+    return judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
+
+
+def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
+    """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
+    options = measure.own_options()
+    values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
+    if measure.metric.needs_relevant:
+        rel = cast(float | None, measure["rel"])
+        empty = relevant_count(judged, rel) == 0
+        values = _by_policy(values, empty, measure, "empty", "has nothing relevant", judged, source)
+    return _by_policy(values, ~judged.present, measure, "missing", "is missing from the ranking", judged, source)
+
+
+def _by_policy(
+    values: Floats, affected: Bools, measure: Measure, option: str, what: str, judged: Judged, source: str
+) -> Floats:
+    policy = measure[option]
+    if not affected.any():
+        return values
+    if policy == "error":
+        query = judged.queries[int(np.argmax(affected))]
+        raise DataError(
+            f"query {query!r} {what}",
+            where=f"{source}, {measure}",
+            expected=f"none, under {option}=error",
+            hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
+            such=count(int(affected.sum()), "such query", "such queries"),
+        )
+    values = values.copy()
+    if policy == "skip":
+        values[affected] = np.nan
+    elif option == "empty":
+        values[affected] = 0.0
+    return values

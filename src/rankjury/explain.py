@@ -1,0 +1,129 @@
+"""The same run under every dialect and every convention, and which convention makes the difference."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankjury.dialects import DIALECTS, resolve
+from rankjury.errors import RankjuryError
+from rankjury.evaluation import Evaluation
+from rankjury.judging import DuplicateRule
+from rankjury.measure import Measure, Value, usual_name
+from rankjury.statistics.estimates import summarise
+from rankjury.types import Gold, Ranking
+
+__all__ = ["Explained", "explain"]
+
+_SAME = 1e-12
+_MOST_GRADES = 5
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One way to compute the measure, and what came of it."""
+
+    who: str
+    kind: str
+    """``rankjury``, ``dialect`` or ``convention``."""
+    measure: str
+    mean: float
+    n: int
+    difference: float
+    """To rankjury's own value."""
+    because: tuple[str, ...]
+    """The conventions, each alone, that move rankjury's value; together where none does alone."""
+    error: str | None = None
+    differs: bool = False
+
+    @property
+    def usual_name(self) -> str | None:
+        """What the measure is usually called when computed so, where its own name misleads."""
+        return usual_name(self.measure)
+
+
+class _Explainer:
+    def __init__(self, evaluation: Evaluation, base: Measure) -> None:
+        self.evaluation = evaluation
+        self.base = base
+        self._means: dict[Measure, tuple[float, int]] = {}
+        self.own, self.n = self.mean(base)
+
+    def mean(self, measure: Measure) -> tuple[float, int]:
+        """The mean (of a count: the sum), and over how many queries."""
+        if measure not in self._means:
+            summary = summarise(self.evaluation.values(measure), measure.metric.aggregate)
+            self._means[measure] = (summary.mean if summary.total is None else summary.total, summary.n)
+        return self._means[measure]
+
+    def row(self, who: str, kind: str, measure: Measure) -> Explained:
+        try:
+            mean, n = self.mean(measure)
+        except RankjuryError as error:
+            return Explained(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
+        difference = mean - self.own
+        because = self._causes(measure) if not _same(mean, self.own) and kind == "dialect" else ()
+        return Explained(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
+
+    def _causes(self, measure: Measure) -> tuple[str, ...]:
+        if measure.name != self.base.name:
+            return (f"another measure: {measure.name}",)
+        changed = self._changes(measure)
+        alone = [
+            f"{name}={_shown(value)}"
+            for name, value in changed.items()
+            if not _same(self.mean(self.base.having({name: value}))[0], self.own)
+        ]
+        if alone:
+            return tuple(alone)
+        together = self._needed(changed, self.mean(measure)[0])
+        return (" with ".join(f"{name}={_shown(value)}" for name, value in together.items()),)
+
+    def _needed(self, changed: dict[str, Value], target: float) -> dict[str, Value]:
+        """As few of the changes as still give the value, each needed."""
+        kept = dict(changed)
+        for name in changed:
+            fewer = {other: value for other, value in kept.items() if other != name}
+            if _same(self.mean(self.base.having(fewer))[0], target):
+                kept = fewer
+        return kept
+
+    def _changes(self, measure: Measure) -> dict[str, Value]:
+        names = [option.name for option in measure.metric.all_options]
+        return {name: measure[name] for name in names if measure[name] != self.base[name]}
+
+    def variants(self) -> Iterator[tuple[str, Value]]:
+        """Every other value of every convention, errors left aside; thresholds by the gold's own grades."""
+        for option in self.base.metric.all_options:
+            choices: Sequence[Value] = [choice for choice in option.choices if choice != "error"]
+            if option.name == "rel":
+                judged = self.evaluation.judged(self.base)
+                runs = judged.counted
+                grades = np.unique(judged.gold_grades if runs is None else runs.grades[runs.counts > 0])
+                choices = [float(grade) for grade in grades if grade > 0][-_MOST_GRADES:]
+            if option.name == "gold" and self.base.k is None:
+                continue
+            yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
+
+
+def explain(gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error") -> list[Explained]:
+    """rankjury's own value first, then every dialect, then every convention by itself."""
+    base = resolve(spelling).measure
+    explainer = _Explainer(Evaluation(gold, ranking, duplicates=duplicates), base)
+    rows = [explainer.row("rankjury", "rankjury", base)]
+    rows += [explainer.row(dialect.name, "dialect", resolve(spelling, dialect.name).measure) for dialect in DIALECTS]
+    rows += [
+        explainer.row(f"{name}={_shown(value)}", "convention", base.having({name: value}))
+        for name, value in explainer.variants()
+    ]
+    return rows
+
+
+def _same(one: float, other: float) -> bool:
+    """Equal but for rounding; undefined is like undefined only."""
+    return math.isnan(one) and math.isnan(other) if math.isnan(one - other) else abs(one - other) <= _SAME
+
+
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,362 @@
+"""Evaluation of run files: the one function behind ``rankjury evaluate``, ``compare`` and ``gate``, and for scripts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from os.path import exists, isdir, isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.validation import check_arguments
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rankjury.dialects import Asked
+    from rankjury.judging import DuplicateRule
+    from rankjury.measure import Value
+    from rankjury.report import Report
+    from rankjury.results import Scores
+    from rankjury.scale.memory import Budget
+    from rankjury.scale.request import Request
+    from rankjury.sections import Quantiles
+    from rankjury.slices import Attribute, Cuts
+    from rankjury.statistics.resampling import Resampling
+
+__all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
+
+_Place = Literal["here", "spark"]
+_MEMORY_OF_A_TASK = 10**9
+_LARGE = 1 << 30
+_FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
+_SHARE_OF_MEMORY = 8
+"""Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+
+
+@check_arguments
+def evaluate_files(
+    gold: str | Path,
+    runs: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+    measures: str | Sequence[str] | None = None,
+    *,
+    intervals: bool = True,
+    resampling: "Resampling | None" = None,
+    baseline: str | None = None,
+    slices: Sequence[str] = (),
+    item_slices: Sequence[str] = (),
+    names: str | None = None,
+    texts: str | None = None,
+    recorded: Mapping[str, Mapping[str, float]] | None = None,
+    quantiles: Sequence[float] = (),
+    dialect: str | None = None,
+    conventions: "Mapping[str, Value] | None" = None,
+    duplicates: "DuplicateRule" = "error",
+    format: str | None = None,
+    gold_format: str | None = None,
+    keep_top: int | None = None,
+    memory: str | None = None,
+    on: _Place = "here",
+    master: str | None = None,
+    temp: Path | None = None,
+    per_query: str | Path | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> "Report":
+    """Score run files against a gold file, compare and slice them, and return the report.
+
+    Args:
+        gold: Path of the gold; ``-`` is standard input.
+        runs: Path of a run, or paths of several; systems are named by the stem of their file, or by the keys of a
+            mapping.
+        measures: Spellings such as ``ndcg@10``, one or several; the default measures where None.
+        intervals: Whether to make intervals and tests; a comparison needs them.
+        resampling: How they are made; None: 10,000 resamples at the level 0.95.
+        baseline: Name or path of the run that the others are compared with; None: no comparison.
+        slices: ``FILE`` or ``FILE:ATTRIBUTES`` of queries, such as ``queries.csv:type,length(quantiles=3)``.
+        item_slices: The same of items.
+        names: ``FILE:COLUMN`` with the names of items.
+        texts: ``FILE:COLUMN`` with the texts of queries.
+        recorded: By system and name, other values for the report, such as latencies.
+        quantiles: Shares of the queries at which scores are reported.
+        dialect: Name of the tool whose conventions are followed.
+        conventions: Conventions of all measures, such as ``{"ties": "id"}``.
+        duplicates: How to handle duplicate (query, item) pairs.
+        format: Format of the files, where their content does not tell.
+        gold_format: The same for the gold alone.
+        keep_top: Items of each query to keep for pages; None: none, 0: as many as the measures look at.
+        memory: Memory limit such as ``2GB``: Parquet files are then evaluated in blocks.
+        on: Where the work is done: in this process, or by the workers of Spark.
+        master: Spark's master, with ``on="spark"``.
+        temp: Folder for blocks that do not fit into memory.
+        per_query: File to write every query's scores to; in blocks it may be a folder.
+        progress: Reports what is being done.
+
+    Returns:
+        The report; without the scores of single queries where it was made in blocks.
+
+    Raises:
+        DataError: A file cannot be read.
+        UsageError: A measure, a system or an option is unknown, or options do not fit together.
+
+    Example:
+        >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
+    """
+    from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
+
+    runs = [runs] if isinstance(runs, str | Path) else runs
+    measures = [measures] if isinstance(measures, str) else measures
+    paths = [str(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
+    if not paths:
+        raise UsageError("no run was given", expected="one run file or more")
+    if on not in get_args(_Place):
+        raise UnknownName("place", on, get_args(_Place))
+    if not all(0 <= share <= 1 for share in quantiles):
+        raise UsageError(f"found quantiles {list(quantiles)}", expected="shares from 0 to 1, such as 0.5")
+    systems = dict(zip(list(runs) if isinstance(runs, Mapping) else name_systems(paths), paths, strict=True))
+    against = None if baseline is None else _baseline(baseline, systems)
+    unknown = next((name for name in recorded or () if name not in systems), None)
+    if unknown is not None:
+        raise UnknownName("system", unknown, systems)
+    how = None
+    if intervals:
+        from rankjury.statistics.resampling import Resampling
+
+        how = Resampling() if resampling is None else resampling
+        if not isinstance(how, Resampling):
+            raise UsageError(f"found resampling of type {type(how).__name__}", expected="a rankjury.Resampling")
+
+    def resolve() -> "list[Asked]":
+        return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
+
+    provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
+    if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
+        from rankjury.scale.request import Request
+
+        if master is not None and on != "spark":
+            raise UsageError("a master of Spark, but the work is done here", expected="on = spark, or no master")
+        _check_block_files([str(gold), *paths], {"format": format, "gold format": gold_format})
+        asked = tuple(resolve())
+        request = Request(str(gold), systems, asked, how, against, duplicates, quantiles=tuple(quantiles))
+        report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
+        if per_query is not None:
+            provenance["per_query"] = str(per_query)
+        return replace(report.with_recorded(recorded or {}), provenance=provenance)
+    if temp is not None:
+        raise UsageError(
+            "a folder for blocks (temp), but nothing is done in blocks",
+            expected="memory, on = spark, or tables that are folders of Parquet",
+        )
+    if per_query is not None:
+        from rankjury.reports.writers import Request as Output
+        from rankjury.reports.writers import write_reports
+
+        scores_file = Output(str(per_query), "queries")
+        scores_file.check()
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
+        first = reader.submit(_read, paths[0], format)
+        from rankjury.assessment import assess
+        from rankjury.formats import read_gold
+        from rankjury.intake import ranking_from_frame
+
+        here = resolve()
+        cuts = [read_cuts(text, "queries") for text in slices]
+        item_cuts = [read_cuts(text, "items") for text in item_slices]
+        progress.update(f"Reading {gold}", 0, 0)
+        truth = read_gold(str(gold), gold_format or format)
+        progress.update(f"Scoring {', '.join(systems)}", 0, 0)
+        frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
+        rows = zip(systems, frames, strict=True)
+        report = assess(
+            truth,
+            ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
+            here,
+            golds=dict.fromkeys(systems, truth),
+            how=how,
+            baseline=against,
+            slices=cuts,
+            item_slices=item_cuts,
+            duplicates=duplicates,
+            keep_top=_depth(keep_top, here),
+        )
+    for name, scores in report.scores.items() if quantiles else ():
+        report = report.with_sections(_quantiles(scores, quantiles), system=name)
+    if report.queries is not None:
+        item_names, query_texts = _column(names, "item", "names"), _column(texts, "query", "texts")
+        report = replace(report, queries=replace(report.queries, names=item_names, query_texts=query_texts))
+    report = replace(report.with_recorded(recorded or {}), provenance=provenance)
+    if per_query is not None:
+        write_reports(report, [scores_file])
+    return report
+
+
+def _in_blocks(
+    request: "Request",
+    slices: Sequence[str],
+    item_slices: Sequence[str],
+    on: str,
+    master: str | None,
+    memory: str | None,
+    per_query: str | Path | None,
+    temp: Path | None,
+    progress: Progress,
+) -> "Report":
+    """Evaluate Parquet files in blocks, in this process or on Spark."""
+    from rankjury.scale.inputs import SlicesAsked
+
+    of_queries, of_items = (
+        [SlicesAsked(*_split_attributes(text)) for text in given] for given in (slices, item_slices)
+    )
+    budget = _budget(memory, on)
+    if on != "spark":
+        from rankjury.scale import one_process
+
+        target = None if per_query is None else Path(per_query)
+        return one_process.evaluate_files(
+            request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress
+        )
+    from rankjury.scale.spark import files as spark_files
+    from rankjury.scale.spark.session import open_session
+
+    progress.update("Starting Spark", 0, 0)
+    with open_session(master, temp=temp) as spark:
+        return spark_files.evaluate_files(
+            spark,
+            request,
+            of_queries,
+            of_items,
+            budget,
+            per_query=None if per_query is None else str(per_query),
+            temp=temp,
+            progress=progress,
+        )
+
+
+def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
+    from rankjury.sections import Quantiles
+    from rankjury.statistics.estimates import Quantiles as Sketch
+
+    return Quantiles({label: Sketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels})
+
+
+def name_systems(paths: Sequence[str]) -> list[str]:
+    """Return the stems of the files as names of systems; with more of the path where two are alike."""
+    from rankjury.formats.source import Source
+
+    given = list(paths)
+    names = [Source(path, None if path == "-" else Path(path)).system for path in given]
+    with_folder = [
+        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(given, names, strict=True)
+    ]
+    whole = [Path(path).name for path in given]
+    for candidate in (names, with_folder, whole, given):
+        rooted = candidate is with_folder and any(name.startswith("/") for name in candidate)
+        if len(set(candidate)) == len(given) and not rooted:
+            return candidate
+    twice = next(path for path in given if given.count(path) > 1)
+    raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a name that is no system's was meant as a file's."""
+    return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
+
+
+def _baseline(given: str, systems: Mapping[str, str]) -> str:
+    """Return the system that is meant by its name or its file."""
+    by_path = {path: name for name, path in systems.items()}
+    if given in by_path:
+        return by_path[given]
+    if given not in systems and looks_like_path(given) and not exists(given):
+        raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(systems)}")
+    if given not in systems:
+        raise UnknownName("system", given, systems, where="--baseline")
+    return given
+
+
+def _depth(keep_top: int | None, asked: "Sequence[Asked]") -> int:
+    if keep_top is None or keep_top:
+        return keep_top or 0
+    return max([one.measure.k for one in asked if one.measure.k is not None and one.measure.k <= 20], default=10)
+
+
+def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
+    from rankjury.formats import read
+    from rankjury.formats.source import Source
+
+    source = Source.open(run)
+    return read(source, "run", format), source.name
+
+
+def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
+    if given is None:
+        return {}
+    from rankjury.formats.attributes import read_column
+
+    return read_column(given, kind, what)
+
+
+def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
+    """Read slices as they are spelled: ``queries.csv``, or ``queries.csv:type,length``.
+
+    Args:
+        text: The table, and the attributes to group by.
+        of: ``queries`` or ``items``: whose attributes they are.
+        place: Returns where a path is; for the paths of a plan.
+    """
+    from rankjury.formats.attributes import read_attributes
+    from rankjury.slices import Cuts
+
+    path, attributes = _split_attributes(text, place)
+    table, id_column = read_attributes(place(path), "query" if of == "queries" else "item")
+    return Cuts(table, id_column, of, attributes, place(path))
+
+
+def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
+    """Return the path, and what to group by; None: whatever groups well."""
+    from rankjury.slices import parse_attributes
+
+    if text and exists(place(text)):
+        return text, None
+    path, colon, attributes = text.rpartition(":")
+    if not (path if colon else text):
+        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
+    return (path, parse_attributes(attributes) if attributes else None) if colon else (text, None)
+
+
+def _is_for_blocks(
+    files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None
+) -> bool:
+    """Whether it was asked for, or cannot be done otherwise: folders of Parquet, files that would fill the memory."""
+    if on != "here" or master is not None or memory is not None:
+        return True
+    paths = [Path(path) for path in files if path != "-" and exists(path)]
+    folders = [path for path in (*paths, *(Path(_split_attributes(text)[0]) for text in slices)) if isdir(path)]
+    size = sum(path.stat().st_size for path in paths if isfile(path))
+    if not folders and size <= _LARGE:
+        return False
+    from rankjury.scale.files import is_table
+    from rankjury.scale.memory import available_memory
+
+    fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
+    return fills or any(map(is_table, folders))
+
+
+def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) -> None:
+    if "-" in paths:
+        raise UsageError(
+            "standard input cannot be read in blocks or on Spark",
+            expected="the path of a Parquet file, or of a folder of them",
+        )
+    for what, given in formats.items():
+        if given not in (None, "parquet"):
+            raise UsageError(f"the {what} {given} in blocks", expected="Parquet", hint="rankjury convert makes it.")
+
+
+def _budget(memory: str | None, on: str) -> "Budget":
+    from rankjury.scale.memory import LEAST_MEMORY, Budget, available_memory, parse_memory
+
+    if memory is not None:
+        return Budget(parse_memory(memory))
+    return Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, LEAST_MEMORY))

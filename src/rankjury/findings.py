@@ -1,0 +1,228 @@
+"""Findings: counts behind the warnings about a ranking compared with a gold; those of parts can be added."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from rankjury.judged import Judged, relevant_count, within
+from rankjury.judging import Bench
+from rankjury.measure import Measure
+from rankjury.sections import ReportWarning
+from rankjury.shared_ids import SharedIds, no_item_in_common
+from rankjury.wording import count, percent
+
+__all__ = ["Findings"]
+
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Counts over queries, and the names of the first few that are missing."""
+
+    missing: int
+    missing_names: tuple[str, ...]
+    extra: int
+    """Queries of the ranking that the gold lacks."""
+    empty: Mapping[float | None, int]
+    """Queries with nothing relevant, by the grade from which an item is."""
+    dropped: int
+    """Rows that stood twice."""
+    cuts: Mapping[int, tuple[int, int, int]]
+    """By cut-off: items retrieved, judged ones among them, and queries whose scores tie there."""
+    closed: bool
+    """Whatever the gold does not list is known not to be relevant."""
+    lists: tuple[int, int, int] = (0, 0, 0)
+    """How many queries have a list, how many of these lists are as long as the longest, and how long that is; zeros
+    where lists are known to hold all candidates."""
+    pairs: tuple[int, int] = (0, 0)
+    """Judged items of the queries that have a list, and how many of them were retrieved, at whatever rank; zeros where
+    ids are known to be spelled alike."""
+    shared: SharedIds | None = None
+    """Which item ids both sides have; None where nothing depends on it."""
+
+    @classmethod
+    def of(cls, bench: Bench, judged: Judged, measures: Sequence[Measure]) -> "Findings":
+        absent = ~judged.present
+        names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
+        rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
+        cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
+        lengths = judged.depth[judged.depth > 0]
+        longest = int(lengths.max(initial=0))
+        whole = bench.depth is not None and longest < bench.depth
+        lists = (0, 0, 0) if whole else (lengths.size, int((lengths == longest).sum()), longest)
+        pairs = (0, 0)
+        if not bench.same_ids:
+            pairs = (int(np.diff(judged.gold_starts)[judged.present].sum()), judged.row.size)
+        wanted = bench.joinable or _are_few(pairs) or _are_cut(lists, measures)
+        return cls(
+            int(absent.sum()),
+            tuple(names),
+            bench.extra_queries,
+            {rel: int((relevant_count(judged, rel) == 0).sum()) for rel in rels},
+            bench.dropped,
+            {
+                k: (
+                    int(np.minimum(judged.depth, k).sum()),
+                    int(within(judged, k).sum()),
+                    judged.ties.queries_tied_at(k),
+                )
+                for k in cuts
+            },
+            bench.gold.ordered or bench.gold.complete,
+            lists,
+            pairs,
+            bench.shared_ids if wanted else None,
+        )
+
+    def __add__(self, other: "Findings") -> "Findings":
+        """Of the same measures, over other queries."""
+        return Findings(
+            self.missing + other.missing,
+            tuple(sorted((*self.missing_names, *other.missing_names))[:_LISTED]),
+            self.extra + other.extra,
+            {rel: number + other.empty[rel] for rel, number in self.empty.items()},
+            self.dropped + other.dropped,
+            {
+                k: (retrieved + other.cuts[k][0], judged + other.cuts[k][1], tied + other.cuts[k][2])
+                for k, (retrieved, judged, tied) in self.cuts.items()
+            },
+            self.closed,
+            _joined_lists(self.lists, other.lists),
+            (self.pairs[0] + other.pairs[0], self.pairs[1] + other.pairs[1]),
+            None if self.shared is None or other.shared is None else self.shared + other.shared,
+        )
+
+    def check(self, where: str) -> None:
+        """Refuse item ids that are spelled differently in gold and ranking."""
+        if self.pairs[0] and not self.pairs[1] and self.shared is not None and self.shared.surely_disjoint:
+            raise no_item_in_common(self.shared, where)
+
+    def warnings(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
+        """Return the counts as warnings."""
+        yield from self._warn_of_ids()
+        yield from self._warn_of_lists(measures)
+        if self.missing:
+            more = " …" if self.missing > _LISTED else ""
+            scored = _missing_scored([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
+            yield ReportWarning(
+                f"{count(self.missing, 'judged {query} is', 'judged {queries} are')} missing from the ranking "
+                f"({', '.join(self.missing_names)}{more}) and {scored}",
+                code="missing-queries",
+                count=self.missing,
+            )
+        if self.extra:
+            text = f"{count(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted"
+            yield ReportWarning(text, code="extra-queries", count=self.extra)
+        yield from self._warn_of_empty([measure for measure in measures if measure.metric.needs_relevant])
+        if self.dropped:
+            text = f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+            yield ReportWarning(text, code="duplicates", count=self.dropped)
+        yield from self._warn_of_cuts()
+
+    def _warn_of_ids(self) -> Iterator[ReportWarning]:
+        """Item ids that may be spelled differently."""
+        if self.shared is None or not _are_few(self.pairs):
+            return
+        gold, run = self.shared.gold, self.shared.run
+        if self.pairs[1] == 0 and self.shared.disjoint:
+            yield ReportWarning(
+                f"no item in common: none of the gold's items ({gold.shown}) is in the ranking ({run.shown}), so that "
+                "all scores are those of nothing found; check that ids are spelled alike",
+                code="no-common-items",
+            )
+        elif (share := self.shared.low_share) is not None:
+            yield ReportWarning(
+                f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); "
+                "check that ids are spelled alike",
+                code="few-common-items",
+            )
+
+    def _warn_of_lists(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
+        """Lists that were cut before the cut-off."""
+        number, as_long, length = self.lists
+        if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
+            deep = [str(one) for one in measures if one.k is not None and one.k > length]
+            more = " …" if len(deep) > _LISTED else ""
+            lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
+            items = count(length, "item", "items") + ("" if as_long == number else " and none has more")
+            yield ReportWarning(
+                f"{lists} {items}, fewer than the cut-off of {', '.join(deep[:_LISTED])}{more}: what was cut off "
+                f"counts as not retrieved; rank more items, or use cut-offs up to {length:,}",
+                code="short-lists",
+                count=as_long,
+            )
+
+    def _warn_of_empty(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
+        """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
+        levels: dict[int, list[float | None]] = {}
+        for rel in dict.fromkeys(cast(float | None, one["rel"]) for one in measures):
+            if self.empty[rel]:
+                levels.setdefault(self.empty[rel], []).append(rel)
+        for empty, rels in levels.items():
+            level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
+            scored = _empty_scored([one for one in measures if one["rel"] in rels])
+            text = f"{count(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
+            yield ReportWarning(text, code="nothing-relevant", count=empty)
+
+    def _warn_of_cuts(self) -> Iterator[ReportWarning]:
+        shares = {}
+        for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
+            share = 1 - judged / retrieved if retrieved else 0.0
+            if share > 0:
+                shares[k] = f"{percent(share, 1)} of the top {k}"
+        if shares:
+            yield ReportWarning("unjudged items count as not relevant: " + ", ".join(shares.values()), code="unjudged")
+        tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
+        if tied:
+            at = ", ".join(f"{count(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())
+            text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+            yield ReportWarning(text, code="ties", count=max(tied.values()))
+
+
+def _empty_scored(measures: Sequence[Measure]) -> str:
+    """Say for which measures queries with nothing relevant are left out, and for which they count 0."""
+    by_policy: dict[str, list[Measure]] = {}
+    for one in measures:
+        by_policy.setdefault(str(one["empty"]), []).append(one)
+    said = []
+    for policy, those in by_policy.items():
+        others = {one.name for one in measures if one not in those}
+        names = dict.fromkeys(str(one) if one.name in others else one.name for one in those)
+        whose = f" for {', '.join(names)}" if len(by_policy) > 1 else ""
+        left_out = policy == "skip"
+        said.append(
+            f"left out{whose} (empty=zero scores 0)" if left_out else f"scored 0{whose} (empty=skip leaves out)"
+        )
+    return "; ".join(said)
+
+
+def _are_few(pairs: tuple[int, int]) -> bool:
+    """Whether less than 1 % of the judged items was retrieved for their query."""
+    return pairs[0] > 100 * pairs[1]
+
+
+def _are_cut(lists: tuple[int, int, int], measures: Sequence[Measure]) -> bool:
+    """Whether several lists, nine in ten or more, are as long as the longest, and shorter than a measure looks.
+
+    They may have been cut. Of a run that was cut some lists are shorter still, where a query matched few items.
+    """
+    number, as_long, longest = lists
+    many = number > 1 and as_long * 10 >= number * 9
+    return many and any(one.k is not None and one.k > longest for one in measures)
+
+
+def _joined_lists(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
+    longest = max(one[2], other[2])
+    return one[0] + other[0], sum(each[1] for each in (one, other) if each[2] == longest), longest
+
+
+def _missing_scored(measures: Sequence[Measure]) -> str:
+    """What becomes of them under the first of the measures that look at the gold."""
+    if not measures:
+        return "without a list to look at"
+    scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")
+    other = "skip leaves them out" if scored == "scored 0" else "zero scores them 0"
+    return f"{scored} (missing={other})"

@@ -1,0 +1,225 @@
+"""Output files that appear whole or not at all, and together where one command writes several.
+
+Every output is written to a part file beside its destination, ``.report.json.<mark>.part``. When all outputs of a
+command are complete and on the disk, they are renamed one right after the other. Ctrl-C and SIGTERM wait for the end of
+these renames; only a SIGKILL or a power cut within them, some microseconds, can leave the new file of one output beside
+the old file of another. Every single file is whole even then, and repeating the command replaces them all. What a
+killed command left is removed by the next command that writes into the same folder (``temporary``).
+"""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from rankjury.errors import DataError
+from rankjury.temporary import new_part
+
+__all__ = ["check_destination", "make_folder", "replacing", "together", "write_errors", "write_files", "write_text"]
+
+_SYSTEM_ERROR = re.compile(r"([^:]*) \(os error (\d+)\)")
+"""How Rust, and so Polars, ends the message of an error of the system."""
+_ENDING = tuple(
+    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+)
+
+
+@dataclass
+class _Stage:
+    """The outputs of one command: what is to take which place."""
+
+    parts: dict[Path, Path] = field(default_factory=dict)
+    vouching: list[Path] = field(default_factory=list)
+
+    def commit(self) -> None:
+        """Rename all parts in the order in which they were staged, but last those that vouch for the others.
+
+        What vouched for the files that stood there before is removed first: it must not vouch for a mixture.
+        """
+        order = sorted(self.parts, key=self.vouching.__contains__)
+        with _uninterrupted():
+            for path in self.vouching if len(order) > 1 else ():
+                with write_errors(path):
+                    path.unlink(missing_ok=True)
+            for path in order:
+                with write_errors(path):
+                    if self.parts[path].is_dir() and path.is_dir():
+                        path.rmdir()
+                    self.parts[path].replace(path)
+
+    def discard(self, path: Path) -> None:
+        """Remove the part of an output, where it has not taken its place."""
+        part = self.parts.pop(path, None)
+        if part is not None:
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+_current: ContextVar[_Stage | None] = ContextVar("stage", default=None)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """All files that are written by ``replacing`` within the block appear when it ends well, and none when not.
+
+    A block within another belongs to the outer one.
+    """
+    if _current.get() is not None:
+        yield
+        return
+    stage = _Stage()
+    before = _current.set(stage)
+    try:
+        yield
+        stage.commit()
+    finally:
+        _current.reset(before)
+        for path in list(stage.parts):
+            stage.discard(path)
+
+
+@contextmanager
+def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Iterator[Path]:
+    """A part file beside ``path`` that takes its place when the block ends well, and is removed when not.
+
+    Within ``together`` it takes its place with the others. A pipe or a device, such as /dev/stdout, is written into,
+    never replaced.
+
+    Args:
+        path: The destination.
+        folder: Yield a new folder instead of a file; it replaces an empty folder or nothing.
+        vouches: The file tells that the others written with it are complete: it is the last to take its place.
+
+    Raises:
+        DataError: Where the system refuses to write, naming the destination.
+    """
+    with write_errors(path):  # such as a name that is too long
+        is_device = path.exists() and not path.is_file() and not path.is_dir()
+    if is_device:
+        with write_errors(path):
+            yield path
+        return
+    check_destination(path, folder=folder)
+    with together():
+        stage = _current.get()
+        assert stage is not None
+        with write_errors(path):
+            part = stage.parts[path] = new_part(path)
+            if folder:
+                part.mkdir()
+            else:
+                os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        if vouches:
+            stage.vouching.append(path)
+        try:
+            with write_errors(path):
+                yield part
+                for file in part.iterdir() if folder else (part,):
+                    with file.open("rb" if folder else "rb+") as written:  # those in a folder may be of another user
+                        os.fsync(written.fileno())
+        except BaseException:
+            stage.discard(path)
+            raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let the signals that end a command wait until the block is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where Python handles no signals
+        return
+    waiting: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        waiting.append(number)
+
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number, handler in handlers.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, handler)
+        for number in waiting:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn an error of the system while ``path`` is written into a DataError; any other passes."""
+    try:
+        yield
+    except DataError:
+        raise
+    except BaseException as error:  # Polars wraps errors of the system in its own, and panics
+        fault = _write_error(error, path)
+        if fault is None:
+            raise
+        raise fault from error
+
+
+def _write_error(error: BaseException, path: Path) -> DataError | None:
+    """Return what an error of the system means for the file being written; None for an error of another kind."""
+    if isinstance(error, OSError) and error.strerror:
+        return DataError(f"cannot write: {error.strerror}", where=str(path))
+    named = _SYSTEM_ERROR.search(str(error))
+    if named is not None:
+        return DataError(f"cannot write: {os.strerror(int(named[2]))}", where=str(path))
+    return DataError(f"cannot write: {error}", where=str(path)) if isinstance(error, OSError) else None
+
+
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files, text as UTF-8: all or none."""
+    with together():
+        for path, content in contents.items():
+            with replacing(path) as part:
+                part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_destination(path: Path, *, folder: bool = False, parents: bool = False) -> None:
+    """Refuse a path that cannot be written: to be called before anything is computed.
+
+    Args:
+        path: The destination of an output.
+        folder: Whether it will be a folder; an empty one may be there already.
+        parents: Whether missing folders above it will be made.
+
+    Raises:
+        DataError: Where something else is there, or its folder is missing or may not be written to.
+    """
+    with write_errors(path):
+        if path.is_dir() and not folder:
+            raise DataError("cannot write here: found a folder", where=str(path))
+        home = next(one for one in path.parents if one.exists()) if parents else path.parent
+        if not home.is_dir():
+            reason = errno.ENOTDIR if home.exists() else errno.ENOENT
+            raise DataError(f"cannot write here: {os.strerror(reason)}", where=str(path))
+        if not os.access(home, os.W_OK | os.X_OK) and (path.is_file() or not path.exists()):
+            reason = errno.EROFS if os.statvfs(home).f_flag & os.ST_RDONLY else errno.EACCES
+            raise DataError(f"cannot write here: {os.strerror(reason)}", where=str(path))
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, unless they are there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make this folder: {error.strerror}", where=str(folder)) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole."""
+    write_files({path: text})

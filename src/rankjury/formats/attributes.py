@@ -1,0 +1,200 @@
+"""Tables of attributes of queries or items: an id column, and columns of any kind; and query sets as plain text."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from os.path import exists
+
+import polars as pl
+
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.formats import delimited
+from rankjury.formats.jsonl import read_json_table
+from rankjury.formats.nested import records_by_id
+from rankjury.formats.parquet import read_whole
+from rankjury.formats.source import SEPARATORS, Source, cells_of, plain_suffix
+from rankjury.intake import find_id_column
+
+__all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
+
+_EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
+_HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
+_LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
+_HEADER_IDS = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
+_LONGEST_SLUG, _DIGEST = 24, 8
+_EXAMPLES = {"item": "items.csv:title", "query": "queries.jsonl:text"}
+
+
+def read_attributes(
+    given: str, kind: str, *, id_column: str | None = None, as_written: bool = False, ids_alone: bool = False
+) -> tuple[pl.DataFrame, str]:
+    """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
+
+    A .json may be {id: {column: value}}. Queries may be a .txt with one per line (``query_lines``).
+
+    ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text. ``ids_alone``:
+    there need be no attributes.
+    """
+    source = Source.open(given)
+    with guard_reading(source.name, "a table"):
+        frame = _read(source, kind, id_column, as_written)
+    return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
+
+
+def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = str) -> dict[str, str]:
+    """``items.jsonl:title``: by id what one column says, where it says something.
+
+    ``what`` is how the setting is called, for an error; ``place`` says where a path is.
+    """
+    path, _, column = given.rpartition(":")
+    if not path or exists(place(given)):
+        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {_EXAMPLES[kind]}")
+    table, id_column = read_attributes(place(path), kind)
+    if column not in table.columns:
+        raise UnknownName("column", column, table.columns, where=place(path))
+    ids, texts = table[id_column].cast(pl.String), _single(table[column], place(path), "texts").cast(pl.String)
+    return {str(id_): text for id_, text in zip(ids, texts, strict=True) if text}
+
+
+def check_attributes(
+    frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None, *, ids_alone: bool = False
+) -> tuple[pl.DataFrame, str]:
+    """A table that has ids and attributes, and the name of its column of ids."""
+    found = _id_column(frame.columns, kind, where, id_column)
+    if frame.is_empty():
+        raise DataError("found a header but no rows", where=where, expected="at least one row")
+    _single(frame[found], where, "ids")
+    if frame[found].null_count():
+        row = int(frame[found].is_null().arg_max() or 0)
+        raise DataError(f"row {row + 1:,} has no {found}", where=where, expected="an id in every row")
+    if len(frame.columns) == 1 and not ids_alone:
+        raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
+    return frame, found
+
+
+def _single(column: pl.Series, where: str, what: str) -> pl.Series:
+    """Return a column of single values; lists, structs and bytes that are not UTF-8 are refused."""
+    if column.dtype == pl.Binary:
+        with guard_reading(f"{where}, column {column.name!r}", "text"):
+            return column.cast(pl.String)
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        raise DataError(f"column {column.name!r} is of type {column.dtype}", where=where, expected=f"{what} or numbers")
+    return column
+
+
+def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -> str:
+    if given is None:
+        return find_id_column(names, kind, where)
+    if given not in names:
+        raise UnknownName("column", given, names, where=where)
+    return given
+
+
+def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
+    if source.is_parquet():
+        return read_whole(source.polars, source.name)
+    if "\0" in source.head:
+        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
+    first = next(iter(source.head_lines), "").lstrip()
+    if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(first):
+        frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
+        return frame.select(name for name in frame.columns if name == "id" or frame[name].count())
+    if first.startswith("["):
+        return read_json_table(source)
+    if first.startswith("{"):
+        keyed = records_by_id(source) if plain_suffix(source.name) == ".json" else None
+        if keyed is not None:
+            return pl.DataFrame(keyed, infer_schema_length=None)
+        return read_json_table(source, lines=True)
+    return _read_delimited(source, first, kind, id_column, as_written)
+
+
+def _read_delimited(source: Source, header: str, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
+    separator = max(SEPARATORS, key=header.count)
+    names = [name.strip() for name in cells_of(header, separator)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
+    # Ids stay as they are written: 007 is not 7.
+    place = names.index(_id_column(names, kind, source.name, id_column))
+    try:
+        frame = pl.read_csv(
+            source.polars,
+            separator=separator,
+            new_columns=names,
+            infer_schema_length=None,
+            infer_schema=not as_written,
+            schema_overrides={names[place]: pl.String},
+            glob=False,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise delimited.misfit(source, separator, []) or delimited.unreadable(source, error) from error
+    return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row
+
+
+def _has_header(first: str) -> bool:
+    """Whether the first line of a .txt names the columns of a table."""
+    names = [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
+    try:
+        return len(names) > 1 and not first.startswith("#") and bool(find_id_column(names, "query", ""))
+    except DataError:
+        return False
+
+
+def is_query_lines(source: Source) -> bool:
+    """Return whether this is a .txt of queries, one per line, and not a table with a header under that name."""
+    if plain_suffix(source.name) != ".txt":
+        return False
+    first = next(iter(source.head_lines), "")
+    cells = {cell.strip().lower() for cell in cells_of(first, max(SEPARATORS, key=first.count))}
+    return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(_HEADER_IDS)
+
+
+def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
+    """Read a query set from plain text: the number of each line, and its ``id``, ``text``, ``type`` and ``version``.
+
+    A line is a text, ``ID<TAB>TEXT`` or ``ID<TAB>TEXT<TAB>TYPE``. Without an id, it is made of the text alone, so that
+    it stays the same when lines are added or moved. Blank lines and lines that begin with # do not count, but
+    ``# type: brand`` is the type of the lines below it, and ``# version: 3`` the version of the whole set.
+
+    Raises:
+        DataError: There is no query, a line has an empty id or text or too many columns, or there are two versions.
+    """
+    found: list[tuple[int, dict[str, str | None]]] = []
+    kind: str | None = None
+    versions: dict[str, int] = {}
+    for number, line in enumerate(map(str.strip, source.lines()), start=1):
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            value = heading[2].strip() or None
+            if heading[1].lower() == "type":
+                kind = value
+            elif value is not None:
+                versions.setdefault(value, number)
+        elif line and not line.startswith("#"):
+            cells = [cell.strip() for cell in line.split("\t")]
+            if len(cells) > 3 or not all(cells[:2]):
+                named = f"found {len(cells)} columns" if len(cells) > 3 else "found an empty id or text"
+                raise DataError(named, where=f"{source.name}:{number}", expected=_LINE)
+            name, text = (_id_of_text(cells[0]), cells[0]) if len(cells) == 1 else cells[:2]
+            own = cells[2] if len(cells) == 3 and cells[2] else kind
+            found.append((number, {"id": name, "text": text, "type": own}))
+    if not found:
+        raise DataError("found no queries", where=source.name, expected="a query on each line")
+    if len(versions) > 1:
+        first, second = list(versions)[:2]
+        where = f"{source.name}:{versions[second]}"
+        raise DataError(
+            f"found version {second}, after version {first}", where=where, expected="one version of the set"
+        )
+    version = next(iter(versions), None)
+    return [(number, {**fields, "version": version}) for number, fields in found]
+
+
+def _id_of_text(text: str) -> str:
+    """An id without blanks: the beginning of the text, to be recognised by people, and a digest of all of it."""
+    same = " ".join(unicodedata.normalize("NFC", text).split())
+    letters = unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().lower()
+    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:_LONGEST_SLUG].strip("-")
+    return f"{slug or 'q'}-{sha256(same.encode()).hexdigest()[:_DIGEST]}"

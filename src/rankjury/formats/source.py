@@ -1,0 +1,432 @@
+"""Sources to read: a path or standard input, decompressed with a limit on memory.
+
+gzip says nothing reliable about the size of its content, so it is decompressed here, and no further than the limit.
+zstd is left to Polars: no block of it becomes more than 128 kB, so its headers tell what the content is at most.
+"""
+
+import csv
+import io
+import mmap
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from rankjury.errors import DataError, guard_reading
+from rankjury.intake import looks_like_header
+
+__all__ = [
+    "COMPRESSIONS",
+    "SEPARATORS",
+    "Packing",
+    "Source",
+    "available_memory",
+    "cells_of",
+    "check_zstd",
+    "gunzip",
+    "gunzip_head",
+    "in_units",
+    "most_unpacked",
+    "plain_suffix",
+    "refuse_size",
+    "separator_of",
+]
+
+SEPARATORS = ",\t;|"
+_ALWAYS_UNPACKED = 256_000_000
+"""Bytes that any file may become."""
+_HIGHEST_RATIO = 100
+"""Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times."""
+
+
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes a compressed file of this size may become.
+
+    256 MB are always allowed; beyond that, 100 times the size of the file, and no more than half of the free memory.
+    """
+    allowed = _HIGHEST_RATIO * packed
+    if allowed <= _ALWAYS_UNPACKED:
+        return _ALWAYS_UNPACKED
+    return max(_ALWAYS_UNPACKED, min(allowed, available_memory() // 2))
+
+
+def in_units(size: float) -> str:
+    """``512 MB``, ``2.5 GB``."""
+    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: of the machine, and of the container where it is in one."""
+    return min([_of_machine(), *_of_container()])
+
+
+def _of_machine() -> int:
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _of_container() -> Iterable[int]:
+    """What the limit of a control group leaves; files it holds in memory are given up when needed."""
+    root = Path("/sys/fs/cgroup")
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):
+            yield max(int((root / limit).read_text()) - int((root / used).read_text()), 0)
+
+
+_GZIP = 31
+"""zlib's number for a gzip header and the largest window."""
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC, _SKIPPED_MAGIC = b"\x28\xb5\x2f\xfd", range(0x184D2A50, 0x184D2A60)
+_BLOCK = 128 << 10
+_RAW, _REPEATED = 0, 1
+_WITH_CHECKSUM, _ONE_SEGMENT = 0x04, 0x20
+_DICTIONARY_SIZES, _CONTENT_SIZES = (0, 1, 2, 4), (0, 2, 4, 8)
+
+
+def gunzip(content: bytes, where: str) -> bytes:
+    """Return what was compressed, all members of it; zeros behind the last one are padding.
+
+    Raises:
+        DataError: It becomes more than ``most_unpacked`` allows.
+        zlib.error, EOFError: It is damaged, or cut short.
+    """
+    most, size, parts, rest = most_unpacked(len(content)), 0, [], content
+    while rest:
+        member = zlib.decompressobj(_GZIP)
+        parts.append(member.decompress(rest, most - size + 1))
+        size += len(parts[-1])
+        if size > most:
+            refuse_size(where, "gzip", most)
+        if not member.eof:
+            raise EOFError("its end is missing")
+        rest = member.unused_data.lstrip(b"\0")
+        if rest and not rest.startswith(_GZIP_MAGIC):
+            raise zlib.error("found something else behind the compressed data")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def gunzip_head(start: bytes, size: int) -> bytes:
+    """Return the first bytes of what was compressed, from the first bytes of the file."""
+    return zlib.decompressobj(_GZIP).decompress(start, size)
+
+
+def check_zstd(given: Path | bytes, where: str) -> None:
+    """Refuse a zstd file that may become more than ``most_unpacked`` allows; damage is left to Polars."""
+    content = given if isinstance(given, bytes) else given.read_bytes()
+    most = most_unpacked(len(content))
+    if len(content) // 4 * _BLOCK > most and _most_of_zstd(content) > most:
+        refuse_size(where, "zstd", most)
+
+
+def _most_of_zstd(content: bytes) -> int:
+    """Return the size of the content at most: that of each block, which is 128 kB where it was compressed."""
+    place = found = 0
+    while place + 8 <= len(content):
+        if int.from_bytes(content[place : place + 4], "little") in _SKIPPED_MAGIC:
+            place += 8 + int.from_bytes(content[place + 4 : place + 8], "little")
+            continue
+        if not content.startswith(_ZSTD_MAGIC, place):
+            break
+        head = content[place + 4]
+        one_segment = bool(head & _ONE_SEGMENT)
+        sizes = 1 if one_segment and not head >> 6 else _CONTENT_SIZES[head >> 6]
+        place += 5 + (not one_segment) + _DICTIONARY_SIZES[head & 3]
+        told = int.from_bytes(content[place : place + sizes], "little") + (256 if sizes == 2 else 0) if sizes else None
+        place += sizes
+        blocks, last = 0, False
+        while not last and place + 3 <= len(content):
+            block = int.from_bytes(content[place : place + 3], "little")
+            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+            place += 3 + (1 if kind == _REPEATED else size)
+            blocks += size if kind in (_RAW, _REPEATED) else _BLOCK
+        found += blocks if told is None else min(blocks, told)
+        place += 4 if head & _WITH_CHECKSUM else 0
+    return found
+
+
+def refuse_size(where: str, kind: str, most: int) -> None:
+    """Raise the error for a compressed file that becomes too large."""
+    raise DataError(
+        f"the {kind} data becomes more than {in_units(most)} when it is decompressed",
+        where=where,
+        expected="at most 256 MB, or 100 times the size of the file and half of the free memory",
+        hint="If the file is as it should be, decompress it yourself and give the result.",
+    )
+
+
+Packing = Literal["uncompressed", "gzip", "zstd"]
+COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
+_OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_PICKLE_SUFFIXES = {
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
+    **dict.fromkeys((".pt", ".pth"), "torch"),
+}
+_HEAD_BYTES = 1 << 16
+_HEAD_LINES = 50
+
+
+def plain_suffix(name: str) -> str:
+    """The suffix in lower case, one of compression left aside: ``.csv`` of ``run.CSV.gz``."""
+    path = Path(name.lower())
+    return path.with_suffix("").suffix if path.suffix in COMPRESSIONS else path.suffix
+
+
+@dataclass(frozen=True)
+class Source:
+    """Bytes with a name. Nothing is read before it is asked for."""
+
+    name: str
+    path: Path | None
+    held: bytes | None = None
+
+    @classmethod
+    def open(cls, given: str | Path) -> "Source":
+        """From a path, or ``-`` for standard input; checked to be there and not empty."""
+        if str(given) == "-":
+            held = sys.stdin.buffer.read()
+            if not held.strip():
+                raise DataError("found nothing", where="standard input", expected="at least one line")
+            return cls("standard input", None, held)
+        path = Path(given)
+        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+            raise DataError(
+                "the name of the file is not UTF-8", where=str(path), hint="Rename it, or set PYTHONUTF8=1."
+            )
+        try:
+            return cls(str(path), path, _checked(path))
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+    @property
+    def system(self) -> str:
+        """The file's stem, by which a system is called."""
+        if self.path is None:
+            return "stdin"
+        name = self.path.name
+        for suffix in reversed(self.path.suffixes):
+            if suffix.lower() in COMPRESSIONS or suffix.lower() == plain_suffix(self.path.name):
+                name = name.removesuffix(suffix)
+        return name or self.path.name
+
+    @cached_property
+    def polars(self) -> Path | bytes:
+        """What Polars' readers take: the file, or its bytes; gzip decompressed, as far as the limit allows."""
+        if self.compression == "gzip":
+            try:
+                return gunzip(self.content, self.name)
+            except (zlib.error, EOFError) as error:
+                raise self.damaged(error) from error
+        stored = self.path if self.path is not None and self.held is None else self.content
+        if self.compression == "zstd":
+            check_zstd(stored, self.name)
+        return stored
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes as they are stored."""
+        if self.held is not None or self.path is None:
+            return self.held or b""
+        return self.path.read_bytes()
+
+    def mapped(self) -> bytes | mmap.mmap:
+        """Return the bytes as they are stored, without a copy where they are in a file."""
+        if self.path is None or self.held is not None:
+            return self.content
+        with self.path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    @cached_property
+    def compression(self) -> str | None:
+        start = self._start(4)
+        return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+    @property
+    def begins_with_mark(self) -> bool:
+        """Whether a byte order mark stands before everything."""
+        return self._start(3) == b"\xef\xbb\xbf"
+
+    def _start(self, size: int) -> bytes:
+        if self.path is None or self.held is not None:
+            return self.content[:size]
+        with self.path.open("rb") as file:
+            return file.read(size)
+
+    def lines(self) -> pl.Series:
+        """All lines, decompressed, without their ends; a byte order mark is dropped."""
+        lines = self._read_lines()
+        if len(lines) and lines[0].startswith("\ufeff"):
+            lines = pl.concat([lines.head(1).str.strip_prefix("\ufeff"), lines.slice(1)])
+        return lines
+
+    def _read_lines(self, most: int | None = None) -> pl.Series:
+        with guard_reading(self.name, self.compression):
+            try:
+                return pl.read_lines(self.polars, n_rows=most, glob=False)["line"]
+            except OSError as error:
+                raise self.damaged(error) from error
+            except pl.exceptions.ComputeError as error:
+                raise self.undecodable() from error
+
+    def text(self) -> str:
+        """The whole text, decompressed."""
+        if self.compression == "zstd":
+            return "\n".join(self.lines())
+        with guard_reading(self.name):
+            octets = self.polars if isinstance(self.polars, bytes) else self.content
+            try:
+                return octets.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise self.undecodable() from error
+
+    @cached_property
+    def head(self) -> str:
+        """The first lines, for telling the format."""
+        if self.compression == "zstd":
+            return "\n".join(self._read_lines(_HEAD_LINES)).removeprefix("\ufeff")
+        start = self._start(_HEAD_BYTES)
+        if self.compression == "gzip":
+            try:
+                start = gunzip_head(start, _HEAD_BYTES)
+            except zlib.error as error:
+                raise self.damaged(error) from error
+        if start[:2] in _OTHER_ENCODINGS:
+            raise self.undecodable()
+        return start.decode("utf-8-sig", errors="replace")
+
+    @property
+    def head_lines(self) -> list[str]:
+        """The first lines that hold anything, without their ends."""
+        return [line.removesuffix("\r") for line in self.head.split("\n") if line.strip()]
+
+    def is_parquet(self) -> bool:
+        return self._start(4) == b"PAR1"
+
+    @cached_property
+    def pickle_kind(self) -> str | None:
+        """``pickle`` or ``torch`` for files that hold pickled objects, by their content or suffix; else None."""
+        start = self._start(4)
+        if start == b"PK\x03\x04":
+            try:
+                held = self.path if self.path is not None and self.held is None else io.BytesIO(self.content)
+                with zipfile.ZipFile(held) as archive:
+                    if any(name.endswith("data.pkl") for name in archive.namelist()):
+                        return "torch"
+            except (zipfile.BadZipFile, OSError):
+                pass
+        elif start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+            return _PICKLE_SUFFIXES.get(plain_suffix(self.name), "pickle")
+        return _PICKLE_SUFFIXES.get(plain_suffix(self.name))
+
+    def refuse_pickle(self, kind: str) -> None:
+        """Refuse pickled objects, with the line that converts them; ``kind`` is ``vectors``, ``gold`` or ``run``."""
+        if self.pickle_kind is None:
+            return
+        path = Path(self.name)
+        load = {
+            "torch": f"import torch; d = torch.load({self.name!r}, weights_only=True)",
+            "pickle": f"import pickle; d = pickle.load(open({self.name!r}, 'rb'))",
+        }[self.pickle_kind]
+        matrix = ""
+        target = str(path.with_suffix({"vectors": ".npz"}.get(kind, ".json")))
+        if kind != "vectors":
+            shape, save = "{query: {item: number}}", f"import json; json.dump(d, open({target!r}, 'w'), default=float)"
+        else:
+            plain = ".detach().float().cpu().numpy()" if self.pickle_kind == "torch" else ""
+            stack = "torch" if self.pickle_kind == "torch" else "np"
+            vectors = f"{stack}.stack(list(d.values())){plain}"
+            shape = "{id: vector}"
+            matrix = f" If it is a matrix, end with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
+            save = f"import numpy as np; np.savez({target!r}, ids=np.array(list(d), dtype=str), vectors={vectors})"
+        raise DataError(
+            "the file holds pickled Python objects, which can run code when they are opened",
+            where=self.name,
+            expected="vectors in .npz, .npy, .safetensors, .parquet or .json"
+            if kind == "vectors"
+            else f"a {kind} as TREC, JSON, JSONL, CSV or Parquet",
+            hint=f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}',
+        )
+
+    def damaged(self, error: Exception) -> DataError:
+        kind = self.compression or "data"
+        return DataError(
+            f"the {kind} stream is damaged or cut short ({error})",
+            where=self.name,
+            expected=f"a whole {kind} file",
+            hint="Was the download or the copy interrupted?",
+        )
+
+    def undecodable(self) -> DataError:
+        """The error for text that is not UTF-8, naming the first line where it goes wrong."""
+        data = b"" if self.compression == "zstd" else self.polars
+        data = data if isinstance(data, bytes) else self.content
+        packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
+        if packed:
+            return DataError(
+                f"the file is packed with {packed}",
+                where=self.name,
+                expected="plain text, .gz or .zst",
+                hint="Unpack it.",
+            )
+        encoding = _OTHER_ENCODINGS.get(data[:2])
+        if encoding:
+            found, where = f"the text is {encoding}", self.name
+        else:
+            line = _first_bad_line(data)
+            found, where = "found bytes that are not UTF-8 text", f"{self.name}:{line}" if line else self.name
+        return DataError(found, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
+
+
+def _checked(path: Path) -> bytes | None:
+    """Refuses what is not there, a folder, or empty; what is no plain file, such as a pipe, is read at once."""
+    if path.is_dir():
+        raise DataError("found a folder", where=str(path), expected="a file")
+    if not path.exists():
+        raise DataError("no such file", where=str(path), hint="Check the path; standard input is -.")
+    held = None if path.is_file() else path.read_bytes()
+    if not (path.stat().st_size if held is None else held):
+        raise DataError("the file is empty", where=str(path), expected="at least one line")
+    if held is None:
+        path.open("rb").close()
+    return held
+
+
+def _first_bad_line(data: bytes) -> int | None:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1
+    return None
+
+
+def separator_of(header: str) -> str | None:
+    """The separator under which this line is a header that names a query and an item; None where it is none."""
+    for separator in SEPARATORS:
+        if looks_like_header(cells_of(header, separator)):
+            return separator
+    return None
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line, quotes taken off."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a carriage return within the line
+        return []

@@ -1,0 +1,179 @@
+"""TREC runs (query Q0 item rank score tag) and qrels (query iteration item grade).
+
+Columns are split by any run of blanks or tabs; lines that are blank or begin with # are passed over. Files with one
+blank or tab between columns, which is nearly all, take a fast way; whatever is odd is read again with care, line by
+line in Polars, so that an error can name the line.
+
+A CSV reader takes two blanks in a row for an empty field, which moves the fields behind it; and to look for empty
+fields in columns that are not wanted otherwise costs a third of the reading. One pass over the bytes costs a tenth.
+"""
+
+import io
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import polars as pl
+
+from rankjury.errors import DataError
+from rankjury.formats.source import Source
+from rankjury.intake import GRADE, ITEM, QUERY, SCORE, are_whole
+from rankjury.types import sort_key
+
+__all__ = ["Layout", "look_over", "read", "write"]
+
+_CHUNK = 1 << 17
+_BLANK, _TAB, _NEWLINE, _HASH = map(ord, " \t\n#")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one pass over the bytes tells."""
+
+    separators: int
+    holds_hash: bool
+    """Whether # occurs, so that there may be comments."""
+
+
+def look_over(given: Path | bytes, separator: str) -> Layout | None:
+    """What the text holds; None where a separator ends a line or stands beside another, or the other blank occurs."""
+    import numpy as np  # on use: reading begins while this loads
+
+    wanted = ord(separator)
+    other = _TAB if wanted == _BLANK else _BLANK
+    # One byte of the chunk before stands in front, so that a pair across the edge is seen.
+    data = bytearray(_CHUNK + 1)
+    data[0] = _NEWLINE
+    read_into = memoryview(data)[1:]
+    octets = np.frombuffer(data, dtype=np.uint8)
+    equal, white = np.empty(_CHUNK + 1, dtype=bool), np.empty(_CHUNK, dtype=bool)
+    found, hashes = 0, False
+    with io.BytesIO(given) if isinstance(given, bytes) else given.open("rb", buffering=0) as file:
+        while size := file.readinto(read_into):
+            octets[size + 1 :] = _NEWLINE
+            np.equal(octets, wanted, out=equal)
+            np.less_equal(octets[1:], _BLANK, out=white)
+            if data.find(other) >= 0 or np.logical_and(equal[:-1], white, out=white).any():
+                return None
+            hashes = hashes or data.find(_HASH) >= 0
+            found += int(np.count_nonzero(equal[1:]))
+            data[0] = data[size]
+    return None if data[0] == wanted else Layout(found, hashes)
+
+
+_WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
+_COLUMNS = {"run": [QUERY, "Q0", ITEM, "rank", SCORE, "tag"], "gold": [QUERY, "iteration", ITEM, GRADE]}
+_SHOWN = {
+    "run": "six columns: query Q0 item rank score tag",
+    "gold": "four columns: query iteration item grade",
+}
+_NUMBER = {"run": SCORE, "gold": GRADE}
+# A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
+# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart. Where
+# tabs separate the six columns, as in NIST's own test file, what follows the tag in the last one is unambiguous.
+_PATTERN = {
+    "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$",
+    "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
+}
+_BEHIND_THE_TAG = r"^( *[^ \t]+ *(?:\t *[^ \t]+ *){4}\t *[^ \t]+) [^\t]*$"
+_LONGEST_LINE_SHOWN = 80
+
+
+def read(source: Source, kind: str) -> pl.DataFrame:
+    """query_id, item_id and grade or score of every line."""
+    frame = _read_regular(source, kind)
+    return _read_carefully(source, kind) if frame is None else frame
+
+
+def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
+    """The fast way; None where the file is not as regular as that, or packed as zstd."""
+    if source.compression == "zstd":
+        return None
+    columns, number = _COLUMNS[kind], _NUMBER[kind]
+    separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "
+    schema = {name: pl.Float64 if name == number else pl.String for name in columns}
+    scan = pl.scan_csv(source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False)
+    with ThreadPoolExecutor(max_workers=1) as onlooker:
+        looking = onlooker.submit(look_over, source.polars, separator)
+        try:
+            wanted = scan.select(QUERY, ITEM, number, short=pl.col(columns[-1]).is_null())
+            frame = wanted.collect(engine="streaming")
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+    # The reader drops fields beyond the last column without a word. But where no line lacks the last column, separators
+    # are as many as there should be in all, and none stand side by side, no line has more, and every field is in place.
+    layout = looking.result()
+    if layout is None or layout.separators != frame.height * (len(columns) - 1) or frame.is_empty():
+        return None
+    short, frame = frame["short"].any(), frame.drop("short")
+    missing = short or any(frame[name].null_count() for name in frame.columns)
+    comments = layout.holds_hash and frame[QUERY].str.starts_with("#").any()
+    finite = isfinite(frame[number].sum()) or frame[number].is_finite().all()
+    return None if missing or comments or not finite else frame
+
+
+def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
+    number = _NUMBER[kind]
+    frame = source.lines().to_frame("line").with_row_index("number", offset=1)
+    frame = frame.filter(~pl.col("line").str.contains(r"^[ \t]*(#|$)"))
+    if frame.is_empty():
+        raise DataError("found no line that holds data", where=source.name, expected=_SHOWN[kind])
+    line = pl.col("line").str.replace(_BEHIND_THE_TAG, "$1") if kind == "run" else pl.col("line")
+    fields = line.str.extract_groups(_PATTERN[kind]).alias("fields")
+    frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
+    frame = frame.rename({"1": QUERY, "2": ITEM, "3": number})
+    malformed = frame.filter(pl.col(number).is_null())
+    if not malformed.is_empty():
+        raise _column_error(source, kind, malformed["number"][0], malformed["line"][0])
+    frame = frame.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
+    odd = frame.filter(pl.col("value").is_null() | ~pl.col("value").is_finite())
+    if not odd.is_empty():
+        raise DataError(
+            f"the {number} is {odd[number][0]!r} in the line {_short(odd['line'][0])!r}",
+            where=f"{source.name}:{odd['number'][0]}",
+            expected="a finite number",
+        )
+    return frame.select(QUERY, ITEM, pl.col("value").alias(number))
+
+
+def _column_error(source: Source, kind: str, number: int, line: str) -> DataError:
+    found = len(re.findall(_WORD, line))
+    other = "gold" if kind == "run" else "run"
+    hint = None
+    if found > len(_COLUMNS[kind]):
+        culprits = "an id or the tag" if kind == "run" else "an id"
+        hint = f"Blanks separate columns. If {culprits} contains one, replace it, or write the file as CSV or JSON."
+    if re.search(_PATTERN[other], line):
+        looks_like = "qrels: was the gold" if other == "gold" else "run: was a run"
+        hint = f"This looks like a TREC {looks_like} given where the {kind} goes? Order: rankjury evaluate GOLD RUN."
+    return DataError(
+        f"found {found} columns in the line {_short(line)!r}",
+        where=f"{source.name}:{number}",
+        expected=_SHOWN[kind],
+        hint=hint,
+    )
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE_SHOWN else line[: _LONGEST_LINE_SHOWN - 1] + "…"
+
+
+def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
+    """Return the columns as TREC writes them; a run's items by score, equal scores by id, row numbers by number."""
+    for column in (QUERY, ITEM):
+        odd = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
+        if not odd.is_empty():
+            raise DataError(
+                f"the {column} {odd[column][0]!r} cannot stand in a TREC file",
+                expected="ids without blanks that do not begin with #",
+                hint="Write CSV, JSONL or Parquet instead.",
+            )
+    if kind == "gold":
+        grade = pl.col(GRADE).cast(pl.Int64) if are_whole(frame[GRADE]) else pl.col(GRADE)
+        return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade)
+    frame = frame.with_columns(pl.int_range(pl.len()).alias("row")).with_columns(seen=pl.col("row").first().over(QUERY))
+    frame = frame.sort(["seen", SCORE, sort_key(frame[ITEM])], descending=[False, True, False])
+    rank = pl.int_range(1, pl.len() + 1).over(QUERY)
+    return frame.select(QUERY, pl.lit("Q0").alias("Q0"), ITEM, rank.alias("rank"), SCORE, pl.lit(name).alias("tag"))

@@ -1,0 +1,103 @@
+"""Files of vectors → Vectors, checked at the door. A file may hold several spaces: ``movies.npz:anchor`` is one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from os.path import exists, isfile
+from pathlib import Path
+
+import polars as pl
+
+from rankjury.errors import DataError, MissingExtra, UsageError, guard_reading
+from rankjury.formats.source import Source, plain_suffix
+from rankjury.formats.vectors import arrays, tables
+from rankjury.formats.vectors.checks import Raw, as_floats, checked, the_only_one
+from rankjury.formats.vectors.ids import beside, ids_of_json, read_ids
+from rankjury.types import Vectors
+from rankjury.validation import check_arguments
+
+__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
+
+
+def _read_safetensors(source: Source, key: str | None) -> Raw:
+    """The tensor that the key names, or the only one."""
+    try:
+        from safetensors import safe_open
+    except ImportError as error:
+        raise MissingExtra("safetensors", "vectors", "reading .safetensors") from error
+    with guard_reading(source.name, "safetensors"), safe_open(source.path, framework="numpy") as held:
+        chosen = the_only_one(list(held.keys()), key, "tensor", source.name)
+        values = held.get_tensor(chosen)
+        listed = (held.metadata() or {}).get("ids")
+    return Raw(values, None if listed is None else ids_of_json(listed, f"{source.name}, the metadata's ids"))
+
+
+_READERS: dict[str, Callable[[Source, str | None], Raw]] = {
+    ".npy": arrays.read_npy,
+    ".npz": arrays.read_npz,
+    ".safetensors": _read_safetensors,
+    ".parquet": tables.read_parquet,
+    ".pq": tables.read_parquet,
+    ".json": tables.read_json,
+    ".jsonl": tables.read_jsonl,
+    ".ndjson": tables.read_jsonl,
+}
+VECTOR_SUFFIXES = tuple(_READERS)
+
+
+@check_arguments
+def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
+    """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column where there are several.
+
+    ``ids`` is a file of ids for vectors that come without: one a line, a JSON list, an array of strings, or a column
+    of a table (``papers.parquet:paper_id``). Where it is None, a file of ids beside the vectors is looked for; without
+    one, the rows are numbered from 0. ``taken`` is a file of ids that is known to be of other vectors.
+    """
+    path, key = split_off_key(str(given))
+    source = Source.open(path)
+    with guard_reading(source.name):
+        source.refuse_pickle("vectors")
+    reader = _READERS.get(plain_suffix(path))
+    if reader is None:
+        raise UsageError(
+            f"cannot tell from the name {Path(path).name!r} how the vectors are stored",
+            expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}",
+        )
+    name = f"{path}:{key}" if key else path
+    with guard_reading(source.name, plain_suffix(path)):
+        raw = reader(source, key)
+        values = as_floats(raw.values, name)
+    if ids is not None and raw.ids is not None:
+        raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
+    if raw.ids is not None:
+        return checked(raw.ids, values, name)
+    found = ids or beside(Path(path), taken)
+    if found is None:
+        return replace(checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name), numbered=True)
+    listed = read_ids(found)
+    if len(listed) != len(values):
+        raise DataError(
+            f"found {len(values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
+        )
+    return checked(listed, values, name)
+
+
+def ids_beside(given: str) -> str | None:
+    """The file of ids that is taken for these vectors where none is named."""
+    return beside(Path(split_off_key(given)[0]))
+
+
+def same_file(one: str, other: str) -> bool:
+    """Return whether two names, ``FILE`` or ``FILE:KEY``, are of the same array of the same file that exists."""
+    (path, key), (other_path, other_key) = split_off_key(one), split_off_key(other)
+    if plain_suffix(path) not in VECTOR_SUFFIXES or not isfile(path):
+        return False
+    # Without a key there is only one array, which a key can but name.
+    return Path(path).resolve() == Path(other_path).resolve() and (key == other_key or None in (key, other_key))
+
+
+def split_off_key(text: str) -> tuple[str, str | None]:
+    """``movies.npz:anchor`` → the file and the key; a colon that belongs to the name of a file is left alone."""
+    path, colon, key = text.rpartition(":")
+    if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not exists(text):
+        return path, key
+    return text, None

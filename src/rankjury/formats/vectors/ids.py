@@ -1,0 +1,74 @@
+"""Lists of ids for vectors that come without: a text, a JSON list, an array of strings, or a column of a table."""
+
+from os.path import exists, isfile
+from pathlib import Path
+
+import polars as pl
+
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.formats.jsonl import parse_json, read_json_table
+from rankjury.formats.parquet import read_whole
+from rankjury.formats.source import SEPARATORS, Source, plain_suffix
+from rankjury.formats.vectors.arrays import ids_of, load
+from rankjury.intake import find_id_column
+
+__all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
+
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+
+
+def beside(path: Path, taken: str | None = None) -> str | None:
+    """The file of ids that goes with these vectors by its name; None where there is none but one that is taken."""
+    stem = path.with_suffix("")
+    names = [f"{stem.name}{joint}ids{suffix}" for joint in (".", "_", "-") for suffix in (".txt", ".json", ".npy")]
+    names += ["ids.txt", "ids.json", "ids.npy"]
+    found = (path.parent / name for name in names)
+    other = Path(taken).resolve() if taken else None
+    return next((str(one) for one in found if isfile(one) and one.resolve() != other), None)
+
+
+def read_ids(given: str) -> pl.Series:
+    """In the order of the rows."""
+    path, column = given, None
+    if not exists(given) and ":" in given:
+        path, _, column = given.rpartition(":")
+    source = Source.open(path)
+    suffix = plain_suffix(path)
+    with guard_reading(source.name, "a list of ids"):
+        if suffix in TABLES:
+            return _of_table(source, suffix, column)
+        if column is not None:
+            raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
+        if suffix == ".npy":
+            return ids_of(load(source, "ids"), path)
+        if suffix == ".json":
+            return ids_of_json(source.text(), path)
+        return source.lines().rename("id")
+
+
+def ids_of_json(text: str, where: str) -> pl.Series:
+    """A JSON list of strings or whole numbers."""
+    listed = parse_json(text, where, expected='a list of ids: ["a", "b", …]')
+    if isinstance(listed, list) and all(type(one) in (str, int) for one in listed):
+        return pl.Series("id", [str(one) for one in listed], dtype=pl.String)
+    raise DataError("found no list of ids", where=where, expected='["a", "b", …]')
+
+
+def read_table(source: Source, suffix: str) -> pl.DataFrame:
+    """A table by its suffix; cells of text stay as they are written: 007 is not 7."""
+    with guard_reading(source.name, "a table"):
+        if suffix in (".parquet", ".pq"):
+            return read_whole(source.polars, source.name)
+        if suffix in (".jsonl", ".ndjson"):
+            return read_json_table(source, lines=True)
+        separator = max(SEPARATORS, key=next(iter(source.head_lines), "").count)
+        return pl.read_csv(source.text().encode(), separator=separator, infer_schema=False)
+
+
+def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
+    frame = read_table(source, suffix)
+    if column is None:
+        column = find_id_column(frame.columns, "item", source.name)
+    if column not in frame.columns:
+        raise UnknownName("column", column, frame.columns, where=source.name)
+    return frame[column].rename("id")

@@ -1,0 +1,157 @@
+"""Vectors as a column of lists: Parquet, JSON and JSONL."""
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.errors import DataError
+from rankjury.formats.jsonl import check_depth, parse_json, unique_members
+from rankjury.formats.parquet import scan
+from rankjury.formats.source import Source
+from rankjury.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
+from rankjury.intake import find_id_column
+
+__all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
+
+
+def read_parquet(source: Source, key: str | None) -> Raw:
+    """A column of lists or fixed-size arrays, and one of ids."""
+    rows = scan(source.polars, source.name)
+    schema = rows.collect_schema()
+    chosen = _vector_column(schema, key, source.name)
+    id_column = find_id_column(list(schema), "query", source.name)
+    frame = rows.select(id_column, chosen).collect()
+    return _from_frame(frame, id_column, chosen, source.name)
+
+
+def read_jsonl(source: Source, key: str | None) -> Raw:
+    """An object a line: {"id": …, "vector": [numbers]}."""
+    text = source.text()
+    if _maps_ids(text):
+        return _from_lines(text, key, source.name)
+    content = text.encode()
+    check_depth(content, source.name)
+    try:
+        frame = pl.read_ndjson(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
+        return _from_lines(text, key, source.name)
+    id_column = find_id_column(frame.columns, "query", source.name)
+    return _from_frame(frame, id_column, _vector_column(frame.schema, key, source.name), source.name)
+
+
+def _maps_ids(text: str) -> bool:
+    """Whether the first line is {id: [numbers]}."""
+    try:
+        first = json.loads(text.lstrip().partition("\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and len(first) == 1 and all(isinstance(one, list) for one in first.values())
+
+
+def _from_lines(text: str, key: str | None, where: str) -> Raw:
+    """Objects with an id and a vector, or {id: [numbers]}, a line each."""
+    found: list[Any] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            members = unique_members(f"{where}:{number}")
+            found.append(parse_json(line, where, line=number, expected=_OBJECTS, members=members))
+            if not isinstance(found[-1], dict):
+                raise DataError("cannot be read as JSONL: no object", where=f"{where}:{number}", expected=_OBJECTS)
+    if not found:
+        raise DataError("found only blank lines", where=where, expected=_OBJECTS)
+    if not _maps_ids(text):
+        return _from_objects(found, key, where)
+    pairs = [pair for one in found for pair in one.items()]
+    return _from_lists([id_ for id_, _ in pairs], [vector for _, vector in pairs], where)
+
+
+_OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
+
+
+def read_json(source: Source, key: str | None) -> Raw:
+    """Read {id: [numbers]}, or a list of objects with an id and a vector.
+
+    With several spaces, {space: {id: [numbers]}} or {id: {space: [numbers]}}, the key names one.
+    """
+    members = unique_members(source.name, "id")
+    tree: Any = parse_json(source.text(), source.name, expected="{id: [numbers]}", members=members)
+    if isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values()):
+        tree, key = _space(tree, key, source.name), None
+    if isinstance(tree, dict) and key is None:
+        return _from_lists(list(tree), list(tree.values()), source.name)
+    if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
+        return _from_objects(tree, key, source.name)
+    raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
+
+
+def json_spaces(source: Source) -> list[str]:
+    """Return the names of the spaces in a JSON file of vectors; none where it is {id: [numbers]} or a list."""
+    tree: Any = parse_json(source.text(), source.name)
+    if not (isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values())):
+        return []
+    inner, are_inner = _inner_names(tree)
+    return inner if are_inner else list(tree)
+
+
+def _inner_names(tree: dict[str, dict[str, Any]]) -> tuple[list[str], bool]:
+    """Return the inner names, and whether they are spaces: every id has the same few."""
+    inner = list(dict.fromkeys(name for value in tree.values() for name in value))
+    return inner, all(len(value) == len(inner) for value in tree.values()) and len(inner) < len(tree)
+
+
+def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict[str, Any]:
+    """Return {id: [numbers]} of one space."""
+    inner, are_inner = _inner_names(tree)
+    if key in tree or not (key in inner or are_inner):
+        return tree[the_only_one(list(tree), key, "space", where)]
+    chosen = the_only_one(inner, key, "space", where)
+    lacking = [id_ for id_, value in tree.items() if chosen not in value]
+    if lacking:
+        raise DataError(
+            f"no vector of the space {chosen!r} for {listed(lacking)}", where=where, expected="one for each id"
+        )
+    return {id_: value[chosen] for id_, value in tree.items()}
+
+
+def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
+    id_column = find_id_column(list(tree[0]), "query", where)
+    names = [name for name, value in tree[0].items() if isinstance(value, list)]
+    chosen = the_only_one(names, key, "field", where)
+    for number, one in enumerate(tree, 1):
+        if id_column not in one or chosen not in one:
+            lacking = chosen if id_column in one else id_column
+            raise DataError(f"object {number} has no {lacking}", where=where, expected=_OBJECTS)
+    return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], where)
+
+
+def _vector_column(schema: Any, key: str | None, where: str) -> str:
+    lists = [name for name, one in schema.items() if isinstance(one, pl.List | pl.Array) and one.inner.is_numeric()]
+    return the_only_one(lists, key, "column", where)
+
+
+def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:
+    column, ids = frame[chosen], frame[id_column]
+    if column.null_count():
+        raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one a row")
+    if isinstance(column.dtype, pl.Array):
+        return Raw(column.to_numpy(), ids)
+    lengths = column.list.len()
+    usual = check_lengths(lengths.to_numpy(), ids, where)
+    return Raw(column.list.to_array(usual).to_numpy(), ids)
+
+
+def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
+    odd = [one for one in ids if type(one) not in (str, int)]
+    if odd:
+        raise DataError(f"found the id {json.dumps(odd[0])[:40]}", where=where, expected="strings or whole numbers")
+    names = pl.Series([str(one) for one in ids], dtype=pl.String)
+    wide = [[float(number) if type(number) is int else number for number in one] if isinstance(one, list) else one
+            for one in vectors]  # fmt: skip
+    not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in wide]
+    if not all(not_lists):
+        bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))
+        raise DataError(f"no list of numbers for {listed(bad)}", where=where, expected="{id: [numbers]}")
+    usual = check_lengths(np.array([len(one) for one in wide], dtype=np.int64), names, where)
+    return Raw(np.array(wide, dtype=np.float64).reshape(len(wide), usual), names)

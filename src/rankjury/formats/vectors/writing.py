@@ -1,0 +1,74 @@
+"""Vectors → an .npz with rankjury's record of how they were made: the same bytes for the same vectors and record."""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, UsageError
+from rankjury.formats.atomic import replacing
+from rankjury.formats.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
+from rankjury.types import Vectors
+from rankjury.variants import are_units, encode
+
+__all__ = ["check_output", "write_vectors"]
+
+_BEGINNING = (1980, 1, 1, 0, 0, 0)
+"""As early as an archive can tell: the time of writing is in the record alone."""
+
+
+def check_output(path: Path) -> None:
+    """Refuse a name that is no .npz."""
+    if path.suffix.lower() != ".npz":
+        raise UsageError(f"cannot write vectors as {path.name!r}", expected="a name that ends in .npz")
+
+
+def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dtype: str) -> dict[str, Any]:
+    """Write the file whole, and give back its metadata: the record and what the vectors themselves tell.
+
+    Vectors that are called by the number of their row are written without ids.
+    """
+    check_output(path)
+    codes = encode(vectors.values, dtype, where=vectors.source)
+    told = {
+        "schema": SCHEMA,
+        **record,
+        "dimensions": codes.dimensions,
+        "count": len(vectors),
+        "dtype": dtype,
+        **({} if codes.scale is None else {"scale": codes.scale}),
+        "normalised": are_units(vectors.values),
+        "vectors_sha256": fingerprint(vectors),
+    }
+    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+        content = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+        archive.writestr(_member(METADATA_NAME), content.encode())
+        if not vectors.numbered:
+            _write_array(archive, "ids", _ids_array(vectors))
+        _write_array(archive, VALUES_NAME, codes.array)
+    return told
+
+
+def _ids_array(vectors: Vectors) -> NDArray[np.str_]:
+    names = vectors.ids.to_list()
+    array = np.array(names, dtype=np.str_)
+    if array.tolist() != names:  # NumPy drops zeros at the end of a string
+        odd = next(name for name, kept in zip(names, array.tolist(), strict=True) if name != kept)
+        raise DataError(f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot", where=vectors.source)
+    return array
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with archive.open(_member(f"{name}.npy"), "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _BEGINNING)
+    member.create_system = 3
+    member.external_attr = 0o644 << 16
+    return member

@@ -1,0 +1,77 @@
+"""Somebody's own function, found by its name: ``module:function``."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, reduce
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rankjury.errors import UnknownName, UsageError
+
+__all__ = ["code_digest", "function_at", "is_function_name", "looked_for_here", "thing_at"]
+
+
+def is_function_name(spelling: str) -> bool:
+    """Whether a text may be the name of a function."""
+    module, colon, function = spelling.partition(":")
+    return bool(colon) and all(part.replace(".", "_").isidentifier() for part in (module, function))
+
+
+def function_at(spelling: str, takes: str) -> Callable[..., Any]:
+    """The function, from a module that is installed or lies in the current folder; ``takes`` is said of what it is."""
+    found = thing_at(spelling)
+    if not callable(found):
+        raise UsageError(f"{spelling} is no function", expected=f"one that takes {takes}")
+    return found  # type: ignore[no-any-return]
+
+
+def thing_at(spelling: str) -> Any:
+    """Whatever a module has under a name."""
+    module, _, name = spelling.partition(":")
+    with looked_for_here():
+        try:
+            holder = import_module(module)
+        except (Exception, SystemExit) as error:
+            top = module.partition(".")[0]
+            missing = isinstance(error, ModuleNotFoundError) and (error.name or "") in (module, top)
+            raise UsageError(
+                f"there is no module {module!r}" if missing else f"the module {module!r} cannot be imported: {error!r}",
+                expected="one that is installed, or a file of the current folder",
+            ) from error
+    try:
+        return reduce(getattr, name.split("."), holder)
+    except AttributeError as error:
+        names = [name for name in vars(holder) if not name.startswith("_")]
+        raise UnknownName("function", name, names, where=module) from error
+
+
+def code_digest(spelling: str, function: Callable[..., Any]) -> str | None:
+    """Return a digest of the code of a function that was imported; None where its modules have no file.
+
+    It covers the module that ``module:function`` names and the one that defines the function, not what these import.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    modules = (spelling.partition(":")[0], getattr(function, "__module__", None))
+    files = {getattr(sys.modules.get(name or ""), "__file__", None) for name in modules}
+    digest = sha256()
+    paths = sorted(Path(file) for file in files if file and Path(file).is_file())
+    for path in paths:
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest() if paths else None
+
+
+@contextmanager
+def looked_for_here() -> Iterator[None]:
+    """The current folder is first where modules are looked for, and last afterwards, for what they import later."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)

@@ -1,0 +1,405 @@
+"""Gate: a report is checked against targets, each of which passes, fails or is unsure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import hypot, isfinite, isnan
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.breakdown import Slice
+from rankjury.comparisons import compare_scores, pair_scores
+from rankjury.dialects import resolve
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.measure import METRICS, Measure
+from rankjury.report import Report
+from rankjury.results import Recorded, Scores
+from rankjury.sections import Section
+from rankjury.statistics.comparison import Comparison
+from rankjury.statistics.estimates import FEW_QUERIES, Estimate
+from rankjury.statistics.resampling import Bounds, Resampling, normal_quantile
+from rankjury.targets import Decision, Outcome, Target
+from rankjury.validation import FiniteFloat, Record
+from rankjury.wording import snippet_of
+
+__all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
+
+GATE_SCHEMA = "rankjury.gate/1"
+
+
+@dataclass(frozen=True)
+class Verdict(Decision, Record):
+    """What came of one target for one system. It is false where the target failed, as a :class:`Gate` is."""
+
+    json_keys = MappingProxyType({"target": "requirement", "outcome": "verdict"})
+
+    target: Target
+    system: str
+    outcome: Outcome
+    value: FiniteFloat
+    ci: tuple[FiniteFloat, FiniteFloat] | None
+    n: int | None
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.failed
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict with the target in words; ``requirement`` holds the target's own fields."""
+        target = self.target
+        form: dict[str, Any] = {"target": target.title, "measure": target.subject, "slice": target.slice}
+        form |= super().to_json()
+        return form | {"relative": target.relative, "wanted": target.wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class Gate(Decision, Section):
+    """The verdicts of all targets.
+
+    A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")`` fails where the
+    target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure`` distinguish all
+    three outcomes.
+    """
+
+    name = "gate"
+    json_keys = MappingProxyType({"verdicts": "targets", "source": "report"})
+
+    verdicts: tuple[Verdict, ...]
+    source: str
+    baseline: str | None
+    strict: bool = False
+    """Unsure is not good enough."""
+
+    def __bool__(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of them."""
+        found = {verdict.outcome for verdict in self.verdicts}
+        return "fail" if "fail" in found else "unsure" if "unsure" in found else "pass"
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that decides: 4 where a target failed, 5 where one is unsure and that is not good enough."""
+        return self._exit_code(self.strict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What to keep in mind, each once."""
+        return list(dict.fromkeys(f"{one.target.title}: {one.note}" for one in self.verdicts if one.note))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdicts, and the worst of them."""
+        form: dict[str, Any] = {"schema": GATE_SCHEMA, "verdict": self.outcome}
+        form |= super().to_json()
+        return form
+
+    def _repr_html_(self) -> str:
+        return snippet_of("gate", self)
+
+
+def check_targets(targets: Sequence[Target], report: Report, baseline: Report | str | None = None) -> Gate:
+    """Check a report, fresh or read back, against targets.
+
+    Args:
+        targets: What must hold.
+        report: The report that is checked.
+        baseline: Another report, or the name of a system in this one; the report's own baseline where it is None.
+
+    Returns:
+        The verdicts, one for each target and system.
+
+    Raises:
+        UsageError: Where a target names something unknown, or needs a baseline and there is none.
+        DataError: Where the reports do not hold what a target is about.
+    """
+    if not targets:
+        raise UsageError("no target was given", expected='at least one, such as "ndcg@10 >= 0.85"')
+    named = baseline if isinstance(baseline, str) else report.baseline if baseline is None else None
+    if named is not None and named not in report.systems:
+        raise UnknownName("system", named, report.systems, where=report.source)
+    other = baseline if isinstance(baseline, Report) else None
+    verdicts = []
+    for target in targets:
+        for system in _systems(target, report, named):
+            if target.relative:
+                found = _difference(target, system, report, named, other)
+            else:
+                found = _value(target, system, report)
+            if found.n is not None and found.n < 2:
+                outcome: Outcome = "unsure"
+            else:
+                held = [target.holds(end) for end in found.ci or (found.value,)]
+                outcome = "pass" if all(held) else "unsure" if any(held) else "fail"
+            verdicts.append(Verdict(target, system, outcome, found.value, found.ci, found.n, found.note))
+    return Gate(tuple(verdicts), report.source, named or (other.source if other else None))
+
+
+def _systems(target: Target, report: Report, baseline: str | None) -> list[str]:
+    """Return the system that the target names; else all that rank, but the baseline.
+
+    A target on drift is for all systems whose drift is known: the baseline is compared with its own past.
+    """
+    if target.system is not None:
+        if target.system not in report.systems:
+            raise UnknownName("system", target.system, report.systems, where=f"{report.source}, {target.title}")
+        return [target.system]
+    known = [name for name, one in report.systems.items() if target.subject in one.recorded]
+    if target.about_drift and known:
+        return known
+    ranking = [name for name, one in report.systems.items() if not one.random]
+    return [name for name in ranking if name != baseline] or ranking or list(report.systems)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value to compare with a limit."""
+
+    value: float
+    ci: Bounds | None
+    n: int | None
+    """None where it is not over queries."""
+    note: str = ""
+
+
+def _value(target: Target, system: str, report: Report) -> _Value:
+    """Return a measure's estimate (of a count: the sum), or the value that was recorded."""
+    recorded = report.systems[system].recorded.get(target.subject)
+    if recorded is not None:
+        return _recorded(target, recorded, report)
+    found = _find_subject(target, system, report).estimate
+    if isnan(found.mean):
+        raise _undefined(target, system, report)
+    note = _caution(found.n, found.ci)
+    if found.total is None:
+        return _Value(found.mean, found.ci, found.n, note)
+    ci = None if found.ci is None else (found.ci[0] * found.n, found.ci[1] * found.n)
+    return _Value(found.total, ci, found.n, note)
+
+
+def _difference(target: Target, system: str, report: Report, baseline: str | None, other: Report | None) -> _Value:
+    """Return the difference to a system of this report or of another; as a share of its mean if the target asks so."""
+    if other is None and (baseline is None or baseline == system):
+        what = f"{system!r} is the baseline itself" if baseline else "there is none"
+        hint = "Name it with --baseline, a system of the report or another report."
+        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
+    base, name = other or report, system if other is not None else baseline or system
+    if name not in base.systems and len(base.systems) > 1:
+        raise UsageError(
+            f"the baseline has several systems: {', '.join(base.systems)}",
+            where=base.source,
+            expected=f"one, or one called {system}",
+        )
+    name = name if name in base.systems else next(iter(base.systems))
+    recorded, theirs = report.systems[system].recorded.get(target.subject), base.systems[name].recorded
+    if recorded is None:
+        ours = _find_subject(target, system, report)
+        if target.change != "rise" and ours.measure.metric.lower_is_better:  # a drop would be no loss
+            raise UsageError(
+                f"{ours.label} is better when it is lower, so {target.change} may be read either way",
+                where=_place(target, report),
+                expected=f"{target.subject} rise <= {abs(target.limit):g}",
+            )
+        if other is None and baseline == report.baseline:
+            found, mean = _compared(ours)
+        else:
+            found, mean = _compared_across(ours, _find_subject(target, name, base))
+    elif target.slice is None and target.subject in theirs:
+        mean = theirs[target.subject].value
+        found = _Value(recorded.value - mean, None, None)
+    else:
+        return _recorded(target, recorded, report)  # an error that says so
+    if not target.share:
+        return found
+    if not mean or not isfinite(mean):
+        missing = f"the baseline's {target.subject} is {'missing' if isnan(mean) else f'{mean:g}'}"
+        raise DataError(f"{missing}, so no share of it can be taken", where=report.source)
+    # Of the baseline's mean, taken as it is: the interval is that of the difference.
+    ci = None if found.ci is None else (found.ci[0] / abs(mean), found.ci[1] / abs(mean))
+    return _Value(found.value / abs(mean), ci, found.n, found.note)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a target is about: a measure of a system of a report, over all queries or over a slice of them."""
+
+    target: Target
+    report: Report
+    system: str
+    label: str
+
+    @property
+    def part(self) -> Slice | None:
+        return None if self.target.slice is None else _find_slice(self.report, self.target.slice)
+
+    @property
+    def estimate(self) -> Estimate:
+        part, where = self.part, _place(self.target, self.report)
+        if part is None:
+            return self.report.systems[self.system].estimates[self.label]
+        if self.system not in part.estimates:
+            raise DataError(f"the gold of {self.system} has nothing of the slice {part.name}", where=where)
+        known = part.estimates[self.system]
+        if self.label not in known:  # one value over all queries, such as a coverage
+            found = f"{self.label} was not worked out for the slice {part.name}"
+            raise DataError(found, where=where, expected=f"one of {', '.join(known)}")
+        return known[self.label]
+
+    @property
+    def convention(self) -> str:
+        return self.report.systems[self.system].conventions[self.label]
+
+    @property
+    def measure(self) -> Measure:
+        """The measure; an error says so where its metric is not installed here."""
+        return self.report.systems[self.system].measures[self.label] or Measure.parse(self.convention)
+
+    def scores(self, part: Slice | None) -> Scores | None:
+        """Return the scores of all queries, or of those of a slice; None where the report does not hold them."""
+        if self.report.queries is None or (part is not None and not part.rows):
+            return None
+        scores = self.report.scores[self.system].only([self.label])
+        return scores if part is None else scores.part(np.array(list(part.rows)))
+
+
+def _compared(ours: _Subject) -> tuple[_Value, float]:
+    """Return the difference to the report's own baseline, as the report has it, and the baseline's mean."""
+    part, _ = ours.part, ours.estimate  # an error where the slice does not have it
+    rows = ours.report.comparisons if part is None else part.beside
+    found = next((one for one in rows if (one.system, one.measure) == (ours.system, ours.label)), None)
+    if not isinstance(found, Comparison):
+        raise DataError(f"{ours.label} of {ours.system} was not compared", where=ours.report.source)
+    if isnan(found.difference):
+        raise _undefined(ours.target, f"{ours.system} or {ours.report.baseline}", ours.report)
+    return _Value(found.difference, found.ci, found.n, _caution(found.n, found.ci)), found.baseline_mean
+
+
+def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
+    """Compare query by query where both reports hold the queries' scores, else by their standard errors."""
+    report, resampling, one = ours.report, ours.report.resampling or Resampling(), ours.estimate
+    if ours.convention != theirs.convention:
+        raise DataError(
+            f"{ours.label} is {ours.convention} here and {theirs.convention} in {theirs.report.source}",
+            where=report.source,
+            expected="the same conventions in both reports",
+        )
+    scores, others = ours.scores(ours.part), theirs.scores(None)
+    note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
+    if scores is not None and others is not None:
+        if not ours.measure.metric.whole or _defined(scores) == _defined(others):
+            pair = pair_scores(ours.system, scores, theirs.system, others)
+            if not len(pair.queries):
+                where = f"{report.source} × {theirs.report.source}"
+                raise DataError("no query in common", where=where, expected="the same queries")
+            ((found,),) = compare_scores([pair], resampling)
+            if not found.n:
+                raise _undefined(ours.target, f"{ours.system} or {theirs.system}", report)
+            more = pair.only[0] or (ours.part is None and pair.only[1])
+            shared = f"compared on the {len(pair.queries):,} queries that both reports have" if more else ""
+            note = "; ".join(filter(None, (shared, _caution(found.n, found.ci))))
+            return _Value(found.difference, found.ci, found.n, note), found.baseline_mean
+        note = "not paired: a figure over all, and the reports are not over the same"
+    other = theirs.estimate
+    if isnan(one.mean) or isnan(other.mean):
+        raise _undefined(ours.target, ours.system if isnan(one.mean) else theirs.system, report)
+    difference, n = one.mean - other.mean, min(one.n, other.n)
+    if isnan(one.se) or isnan(other.se):
+        return _Value(difference, None, n, _caution(n, None)), other.mean
+    half = normal_quantile((1 + resampling.level) / 2) * hypot(one.se, other.se)
+    return _Value(difference, (difference - half, difference + half), n, note), other.mean
+
+
+def _defined(scores: Scores) -> set[str]:
+    """Return the queries for which its only measure is defined."""
+    return set(scores.queries.cast(pl.String).filter(~np.isnan(scores.values[:, 0])))
+
+
+def _find_subject(target: Target, system: str, report: Report) -> _Subject:
+    """Return a measure of a system; spelled otherwise than in the report, it is found by its conventions."""
+    result, where, wanted = report.systems[system], _place(target, report), target.subject
+    label = wanted if wanted in result.estimates else None
+    if label is None:
+        known = [*result.estimates, *result.recorded]
+        try:
+            meant = str(resolve(wanted).measure)
+        except RankjuryError:
+            raise UnknownName("measure or figure", wanted, known, where=where) from None
+        label = next((one for one, convention in result.conventions.items() if convention == meant), None)
+        if label is None:
+            alike = next((one for one in result.estimates if one.lower() == wanted.lower()), None)
+            hint = f"Make the report with -m '{wanted}' too."
+            if alike:
+                hint = f"Its {alike} follows other conventions: {result.conventions[alike]} instead of {meant}."
+            expected = f"one of {', '.join(known)}"
+            raise DataError(f"the report has no {wanted}", where=where, expected=expected, hint=hint)
+    return _Subject(target, report, system, label)
+
+
+def _find_slice(report: Report, name: str) -> Slice:
+    slices = {part.name: part for part in report.slices}
+    if not slices:
+        raise DataError(
+            f"the report has no slices, but a target asks for {name!r}",
+            where=report.source,
+            hint="Make it with --slices queries.csv:attribute.",
+        )
+    for section in report.sections.values():
+        if name in section.absent_slices():
+            raise DataError(section.absent_slices()[name], where=report.source)
+    if name not in slices:
+        raise UnknownName("slice", name, slices, where=report.source)
+    return slices[name]
+
+
+def _recorded(target: Target, found: Recorded, report: Report) -> _Value:
+    if target.slice is not None or target.relative:
+        raise UsageError(
+            f"{target.subject} is a recorded figure: {'it has no slices' if target.slice else 'the baseline has none'}",
+            where=_place(target, report),
+            expected=f"a limit on its value, such as {target.subject} <= {found.value:g}",
+        )
+    return _Value(found.value, found.ci, found.n)
+
+
+def _caution(n: int, ci: Bounds | None) -> str:
+    if n < 2:
+        return "one query: no interval"
+    if ci is None:
+        return "no interval in the report: decided on the mean alone"
+    return f"few queries: the interval is rough under {FEW_QUERIES}" if n < FEW_QUERIES else ""
+
+
+def _undefined(target: Target, system: str, report: Report) -> DataError:
+    return DataError(
+        f"{target.subject} of {system} is undefined for every query",
+        where=_place(target, report),
+        expected="at least one query where it is defined",
+    )
+
+
+def _place(target: Target, report: Report) -> str:
+    return f"{report.source}, target {target.title!r}"
+
+
+def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str | None = None) -> list[str]:
+    """The measures that the targets are about, each once; what is neither one nor recorded is an error."""
+    found = []
+    for subject in dict.fromkeys(target.subject for target in targets):
+        if subject in recorded:
+            continue
+        try:
+            found.append(resolve(subject).label)
+        except UnknownName as error:
+            name, at, cut = subject.partition("@")
+            near = get_close_matches(subject, recorded, cutoff=0.7)
+            near += [f"{one}{at}{cut}" for one in get_close_matches(name.lower(), METRICS.names(), cutoff=0.7)]
+            hint = f"Is it a figure of yours? Give it with --record {subject}=NUMBER."
+            hint = f"Did you mean {near[0]}?" if near else hint
+            raise UsageError(f"unknown measure or figure {subject!r}", where=where, hint=hint) from error
+        except UsageError as error:
+            raise UsageError(f"target {subject!r}: {error}", where=where) from error
+    return found

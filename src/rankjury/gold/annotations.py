@@ -1,0 +1,233 @@
+"""Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
+
+A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
+keyword, the column's own name, of the rows where it is true.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.formats.attributes import read_attributes
+from rankjury.formats.jsonl import parse_json
+from rankjury.validation import check_arguments
+from rankjury.vocabulary import Annotations, Vocabulary
+from rankjury.wording import count
+
+__all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]
+
+SEPARATOR = "|"
+NO_VALUE = ("", "n/a", "nan", "null")
+"""What cells say that have no value, in any case of letters."""
+_TRUE, _FALSE = ("true", "yes"), ("false", "no")
+_FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
+"""Pairs that may be meant as true and false, and may not."""
+_ROW, _NAME, _GROUP = "row", "name", "group"
+_LISTED = 5
+_OTHER_SEPARATORS = (";", "|", ",")
+_MANY = 0.2
+
+Groups = Mapping[str, str | Sequence[str]]
+
+
+@check_arguments
+def read_annotations(
+    given: str | Path,
+    groups: Groups | None = None,
+    *,
+    id_column: str | None = None,
+    separator: str = SEPARATOR,
+    no_value: Sequence[str] = NO_VALUE,
+) -> Annotations:
+    """Read a CSV, TSV, JSONL or Parquet table.
+
+    ``groups``: the columns of each; None: every column but that of the ids is a group of its own.
+    """
+    frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
+    with guard_reading(str(given), "annotations"):
+        return annotations_from_frame(
+            frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
+        )
+
+
+def annotations_from_frame(
+    frame: pl.DataFrame,
+    groups: Groups | None = None,
+    *,
+    id_column: str,
+    separator: str = SEPARATOR,
+    no_value: Sequence[str] = NO_VALUE,
+    source: str = "annotations",
+) -> Annotations:
+    """The same of a table in memory."""
+    if not separator:
+        raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
+    ids = _ids(frame, id_column, source)
+    columns = _columns_of(frame, id_column, groups, source)
+    absent = ["", *(one.strip().lower() for one in no_value)]
+    parts = [
+        _values(frame[column], column, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
+        for group, names in columns.items()
+        for column in names
+    ]
+    pairs = pl.concat(parts).unique()
+    vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
+    notes = (
+        *_separators([frame[name] for names in columns.values() for name in names], separator),
+        *_odd_keywords(vocabulary),
+    )
+    return replace(_assembled(ids, pairs, vocabulary, source), notes=notes)
+
+
+def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+    if column not in frame.columns:
+        raise UnknownName("column", column, frame.columns, where=source)
+    if _is_no_text(frame[column].dtype):
+        raise DataError(f"{column} is of type {frame[column].dtype}", where=source, expected="ids")
+    ids = frame[column].cast(pl.String).str.strip_chars()
+    blank = (ids.is_null() | (ids == "")).arg_true()
+    if len(blank):
+        raise DataError(f"row {blank[0] + 1:,} has no {column}", where=source, expected="an id in every row")
+    _check_ids(ids, source)
+    return ids
+
+
+def _is_no_text(dtype: pl.DataType) -> bool:
+    """Whether there is no way to write such values down as texts."""
+    return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
+
+
+def _check_ids(ids: pl.Series, source: str) -> None:
+    if ids.is_duplicated().any():
+        twice = ids.filter(ids.is_duplicated())[0]
+        first, second = (ids == twice).arg_true()[:2]
+        many = int(ids.len() - ids.n_unique())
+        raise DataError(
+            f"the id {twice!r} stands in rows {first + 1:,} and {second + 1:,} "
+            f"({count(many, 'row repeats', 'rows repeat')} an id)",
+            where=source,
+            expected="each item once",
+            hint="Several values of one item go into one cell, split by a separator.",
+        )
+
+
+def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, source: str) -> dict[str, tuple[str, ...]]:
+    known = [name for name in frame.columns if name != id_column]
+    if not known:
+        raise DataError(f"found no column but {id_column}", where=source, expected="at least one attribute")
+    if groups is None:
+        return {name: (name,) for name in known}
+    found = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
+    if not found:
+        raise UsageError("no group was named", where=source, expected="at least one group with its columns")
+    for group, names in found.items():
+        if not names:
+            raise UsageError(f"the group {group} has no column", where=source, expected="at least one column")
+        for name in names:
+            if name not in known:
+                raise UnknownName("column", name, known, where=f"{source}, group {group}")
+    return found
+
+
+def _values(cells: pl.Series, column: str, separator: str, absent: list[str], source: str) -> pl.DataFrame:
+    """``row`` and ``name`` of each value in a column."""
+    texts = _as_lists(cells, separator, source)
+    rows = pl.DataFrame({_ROW: np.arange(len(cells)), _NAME: texts}).explode(_NAME)
+    rows = rows.with_columns(pl.col(_NAME).str.strip_chars()).drop_nulls()
+    lowered = rows[_NAME].str.to_lowercase()
+    rows, lowered = rows.filter(~lowered.is_in(absent)), lowered.filter(~lowered.is_in(absent))
+    if len(rows) and lowered.is_in([*_TRUE, *_FALSE]).all():
+        rows = rows.filter(lowered.is_in(_TRUE)).with_columns(pl.lit(column).alias(_NAME))
+    return rows
+
+
+def _as_lists(cells: pl.Series, separator: str, source: str) -> pl.Series:
+    dtype = cells.dtype
+    if isinstance(dtype, pl.Array):
+        cells, dtype = cells.arr.to_list(), pl.List(dtype.inner)
+    if isinstance(dtype, pl.List):
+        inner = pl.Series([], dtype=dtype.inner).dtype
+        if _is_no_text(inner):
+            raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
+        texts = cells.cast(pl.List(pl.String))
+        return texts.list.eval(pl.element().str.strip_suffix(".0")) if inner.is_float() else texts
+    if _is_no_text(dtype):
+        raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
+    texts = cells.cast(pl.String)
+    if dtype.is_float():
+        return texts.str.strip_suffix(".0").str.split(separator)
+    listed = texts.str.strip_chars().str.starts_with("[") & texts.str.strip_chars().str.ends_with("]")
+    if listed.any():  # a list in some rows, a text in others
+        return pl.Series(cells.name, [_split(text, separator) for text in texts], dtype=pl.List(pl.String))
+    return texts.str.split(separator)
+
+
+def _split(text: str | None, separator: str) -> list[str] | None:
+    if text is None:
+        return None
+    try:
+        values = parse_json(text, "") if text.strip().startswith("[") else None
+    except DataError:
+        values = None
+    if isinstance(values, list) and not any(isinstance(one, list | dict) for one in values):
+        return [one if isinstance(one, str) else json.dumps(one) for one in values if one is not None]
+    return text.split(separator)
+
+
+def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
+    """Keywords of one group that differ in the case of letters only, and such as may be meant as true and false."""
+    folded: dict[str, dict[str, list[str]]] = {}
+    for one in vocabulary.keywords:
+        folded.setdefault(one.group, {}).setdefault(one.name.casefold(), []).append(one.name)
+    for group, names in folded.items():
+        for same in names.values():
+            if len(same) > 1:
+                yield f"{group}: {', '.join(same)} differ in case only, and are different keywords"
+        if set(names) in _FLAGS:
+            both = " and ".join(sorted(names))
+            yield f"{group}: {both} are keywords of their own; where they mean no and yes, write false and true"
+
+
+def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
+    """Where nothing is split, what seems to stand between values instead."""
+    texts = {one.name: one.drop_nulls() for one in cells if one.dtype == pl.String}
+    if any(one.str.contains(separator, literal=True).any() for one in texts.values()):
+        return
+    for name, one in texts.items():
+        for other in _OTHER_SEPARATORS:
+            share = one.str.contains(other, literal=True).mean() if len(one) else 0.0
+            if other != separator and isinstance(share, float) and share >= _MANY:
+                yield f"{name}: no cell holds {separator!r}, but many hold {other!r}: is that the separator?"
+                break
+
+
+def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], source: str, *, asked: bool) -> Vocabulary:
+    if pairs.is_empty():
+        raise DataError("found no keyword in any column", where=source, expected="annotations in at least one row")
+    names: dict[str, list[str]] = {group: [] for group in columns}
+    for group, name in pairs.select(_GROUP, _NAME).unique().iter_rows():
+        names[group].append(name)
+    empty = [group for group, found in names.items() if not found]
+    if empty and asked:
+        held = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
+        raise DataError(
+            f"{count(len(empty), 'group has', 'groups have')} no keyword: {held}",
+            where=source,
+            expected="at least one value in the columns of every group",
+        )
+    return Vocabulary.of(names, source)
+
+
+def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, source: str) -> Annotations:
+    numbers = pl.DataFrame(
+        {_GROUP: [one.group for one in vocabulary.keywords], _NAME: [one.name for one in vocabulary.keywords]},
+        schema={_GROUP: pl.String, _NAME: pl.String},
+    ).with_row_index("code")
+    coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
+    return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)

@@ -1,0 +1,496 @@
+"""Frames, dicts and arrays become a Gold or a Ranking: names of columns, checks, conversion."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.errors import DataError, guard_reading, shorten
+from rankjury.types import Floats, Gold, Ints, Ranking, cut_rows, in_threads
+from rankjury.validation import check_arguments
+
+__all__ = [
+    "GRADE",
+    "ITEM",
+    "QUERY",
+    "RANK",
+    "SCORE",
+    "are_whole",
+    "as_gold",
+    "as_ids",
+    "as_ranking",
+    "check_grades",
+    "find_id_column",
+    "finite_numbers",
+    "frame_of",
+    "gold_from_frame",
+    "is_item_column",
+    "looks_like_header",
+    "match_columns",
+    "ordered_gold",
+    "ranking_from_frame",
+    "stable_order",
+]
+
+QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
+_FEWEST_SCORES = 20
+_GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."
+
+_QUERY_NAMES = (
+    QUERY,
+    "query",
+    "qid",
+    "q_id",
+    "query_identifier",
+    "topic",
+    "topic_id",
+    "user_id",
+    "user",
+    "userid",
+)
+_ITEM_NAMES = (
+    *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
+    *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
+    *("clip", "video", "slice"),
+)
+_PLAIN = ("query", "topic", "user", "item", "doc")
+_GRADE_NAMES = (
+    *(GRADE, "relevance", "rel", "rating", "label", "relevance_label", "judgment", "judgement", "score"),
+    *("value", "weight"),
+)
+_SCORE_NAMES = (SCORE, "similarity", "sim", "prediction", "weight", "value")
+_RANK_NAMES = (RANK, "position", "place")
+
+_WANTED = {
+    "gold": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, GRADE: _GRADE_NAMES},
+    "run": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, SCORE: _SCORE_NAMES, RANK: _RANK_NAMES},
+}
+
+
+def _folded(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def looks_like_header(names: Iterable[str]) -> bool:
+    """Whether these cells name a query and an item column."""
+    folded = {_folded(name) for name in names}
+    return bool(folded & set(_QUERY_NAMES)) and bool(folded & set(_ITEM_NAMES))
+
+
+def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
+    """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
+
+    Queries may be items themselves, as in a search for what is alike. A column called query or topic beside one called
+    id holds a text.
+    """
+    names_of_kind = _QUERY_NAMES if kind == "query" else _ITEM_NAMES
+    known = (*(name for name in names_of_kind if name not in _PLAIN), "id", "_id", *names_of_kind, *_ITEM_NAMES)
+    folded = {_folded(name): name for name in reversed(names)}
+    found = next((folded[name] for name in known if name in folded), None)
+    if found is None:
+        raise DataError(
+            f"found the columns {', '.join(names)}; none holds ids",
+            where=where,
+            expected=f"{QUERY if kind == 'query' else ITEM} or id, and attributes",
+        )
+    return found
+
+
+def is_item_column(name: str) -> bool:
+    """Whether a column of ids is called as an item's is."""
+    return _folded(name) in _ITEM_NAMES
+
+
+def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:
+    """Map rankjury's column names to the given ones; ``kind`` is ``gold`` or ``run``."""
+    folded = {_folded(name): name for name in reversed(names)}
+    found: dict[str, str] = {}
+    for wanted, known in _WANTED[kind].items():
+        match = next((folded[name] for name in known if name in folded), None)
+        if match is not None:
+            found[wanted] = match
+    shown = ", ".join(names)
+    if kind == "gold" and RANK in folded and GRADE not in folded:
+        raise DataError(
+            f"columns {shown} are those of a run",
+            where=where,
+            expected="a gold with query_id, item_id and grade",
+            hint=f"Is this the run? {_GOLD_FIRST}",
+        )
+    required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
+    missing = [name for name in required if name not in found]
+    if kind == "run" and SCORE not in found and RANK not in found:
+        missing.append("score or rank")
+    if missing:
+        raise DataError(
+            f"found the columns {shown}; no column for {', '.join(missing)}",
+            where=where,
+            expected="query_id, item_id, " + ("grade" if kind == "gold" else "score (or rank)"),
+            hint=_swap_hint(kind, folded) if found else "Is the header missing? The first line names the columns.",
+        )
+    return found
+
+
+def are_whole(numbers: pl.Series) -> bool:
+    """Whether all are whole numbers that can be written as such without loss; negative zero cannot."""
+    exact = (numbers == numbers.round()) & (numbers.abs() <= 2**53) & ~((numbers == 0) & (1 / numbers < 0))
+    return bool(exact.all())
+
+
+def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
+    """Refuse a run's scores where a gold's grades are expected: gold and run were swapped.
+
+    Grades in a ``column`` called score, as BEIR's are, must be whole. None: the values have no column, as in
+    {query: {item: number}}. Grades are few and have two decimals at most; hardly any two scores of a run are equal.
+    """
+    if column is not None:
+        if _folded(column) == SCORE and not (grades == grades.round()).all():
+            raise DataError(
+                "the column score holds fractions, as a run's scores do",
+                where=where,
+                expected="a gold with whole grades",
+                hint=f"{_GOLD_FIRST} If these are grades, name the column grade.",
+            )
+        return
+    finer = ((grades * 100) != (grades * 100).round()).sum()
+    if len(grades) >= _FEWEST_SCORES and 2 * finer > len(grades) and 2 * grades.n_unique() > len(grades):
+        raise DataError(
+            f"the {len(grades):,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
+            where=where,
+            expected="a gold: {query: {item: grade}}",
+            hint=f"{_GOLD_FIRST} If these are grades, give a table with a column named grade.",
+        )
+
+
+def _swap_hint(kind: str, folded: dict[str, str]) -> str:
+    if kind == "run" and any(name in folded for name in _GRADE_NAMES):
+        return f"Is this the gold? {_GOLD_FIRST}"
+    if kind == "gold" and any(name in folded for name in (*_SCORE_NAMES, *_RANK_NAMES)):
+        return f"Is this the run? {_GOLD_FIRST}"
+    return "Rename the columns, or write them with these names."
+
+
+_HASH_SEED = 0
+_IDS = "strings or whole numbers"
+_NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
+_KINDS_OF_INPUT = (
+    "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, or a "
+    "two-dimensional array of item ids with one row per query"
+)
+
+
+@check_arguments
+@guard_reading("the gold", expected=_KINDS_OF_INPUT)
+def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
+    """Gold from anything in memory.
+
+    A dict maps query to ``{item: grade}`` or to a collection of relevant items (grade 1 each); an array holds one
+    row of relevant items per query (negative numbers are padding). Lists whose *order* is the truth go through
+    :func:`ordered_gold`.
+    """
+    if isinstance(given, Gold):
+        return given
+    if isinstance(given, Mapping):
+        frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
+        check_grades(None, frame[GRADE], "the gold")
+    elif isinstance(given, np.ndarray | list | tuple):
+        frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
+    else:
+        frame = _renamed(frame_of(given), "gold")
+    return gold_from_frame(frame, relevant_from=relevant_from)
+
+
+@check_arguments
+def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") -> Gold:
+    """Gold from ordered lists, best first: the grade of an item is length + 1 − position."""
+    with guard_reading(source, expected=f"ids that are {_IDS}"):
+        frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
+    return gold_from_frame(frame, source=source, ordered=True)
+
+
+@guard_reading("the ranking", expected=_KINDS_OF_INPUT)
+def as_ranking(given: Any) -> Ranking:
+    """Ranking from anything in memory.
+
+    A dict maps query to ``{item: score}`` or to a list of items, best first; an array holds one row of items per
+    query, best first (negative numbers are padding, as faiss writes them).
+    """
+    if isinstance(given, Ranking):
+        return given
+    if isinstance(given, Mapping):
+        ordered = all(not isinstance(items, Mapping) for items in given.values())
+        frame = _frame_of_mapping(given, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
+        if ordered:
+            frame = frame.drop(SCORE)
+        return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
+    if isinstance(given, np.ndarray | list | tuple):
+        frame = _frame_of_array(given)
+        padded = np.setdiff1d(np.arange(len(given)), frame[QUERY].to_numpy())
+        return ranking_from_frame(frame, queries_without_rows=padded.tolist())
+    return ranking_from_frame(_renamed(frame_of(given), "run"))
+
+
+def gold_from_frame(
+    frame: pl.DataFrame,
+    *,
+    source: str = "gold",
+    relevant_from: float | None = None,
+    ordered: bool = False,
+) -> Gold:
+    """Gold from a frame with the columns query_id, item_id, grade."""
+    _check_rows(frame, source)
+    grades = finite_numbers(frame, GRADE, source)
+    queries, starts, order = _grouped(frame[QUERY])
+    items = as_ids(frame[ITEM])
+    if order is not None:
+        items, grades = items.gather(order), grades[order]
+    return Gold(queries, starts, items, grades, relevant_from, ordered, source=source)
+
+
+def ranking_from_frame(
+    frame: pl.DataFrame, *, source: str = "ranking", queries_without_rows: Iterable[Any] = ()
+) -> Ranking:
+    """Ranking from a frame with the columns query_id, item_id and score, or rank, or neither (rows are in order).
+
+    Where both score and rank are given the score decides, as in trec_eval. A row with neither item nor score nor rank
+    is a query that found nothing, unless the query has other rows: an outer join leaves both.
+    """
+    nothing = _found_nothing(frame)
+    bare = pl.Series(QUERY, [str(query) for query in queries_without_rows], dtype=pl.String)
+    if len(frame) or not len(bare):
+        _check_rows(frame, source, without_item=nothing)
+    if nothing is not None:
+        bare = pl.concat([bare, as_ids(frame[QUERY].filter(nothing)).cast(pl.String)])
+        frame = frame.filter(~nothing)
+    scores = None
+    if SCORE in frame.columns:
+        scores = finite_numbers(frame, SCORE, source)
+    elif RANK in frame.columns:
+        scores = -finite_numbers(frame, RANK, source)
+    queries, starts, order = _grouped(frame[QUERY])
+    items = as_ids(frame[ITEM])
+    if order is not None:
+        items = items.gather(order)
+        scores = None if scores is None else scores[order]
+    bare = bare.unique(maintain_order=True)
+    bare = bare.filter(~bare.is_in(queries.implode()))
+    if len(bare):
+        queries = pl.concat([queries, bare])
+        starts = np.concatenate([starts, np.full(len(bare), starts[-1])])
+    return Ranking(queries, starts, items, scores, source, ranks_only=SCORE not in frame.columns)
+
+
+def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
+    """Distinct queries in order of appearance, CSR starts, and the permutation that groups the rows, if one is needed.
+
+    Queries mostly come in blocks, so only the head of each block is looked at as a string.
+    """
+    heads = _heads(query)
+    names = as_ids(query.gather(heads)).cast(pl.String).rename(QUERY)
+    distinct = names.unique(maintain_order=True)
+    bounds = np.append(heads, len(query)).astype(np.int64)
+    if len(distinct) == len(names):
+        return names, bounds, None
+    codes = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64).to_numpy()
+    per_row = np.repeat(codes, np.diff(bounds))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
+    return distinct, starts.astype(np.int64), stable_order(per_row)
+
+
+def _heads(query: pl.Series) -> Ints:
+    """The rows whose query is not that of the row before."""
+
+    def changes(first: int, last: int) -> Ints:
+        hashes = query.slice(first, last - first + 1).hash(_HASH_SEED).to_numpy()
+        return np.flatnonzero(hashes[1:] != hashes[:-1]) + first + 1
+
+    start = np.zeros(min(len(query), 1), dtype=np.int64)
+    return np.concatenate([start, *in_threads(changes, cut_rows(len(query)))])
+
+
+def stable_order(codes: Ints) -> Ints:
+    """A stable sort of small numbers, 16 bits at a time, for which NumPy has a radix sort."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
+        digits = ((codes[order] >> shift) & 0xFFFF).astype(np.uint16)
+        order = order[np.argsort(digits, kind="stable")]
+    return order
+
+
+def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
+    """Ids as strings, or as 64-bit whole numbers where they came as whole numbers."""
+    if column.dtype == pl.String:
+        return column
+    if column.dtype.is_integer():
+        wide = column.dtype in (pl.UInt64, pl.Int128, pl.UInt128)
+        return column.cast(pl.String if wide else pl.Int64)
+    if column.dtype.is_float():
+        hint = "Missing values turn whole numbers into floats in pandas: drop them or cast the column to string."
+        found = f"the ids in column {column.name!r} are floating-point numbers"
+        raise DataError(found, where=where, expected=_IDS, hint=hint)
+    if column.dtype not in (pl.Categorical, pl.Enum, pl.Null):
+        raise DataError(f"the ids in column {column.name!r} are of type {column.dtype}", where=where, expected=_IDS)
+    return column.cast(pl.String)
+
+
+def _found_nothing(frame: pl.DataFrame) -> pl.Series | None:
+    """Which rows hold neither an item nor a score nor a rank; None where all have an item."""
+    if not frame[ITEM].null_count():
+        return None
+    empty = frame[ITEM].is_null()
+    for name in (SCORE, RANK):
+        if name in frame.columns:
+            column = frame[name]
+            empty &= column.fill_nan(None).is_null() if column.dtype.is_float() else column.is_null()
+    return empty
+
+
+def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | None = None) -> None:
+    """Refuse rows without an id; ``without_item``: which may lack that of the item."""
+    if frame.is_empty():
+        raise DataError("found no rows", where=source, expected="at least one query with an item")
+    for name in (QUERY, ITEM):
+        if frame[name].null_count():
+            lacking = frame[name].is_null()
+            if name == ITEM and without_item is not None:
+                lacking &= ~without_item
+            if not lacking.any():
+                continue
+            row = int(lacking.arg_max() or 0)
+            raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
+
+
+def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: int | None = None) -> Floats:
+    """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this part of them."""
+    column = frame[name]
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
+    values = column.cast(pl.Float64).to_numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if column.null_count() or not np.isfinite(total):
+        bad = column.is_null().to_numpy() | ~np.isfinite(values)
+        if not bad.any():  # the sum was too large, no value is
+            return values
+        row = int(np.argmax(bad))
+        query, item = frame[QUERY][row], frame[ITEM][row]
+        place = f"row {(rows_before or 0) + row + 1:,}"
+        such = f"{int(bad.sum()):,} such rows, the first is {place}" if rows_before is None else place
+        raise DataError(
+            f"the {name} of item {item!r} for query {query!r} is {column[row]} ({such})",
+            where=source,
+            expected=f"a finite {name} in every row",
+            hint=f"Drop such rows, or give those items the lowest {name}.",
+        )
+    return values
+
+
+def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    where = f"the {kind}'s frame"
+    found = match_columns(frame.columns, kind, where=where)
+    renamed = frame.select(pl.col(given).alias(name) for name, given in found.items())
+    if kind == "gold" and renamed[GRADE].dtype.is_numeric():
+        check_grades(found[GRADE], renamed[GRADE], where)
+    return renamed
+
+
+@guard_reading("the frame", expected="columns of numbers and texts")
+def frame_of(given: Any) -> pl.DataFrame:
+    """Return a frame of any library as a Polars frame."""
+    if isinstance(given, pl.DataFrame):
+        return given
+    if isinstance(given, pl.LazyFrame):
+        return given.collect()
+    if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
+        return _frame_of_pandas(given)
+    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+        return pl.DataFrame(given)
+    raise DataError(f"found an object of type {type(given).__name__}", expected=_KINDS_OF_INPUT)
+
+
+def _frame_of_pandas(given: Any) -> pl.DataFrame:
+    """Columns of a pandas frame, which offers Arrow but needs pyarrow for it, a large library that may be missing."""
+    try:
+        return pl.DataFrame(given)
+    except ImportError:
+        columns = {str(name): given[name] for name in given.columns}
+        return pl.DataFrame([_column_of_pandas(name, column) for name, column in columns.items()])
+
+
+def _column_of_pandas(name: str, column: Any) -> pl.Series:
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+    missing = column.isna().to_list()
+    values = [None if lacks else value for value, lacks in zip(column.to_list(), missing, strict=True)]
+    return pl.Series(name, values, strict=False)
+
+
+def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any) -> pl.DataFrame:
+    _check_ids(given, "query")
+    kinds = Sequence | Mapping | np.ndarray | pl.Series if value == SCORE else Collection  # a set has no order
+    for query, items in given.items():
+        if isinstance(items, str | bytes) or not isinstance(items, kinds):
+            found = f"query {str(query)!r} has {type(items).__name__} {items!r:.60} instead of items"
+            raise DataError(found, expected=f"a list of items, or {{item: {value}}}")
+        _check_ids(items, f"item of query {str(query)!r}")
+    lengths = [len(items) for items in given.values()]
+    queries = [str(query) for query in given]
+    if len(set(queries)) < len(queries):
+        twice = Counter(queries).most_common(1)[0][0]
+        raise DataError(f"the query {twice!r} is there as a string and as a number", expected="each query once")
+    mappings = [
+        items if isinstance(items, Mapping) else dict(zip(items, values_of_list(items), strict=True))
+        for items in given.values()
+    ]
+    if [len(mapping) for mapping in mappings] != lengths:
+        twice = next(q for q, m, n in zip(queries, mappings, lengths, strict=True) if len(m) != n)
+        raise DataError(f"an item stands twice in the list of query {twice!r}", expected="each item once per query")
+    return pl.DataFrame(
+        {
+            QUERY: pl.Series(np.repeat(np.asarray(queries, dtype=object), lengths), dtype=pl.String),
+            ITEM: pl.Series(map(str, chain.from_iterable(mappings)), dtype=pl.String),
+            value: pl.Series(_as_floats(chain.from_iterable(m.values() for m in mappings)), dtype=pl.Float64),
+        }
+    )
+
+
+def _check_ids(ids: Iterable[Any], kind: str) -> None:
+    """Refuse what would become another id as a string, such as 1.0, None or a pair of item and score."""
+    if not all(issubclass(one, str | int | np.integer) for one in {type(id_) for id_ in ids}):
+        for bad in (id_ for id_ in ids if isinstance(id_, _NOT_IDS)):
+            hint = "Give scores or grades as {query: {item: number}}." if isinstance(bad, tuple | list) else None
+            raise DataError(f"found the {kind} {bad!r}", expected=f"ids that are {_IDS}", hint=hint)
+
+
+def _as_floats(values: Iterable[Any]) -> list[float]:
+    held, numbers = list(values), list[float]()
+    try:
+        numbers.extend(map(float, held))
+    except (TypeError, ValueError, OverflowError):
+        bad = held[len(numbers)]
+        shown = shorten(bad) if isinstance(bad, int) else repr(bad)
+        raise DataError(f"found the value {shown}", expected="a number for every item") from None
+    return numbers
+
+
+def _frame_of_array(given: Any) -> pl.DataFrame:
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise DataError("found a list of lists of unequal length", expected=_KINDS_OF_INPUT) from error
+    if array.ndim != 2 or array.dtype.kind not in "iuUSO":
+        raise DataError(f"found an array of shape {array.shape} and type {array.dtype}", expected=_KINDS_OF_INPUT)
+    queries = np.repeat(np.arange(len(array)), array.shape[1])
+    items = array.ravel()
+    if items.dtype.kind in "iu":
+        queries, items = queries[items >= 0], items[items >= 0]
+    else:
+        if items.dtype.kind == "O" and any(item is None or isinstance(item, float) for item in items):
+            bad = next(place for place, item in enumerate(items) if item is None or isinstance(item, float))
+            raise DataError(f"row {queries[bad]} holds the item {items[bad]}", expected="an id in every cell",
+                            hint="Give rows of unequal length as a dict: {query: [items]}.")  # fmt: skip
+        items = items.astype(str)
+    return pl.DataFrame({QUERY: queries, ITEM: items})

@@ -1,0 +1,138 @@
+"""An evaluator for the training of sentence-transformers: agreement with a reference model, in similarities and ranks.
+
+    evaluator = ReferenceEvaluator(texts, reference_vectors, name="arxiv-validation")
+    SentenceTransformerTrainer(model, args, train_dataset, evaluator=evaluator, …)
+
+The trainer then logs ``eval_arxiv-validation_spearman_cosine``, ``eval_arxiv-validation_ndcg@10`` and so on, any of
+which may be its ``metric_for_best_model``.
+"""
+
+import csv
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankjury.errors import MissingExtra, UnknownName
+from rankjury.formats.vectors.checks import as_floats
+from rankjury.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
+from rankjury.types import Matrix, Vectors
+
+try:
+    try:
+        from sentence_transformers.sentence_transformer.evaluation import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+            SentenceEvaluator,
+        )
+    except ImportError:  # where older releases have it
+        from sentence_transformers.evaluation import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+            SentenceEvaluator,
+        )
+except ImportError as error:
+    raise MissingExtra("sentence-transformers", "sentence-transformers", "the evaluator for training") from error
+
+__all__ = ["ReferenceEvaluator"]
+
+logger = logging.getLogger(__name__)
+
+_WHEN = ["epoch", "steps"]
+
+
+class ReferenceEvaluator(SentenceEvaluator):  # type: ignore[misc, unused-ignore]
+    """How far the model in training agrees with a reference: over pairs of texts, and in what it ranks first.
+
+    ``reference`` has a vector of the reference model for each text: a matrix with the texts' rows in their order; or
+    ``rankjury.Vectors``, or a matrix with ``reference_ids``, whose rows are matched with ``ids``. ``pairs`` are
+    (sentences1, sentences2, scores), the scores being similarities by the reference; without them ``n_pairs`` pairs of
+    texts are drawn. ``n_samples`` is how many texts are asked as queries, drawn by the seed; None: all. The reference's
+    neighbours are found once, here, and whatever is wrong with the data is an error here.
+
+    ``primary_metric`` is ``spearman_cosine``, ``ndcg@10`` or another of the figures; the attribute has the name in
+    front. All figures are NaN where the model makes a vector that has no direction; the log says for which texts.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        reference: Matrix | Vectors,
+        *,
+        ids: Sequence[Any] | None = None,
+        reference_ids: Sequence[Any] | None = None,
+        pairs: tuple[Sequence[str], Sequence[str], Sequence[float]] | None = None,
+        n_pairs: int = 20_000,
+        k_values: Sequence[int] = (1, 3, 5, 10),
+        n_samples: int | None = None,
+        seed: int = 42,
+        primary_metric: str = "spearman_cosine",
+        batch_size: int = 32,
+        truncate_dim: int | None = None,
+        name: str = "",
+        write_csv: bool = True,
+        show_progress_bar: bool = False,
+    ) -> None:
+        super().__init__()
+        self.name, self.write_csv, self.show_progress_bar = name, write_csv, show_progress_bar
+        self.batch_size = positive(batch_size, "batch_size")
+        self.truncate_dim = None if truncate_dim is None else positive(truncate_dim, "truncate_dim")
+        self.n_samples = n_samples
+        held = strings(texts, "texts")
+        names, vectors = matched(len(held), ids, reference, reference_ids)
+        given = None if pairs is None else checked_pairs(pairs)
+        self._against = AgainstReference(
+            held, names, vectors, k_values=k_values, pairs=given, n_pairs=n_pairs, n_samples=n_samples, seed=seed
+        )
+        if primary_metric not in self._against.labels:
+            raise UnknownName("figure", primary_metric, self._against.labels, where="primary_metric")
+        self.primary_metric = f"{name}_{primary_metric}" if name else primary_metric
+        self.greater_is_better = primary_metric not in LESS_IS_BETTER
+        self.csv_file = f"rankjury_evaluation_{name.replace('/', '_')}{'_' if name else ''}results.csv"
+        self.csv_headers = [*_WHEN, *self._against.labels]
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """The figures by name; with ``output_path``, also a line in the CSV file there."""
+        vectors = np.asarray(self.embed_inputs(model, self._against.sentences))
+        figures = self._against.figures(as_floats(vectors, "the model"))
+        after = "" if epoch == -1 else f" after epoch {epoch}" if steps == -1 else f" in epoch {epoch}, step {steps}"
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        logger.info("ReferenceEvaluator %s%s: %s", self.name, after, shown)
+        if output_path is not None and self.write_csv:
+            self._write(Path(output_path), [epoch, steps, *figures.values()])
+        metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+    def embed_inputs(self, model: Any, sentences: list[str], **options: Any) -> Any:
+        """A vector for each sentence; to be overridden where a prompt or the like is called for."""
+        if self.truncate_dim is not None:
+            options["truncate_dim"] = self.truncate_dim
+        return model.encode(
+            sentences,
+            batch_size=self.batch_size,
+            show_progress_bar=self.show_progress_bar,
+            convert_to_numpy=True,
+            **options,
+        )
+
+    def _write(self, folder: Path, line: list[float]) -> None:
+        """Append; where the file has no header yet, or its last one is of other figures, the header comes first."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / self.csv_file).open("a+", newline="", encoding="utf-8") as file:
+            file.seek(0)
+            headers = [row for row in csv.reader(file) if row[: len(_WHEN)] == _WHEN]
+            writer = csv.writer(file)
+            if headers[-1:] != [self.csv_headers]:
+                writer.writerow(self.csv_headers)
+            writer.writerow(line)
+
+    @property
+    def description(self) -> str:
+        """What model cards call it."""
+        return "Agreement with a Reference"
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What model cards tell of it."""
+        settings = {"truncate_dim": self.truncate_dim, "n_samples": self.n_samples}
+        return {name: value for name, value in settings.items() if value is not None}

@@ -1,0 +1,124 @@
+"""Log: who took which item, how much they liked it, and when; ids are coded once."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.types import Bools, Floats, Ints, freeze, names_of, places_in
+from rankjury.validation import check_arguments
+
+__all__ = ["ITEM", "TIME", "USER", "VALUE", "Codes", "Log", "Pairs", "log_from_frame"]
+
+USER, ITEM, VALUE, TIME = "user", "item", "value", "time"
+"""The columns of a log's frame."""
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Each user's items once, by user (CSR), items ascending."""
+
+    starts: Ints
+    items: Codes
+    values: Floats
+    dropped: int
+    """Rows that were of a pair that another row is of."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """One row an interaction. Parts of a log share its ids, so that codes mean the same in all of them."""
+
+    users: pl.Series
+    """Distinct ids, ascending as strings; a row's ``user`` is a place here."""
+    items: pl.Series
+    user: Codes
+    item: Codes
+    value: Floats
+    """The rating, or 1 where there is none."""
+    time: Ints | None = None
+    unit: str = "s"
+    """Of ``time``: s, ms, us or ns since 1970; empty where it is a plain number."""
+    rated: bool = True
+    """Whether values were given."""
+    source: str = "log"
+    notes: tuple[str, ...] = ()
+    """What reading it found to be warned of."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        return f"Log({self.source}: {len(self):,} rows, {len(self.users):,} users, {len(self.items):,} items)"
+
+    @check_arguments
+    def take(self, rows: Ints | Bools) -> "Log":
+        """Some of the rows; users and items keep their codes."""
+        time = None if self.time is None else self.time[rows]
+        return replace(self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time)
+
+    @check_arguments
+    def with_items(self, ids: pl.Series) -> "Log":
+        """With these items known as well, whether anybody took them or not."""
+        every = pl.concat([self.items, names_of(ids, "the items").rename(self.items.name)]).unique().sort()
+        code = places_in(every, self.items).astype(np.int32)
+        return replace(self, items=every, item=code[self.item])
+
+    def frame(self) -> pl.DataFrame:
+        """The rows as a Polars frame: user, item, value, time."""
+        columns = {USER: self.users.gather(self.user), ITEM: self.items.gather(self.item), VALUE: self.value}
+        return pl.DataFrame(columns if self.time is None else columns | {TIME: self.time})
+
+    @cached_property
+    def per_user(self) -> Ints:
+        """How many rows each user has."""
+        return np.bincount(self.user, minlength=len(self.users)).astype(np.int64)
+
+    @cached_property
+    def per_item(self) -> Ints:
+        """How many rows each item has."""
+        return np.bincount(self.item, minlength=len(self.items)).astype(np.int64)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Each (user, item) once: the latest row of it, and of rows as late the one of the highest value."""
+        key = self.user.astype(np.int64) * max(1, len(self.items)) + self.item
+        if (key[1:] > key[:-1]).all():
+            order = np.arange(key.size)
+            last = np.ones(key.size, dtype=bool)
+        else:
+            order = np.lexsort((self.value, key) if self.time is None else (self.value, self.time, key))
+            key = key[order]
+            last = np.append(key[1:] != key[:-1], True)[: key.size]
+        chosen = order[last]
+        starts = np.searchsorted(self.user[chosen], np.arange(len(self.users) + 1)).astype(np.int64)
+        return Pairs(starts, self.item[chosen], self.value[chosen], int(key.size - chosen.size))
+
+
+def log_from_frame(frame: pl.DataFrame, *, source: str = "log", unit: str = "s", notes: tuple[str, ...] = ()) -> Log:
+    """A log from a checked frame: user and item as strings or whole numbers, perhaps value and time."""
+    users, user = _coded(frame[USER])
+    items, item = _coded(frame[ITEM])
+    rated = VALUE in frame.columns
+    value = frame[VALUE].cast(pl.Float64).to_numpy() if rated else np.ones(len(frame))
+    time = frame[TIME].cast(pl.Int64).to_numpy() if TIME in frame.columns else None
+    return Log(users, items, user, item, value, time, unit, rated, source, notes)
+
+
+def _coded(ids: pl.Series) -> tuple[pl.Series, Codes]:
+    """The distinct ids in order of their spelling, and each row's place among them."""
+    distinct = ids.unique()
+    spelled = distinct.cast(pl.String)
+    order = spelled.arg_sort()
+    ordered = distinct.gather(order)
+    codes = ids.replace_strict(ordered, np.arange(len(ordered), dtype=np.int32), return_dtype=pl.Int32)
+    return spelled.gather(order), codes.to_numpy()

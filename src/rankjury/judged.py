@@ -1,0 +1,467 @@
+"""Judged: a ranking with the gold looked up; and the array work that judging and metrics share."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError
+from rankjury.lists import Lists
+from rankjury.measure import COMMON_OPTIONS, Option
+from rankjury.types import Bools, Floats, Ints, Runs, cut_into_blocks, freeze, in_threads, segments_within, sort_key
+
+__all__ = [
+    "HIGHEST_SUMMED",
+    "NEGATIVE",
+    "REL",
+    "Judged",
+    "Ordered",
+    "TieGroups",
+    "TieRule",
+    "check_highest",
+    "discounts",
+    "divide",
+    "hits_of",
+    "nth_in_row",
+    "order_rows",
+    "relevant",
+    "relevant_count",
+    "running_count",
+    "sum_by_row",
+    "ties_or",
+    "within",
+]
+
+_PER_HIT = ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
+_MOST_LAID_OUT = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class TieGroups:
+    """Runs of equal scores: the query's row, and the first and last rank that share a score."""
+
+    row: Ints
+    first: Ints
+    last: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def queries_tied_at(self, k: int) -> int:
+        """How many queries have the same score at ranks k and k + 1."""
+        return int(np.unique(self.row[(self.first <= k) & (k < self.last)]).size)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The ranking with the gold looked up: the waist between where things come from and arithmetic.
+
+    Sparse: only judged items that were retrieved are held, as parallel arrays sorted by (row, rank). Row i is the
+    i-th gold query in ascending order of id, whether it was retrieved or not.
+    """
+
+    queries: pl.Series
+    row: Ints
+    rank: Ints
+    grade: Floats
+    tie_first: Ints
+    tie_last: Ints
+    """First and last rank of the group of equal scores that the item stands in (its own rank where it is alone)."""
+    gold_index: Ints
+    """Which row of the Gold's arrays the item is."""
+    place: Ints | None
+    """Place in the query's gold, best grade first, equal grades by id; None unless it was asked for."""
+    depth: Ints
+    """How many items were retrieved for each query."""
+    present: Bools
+    """Whether the ranking has the query at all."""
+    gold_starts: Ints
+    gold_grades: Floats
+    """The gold's grades, best first within each query (CSR with ``gold_starts``)."""
+    relevant_from: float | None
+    gold_has_order: bool
+    """Grades give an order: no two items of a query share one, or they are places of a list."""
+    ties: TieGroups
+    counted: Runs | None = None
+    """The gold's grades by number, where they are too many to be held one by one: ``parts`` lays them out."""
+    whole: "Judged | None" = None
+    """What these queries are a part of."""
+    lists: Lists | None = None
+    """The lists that were shown, where a measure looks at them."""
+    highest_of_whole: float | None = None
+    """The highest grade of the whole gold, where only some of its items are held: a slice has the same scale."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def gold_rows(self) -> Ints:
+        """The query row of each entry of ``gold_grades``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.gold_starts))
+
+    @cached_property
+    def gold_places(self) -> Ints:
+        """The place (from 1) of each entry of ``gold_grades`` within its query."""
+        return segments_within(self.gold_starts) + 1
+
+    @cached_property
+    def relevant_counts(self) -> dict[float | None, Floats]:
+        """How many relevant items each query has, by the threshold asked for; filled as they are asked for."""
+        return {}
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest grade of any query's gold, 0 where there is none above; of a part, that of the whole gold."""
+        if self.whole is not None:
+            return self.whole.highest
+        if self.highest_of_whole is not None:
+            return self.highest_of_whole
+        grades = self.gold_grades if self.counted is None else self.counted.grades[self.counted.counts > 0]
+        return float(grades.max(initial=0.0))
+
+    def parts(self) -> Iterator["Judged"]:
+        """The same for some queries at a time, with the gold's grades one by one; alone where they are so already."""
+        if self.counted is None or self.whole is not None:
+            yield self
+            return
+        total = np.concatenate(([0], np.cumsum(self.counted.counts)))[self.counted.starts]
+        first = 0
+        while first < len(self):
+            last = int(np.searchsorted(total, total[first] + _MOST_LAID_OUT, side="right")) - 1
+            last = min(max(last, first + 1), len(self))
+            yield self._part(first, last, self.counted)
+            first = last
+
+    def _part(self, first: int, last: int, counted: Runs) -> "Judged":
+        hits = slice(*np.searchsorted(self.row, (first, last)).tolist())
+        runs = slice(*counted.starts[[first, last]].tolist())
+        numbers = counted.counts[runs]
+        ends = np.concatenate(([0], np.cumsum(numbers)))
+        tied = (self.ties.row >= first) & (self.ties.row < last)
+        per_hit: dict[str, Any] = {name: getattr(self, name)[hits] for name in _PER_HIT if name not in ("row", "place")}
+        return Judged(
+            queries=self.queries[first:last],
+            row=self.row[hits] - first,
+            place=None,
+            depth=self.depth[first:last],
+            present=self.present[first:last],
+            gold_starts=ends[counted.starts[first : last + 1] - counted.starts[first]],
+            gold_grades=np.repeat(counted.grades[runs], numbers),
+            relevant_from=self.relevant_from,
+            gold_has_order=self.gold_has_order,
+            ties=TieGroups(self.ties.row[tied] - first, self.ties.first[tied], self.ties.last[tied]),
+            counted=Runs(counted.starts[first : last + 1] - counted.starts[first], counted.grades[runs], numbers),
+            whole=self,
+            **per_hit,
+        )
+
+    def cut_gold(self, k: int, *, tied: bool = False) -> "Judged":
+        """The same ranking judged against the k best gold items of each query only.
+
+        ``tied``: against all whose grade is the k-th's or better. Else equal grades go by id.
+        """
+        if tied and self.counted is not None:
+            return self._cut_counted(k, self.counted)
+        if tied:
+            lowest = self._kth_grades(k)
+            held, kept = self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows]
+        elif self.place is None:
+            raise ValueError("judge with places=True to cut the gold")
+        else:
+            held, kept = self.place <= k, self.gold_places <= k
+        return self.keeping(held, kept)
+
+    def keeping(self, held: Bools, kept: Bools) -> "Judged":
+        """With some of the judged items that were retrieved, and some of the gold's grades."""
+        hits = np.flatnonzero(held)
+        per_hit: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name).take(hits) for name in _PER_HIT
+        }
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
+        kept_grades = self.gold_grades[kept]
+        return replace(self, **per_hit, gold_starts=starts, gold_grades=kept_grades, highest_of_whole=self.highest)
+
+    def without_empty(self) -> "Judged":
+        """Without the queries that have no gold."""
+        held = np.diff(self.gold_starts) > 0
+        number, tied = np.cumsum(held) - 1, held[self.ties.row]
+        return replace(
+            self,
+            queries=self.queries.filter(held),
+            row=number[self.row],
+            depth=self.depth[held],
+            present=self.present[held],
+            gold_starts=np.append(self.gold_starts[:-1][held], self.gold_starts[-1]),
+            ties=TieGroups(number[self.ties.row[tied]], self.ties.first[tied], self.ties.last[tied]),
+        )
+
+    def _cut_counted(self, k: int, runs: Runs) -> "Judged":
+        """The same where grades are told by number: runs that begin behind the k-th item count none."""
+        total, lengths = np.concatenate(([0], np.cumsum(runs.counts))), np.diff(runs.starts)
+        query = np.repeat(np.arange(len(self)), lengths)
+        before = total[:-1] - np.repeat(total[runs.starts[:-1]], lengths)
+        reached = (before < k) & (runs.counts > 0)
+        lowest = np.full(len(self), np.inf)
+        np.minimum.at(lowest, query[reached], runs.grades[reached])
+        hits = np.flatnonzero(self.grade >= lowest[self.row])
+        per_hit: dict[str, Any] = {name: getattr(self, name).take(hits) for name in _PER_HIT if name != "place"}
+        counts = np.where(runs.grades >= lowest[query], runs.counts, 0)
+        return replace(self, **per_hit, counted=Runs(runs.starts, runs.grades, counts))
+
+    def _kth_grades(self, k: int) -> Floats:
+        """The grade of each query's k-th gold item, or of its last; infinite where it has none."""
+        lengths = np.diff(self.gold_starts)
+        last = self.gold_starts[:-1] + np.minimum(lengths, k) - 1
+        return np.where(lengths > 0, np.append(self.gold_grades, np.inf)[last], np.inf)
+
+
+TieRule = Literal["id", "id-desc", "order"]
+
+
+class Ordered:
+    """Rows of CSR segments in descending order of value.
+
+    Sorted rows keep to their segment, so a *position* (index into the sorted order) and a row index belong to the
+    same segment. ``order`` is None where the rows already stood in order, which is the usual case.
+    """
+
+    def __init__(self, starts: Ints, order: Ints | None, first: Ints, last: Ints) -> None:
+        self.starts = starts
+        self.order = order
+        self.first = first
+        """First position of each group of equal values (groups of two and more)."""
+        self.last = last
+        self._inverse: Ints | None = None
+
+    def positions(self, rows: Ints) -> Ints:
+        """Where these rows stand, before equal values are told apart."""
+        if self.order is None:
+            return rows
+        if self._inverse is None:
+            self._inverse = np.empty_like(self.order)
+            self._inverse[self.order] = np.arange(self.order.size)
+        return self._inverse[rows]
+
+    def tie_group(self, positions: Ints) -> Ints:
+        """The group of equal values that each position stands in, −1 where it is alone."""
+        if self.first.size == 0:
+            return np.full(positions.size, -1)
+        group = np.searchsorted(self.first, positions, side="right") - 1
+        alone = (group < 0) | (positions > self.last[group])
+        return np.where(alone, -1, group)
+
+    def tie_bounds(self, positions: Ints) -> tuple[Ints, Ints]:
+        """First and last position of the group of equal values of each position; itself where it is alone."""
+        group = self.tie_group(positions)
+        tied = group >= 0
+        first, last = positions.copy(), positions.copy()
+        first[tied], last[tied] = self.first[group[tied]], self.last[group[tied]]
+        return first, last
+
+    def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
+        """Final positions of these rows, equal values ordered by ``rule``. Only groups they stand in are looked at."""
+        positions = self.positions(rows)
+        groups = self.tie_group(positions)
+        wanted = np.unique(groups[groups >= 0])
+        if wanted.size == 0:
+            return positions
+        lengths = self.last[wanted] - self.first[wanted] + 1
+        offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        member_positions = np.repeat(self.first[wanted], lengths) + offsets
+        members = member_positions if self.order is None else self.order[member_positions]
+        final = np.empty(members.size, dtype=np.int64)
+        final[_sorted_members(np.repeat(wanted, lengths), members, rule, ids)] = member_positions
+        by_row = np.argsort(members)
+        slot = by_row[np.searchsorted(members, rows[groups >= 0], sorter=by_row)]
+        resolved = positions.copy()
+        resolved[groups >= 0] = final[slot]
+        return resolved
+
+
+def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) -> NDArray[np.int64]:
+    """The order of the members of tie groups: by group, then by the rule."""
+    if rule == "order":
+        return np.lexsort((members, groups))
+    frame = pl.DataFrame({"group": groups, "id": sort_key(ids.gather(members))}).with_row_index("at")
+    ordered = frame.sort("group", "id", descending=[False, rule == "id-desc"], maintain_order=True)
+    return ordered["at"].cast(pl.Int64).to_numpy()
+
+
+def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> Ordered:
+    """Sort the rows of each segment by value, descending; None: they stand in order and never tie.
+
+    ``single`` compares the values as 32-bit numbers.
+    """
+    none = np.empty(0, dtype=np.int64)
+    if values is None or values.size < 2:
+        return Ordered(starts, None, none, none)
+
+    def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
+        low, high = int(starts[first]), int(starts[last])
+        block = _as_single(values[low:high]) if single else values[low:high]
+        order, *ties = _order_block(starts[first : last + 1] - low, block)
+        return None if order is None else order + low, ties[0] + low, ties[1] + low
+
+    parts = cut_into_blocks(starts)
+    orders, firsts, lasts = zip(*in_threads(order_block, parts), strict=True)
+    order = None
+    if any(block is not None for block in orders):
+        order = np.arange(values.size, dtype=np.int64)
+        for (first, last), block in zip(parts, orders, strict=True):
+            if block is not None:
+                order[starts[first] : starts[last]] = block
+    return Ordered(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+
+
+def _as_single(values: Floats) -> NDArray[np.float32]:
+    """As C casts: what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
+    """The permutation if one is needed, and first and last position of each group of equal values."""
+    inner = starts[1:-1]
+    boundaries = inner[(inner > 0) & (inner < values.size)] - 1
+    rises = values[1:] > values[:-1]
+    rises[boundaries] = False
+    order = None
+    if rises.any():
+        order = _sort_unsorted(starts, values, rises)
+        values = values[order]
+    equal = values[1:] == values[:-1]
+    equal[boundaries] = False
+    return order, *_runs(equal)
+
+
+def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
+    """The permutation that sorts each segment that is not yet in order.
+
+    One sort of all values, then one of (segment, place in that sort) packed into 64 bits: both run at the speed of
+    sorting plain numbers, which a sort on two columns does not.
+    """
+    segment_of_rise = np.searchsorted(starts, np.flatnonzero(rises), side="right") - 1
+    unsorted = np.unique(segment_of_rise)
+    lengths = np.diff(starts)[unsorted]
+    segment = np.repeat(np.arange(unsorted.size, dtype=np.uint64), lengths)
+    offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = np.repeat(starts[unsorted], lengths) + offsets
+    by_value = np.argsort(-values[rows])
+    packed = (segment[by_value] << np.uint64(32)) | np.arange(rows.size, dtype=np.uint64)
+    packed.sort()
+    order = np.arange(values.size, dtype=np.int64)
+    order[rows] = rows[by_value[(packed & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
+    return order
+
+
+def _runs(equal: Bools) -> tuple[Ints, Ints]:
+    """First and last position of each run of positions that equal their successor."""
+    if not equal.any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+HIGHEST_SUMMED = 1e300
+"""Of grades up to this, the sum of 10^8 is still a float."""
+NEGATIVE = Option("negative", "an item of a grade below 0 is unjudged, or judged not relevant", ("unjudged", "judged"))
+REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
+
+
+def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
+    """Which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
+    threshold = judged.relevant_from if rel is None else rel
+    return grades > 0 if threshold is None else grades >= threshold
+
+
+def check_highest(judged: Judged, highest: float, expected: str, hint: str | None = None) -> None:
+    """Refuse a gold with a grade above ``highest``; the error names the first query that has one."""
+    if judged.highest <= highest:
+        return
+    above = np.flatnonzero(judged.gold_grades > highest)
+    if above.size:  # none, where only some queries or items of the gold are looked at here
+        query, grade = judged.queries[int(judged.gold_rows[above[0]])], judged.gold_grades[above[0]]
+        raise DataError(f"query {query!r} has an item of grade {grade:g}", where="gold", expected=expected, hint=hint)
+
+
+def relevant(judged: Judged, rel: float | None) -> Bools:
+    """Which of the judged retrieved items are relevant."""
+    return is_relevant(judged.grade, rel, judged)
+
+
+def within(judged: Judged, k: int | None) -> Bools:
+    """Which of the judged retrieved items stand at rank k or better."""
+    return np.ones(judged.rank.size, bool) if k is None else judged.rank <= k
+
+
+def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> Floats:
+    """Sums of the weights (or counts) of the chosen items by query, added in order of rank."""
+    chosen = None if weights is None else weights[where]
+    return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
+
+
+def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
+    """How many relevant items each query has within the cut-off."""
+    return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
+
+
+def relevant_count(judged: Judged, rel: float | None) -> Floats:
+    """How many relevant items the gold has for each query; worked out once for each threshold."""
+    if rel not in judged.relevant_counts:
+        starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
+        if judged.counted is not None:
+            starts, grades, numbers = judged.counted.starts, judged.counted.grades, judged.counted.counts
+        chosen = is_relevant(grades, rel, judged)
+        total = np.concatenate(([0], np.cumsum(chosen if numbers is None else chosen * numbers)))
+        found = np.diff(total[starts]).astype(np.float64)
+        found.flags.writeable = False
+        judged.relevant_counts[rel] = found
+    return judged.relevant_counts[rel]
+
+
+def cut_or_depth(judged: Judged, k: int | None) -> Floats:
+    """The cut-off of each query: k, or where there is none, how many were retrieved."""
+    return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
+
+
+def divide(numerator: NDArray[np.number], denominator: NDArray[np.number]) -> Floats:
+    """The quotient, and 0 where nothing is divided by nothing."""
+    quotient: Floats = np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
+    return quotient
+
+
+def nth_in_row(rows: Ints) -> Floats:
+    """For rows in ascending order: 1, 2, 3 … within each row."""
+    if rows.size == 0:
+        return np.empty(0)
+    firsts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
+    lengths = np.diff(np.append(firsts, rows.size))
+    return np.arange(1.0, rows.size + 1) - np.repeat(firsts, lengths)
+
+
+@lru_cache(maxsize=8)
+def discounts(up_to: int) -> Floats:
+    """log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
+    return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])
+
+
+def running_count(judged: Judged, chosen: Bools) -> Floats:
+    """How many chosen items of the same query stand above each item or at it."""
+    total = np.cumsum(chosen)
+    starts = np.searchsorted(judged.row, np.arange(len(judged)))
+    before = np.concatenate(([0], total))[starts]
+    return np.asarray(total - before[judged.row], dtype=np.float64)
+
+
+def ties_or(choice: str, about: str) -> Option:
+    """The common option ``ties`` with one more choice, which the judge need not know."""
+    usual = next(option for option in COMMON_OPTIONS if option.name == "ties")
+    return Option("ties", f"{usual.about}; {choice}: {about}", (*usual.choices, choice))

@@ -1,0 +1,461 @@
+"""Gold × ranking → Judged. The only place that orders, de-duplicates and breaks ties.
+
+Queries are matched by name once; ``match_rows`` finds the judged rows, ``ordering`` their ranks. Only the ranks of
+judged rows are worked out, and only groups of equal scores that hold one are sorted by id.
+
+(query, item) pairs become 64-bit keys. A bitmap over the gold's keys leaves the few rows that can match; those are
+joined on the keys, and compared by the ids themselves. Keys that occur twice make suspects, which are compared by their
+ids as well, so nothing hangs on two hashes being different.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, cast, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
+from rankjury.judged import Judged, Ordered, TieGroups, TieRule, order_rows
+from rankjury.lists import Background, Lists
+from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
+from rankjury.types import (
+    ROW_NUMBER,
+    Bools,
+    Floats,
+    Gold,
+    Ints,
+    Ranking,
+    Runs,
+    cut_into_blocks,
+    gathered,
+    in_threads,
+    places_in,
+    segments_within,
+)
+from rankjury.validation import check_arguments
+
+__all__ = [
+    "Bench",
+    "DuplicateRule",
+    "Places",
+    "Rows",
+    "TieRule",
+    "judge",
+    "keep_one_of_each",
+    "match_rows",
+    "without_self_matches",
+]
+
+DuplicateRule = Literal["error", "first", "last", "max"]
+Keys = NDArray[np.uint64]
+
+_HASH_SEED = 0
+_QUERY_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_BITMAP_BITS = (16, 27)
+_SPARENESS_BITS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of gold or ranking whose query is in the gold, grouped by query (CSR)."""
+
+    queries: Ints
+    """The row in Judged of each segment's query."""
+    starts: Ints
+    items: pl.Series
+    values: Floats | None
+
+    def query_of(self, rows: Ints) -> Ints:
+        """The query's row in Judged, for row numbers here."""
+        return self.queries[np.searchsorted(self.starts, rows, side="right") - 1]
+
+    def pairs(self, rows: Ints) -> pl.DataFrame:
+        return pl.DataFrame({"query": self.query_of(rows), "item": self.items.gather(rows), "at": rows})
+
+    def keys(self, first: int, last: int) -> Keys:
+        """Keys of the rows of the segments from ``first`` up to ``last``."""
+        low, high = int(self.starts[first]), int(self.starts[last])
+        shift = self.queries[first:last].astype(np.uint64) * _QUERY_STRIDE
+        hashes = self.items.slice(low, high - low).hash(_HASH_SEED).to_numpy()
+        return np.asarray(hashes + np.repeat(shift, np.diff(self.starts[first : last + 1])))
+
+    def kept(self, keep: Bools) -> "Rows":
+        kept_before = np.concatenate(([0], np.cumsum(keep)))
+        values = None if self.values is None else self.values[keep]
+        return Rows(self.queries, kept_before[self.starts], self.items.filter(pl.Series(keep)), values)
+
+    def without(self, rows: Ints) -> "Rows":
+        keep = np.ones(len(self.items), dtype=bool)
+        keep[rows] = False
+        return self.kept(keep)
+
+
+def match_rows(gold: Rows, ranking: Rows) -> tuple[Ints, Ints, bool]:
+    """Row numbers in the ranking and in the gold of the pairs that both have, in the ranking's order.
+
+    The third tells whether some pair may stand twice in the ranking.
+    """
+    gold_keys = gold.keys(0, gold.queries.size)
+    bits = int(np.clip(np.ceil(np.log2(gold_keys.size + 1)) + _SPARENESS_BITS, *_BITMAP_BITS))
+    shift = np.uint64(64 - bits)
+    bitmap = np.zeros(1 << bits, dtype=bool)
+    bitmap[gold_keys >> shift] = True
+
+    def match_block(first: int, last: int) -> tuple[pl.DataFrame, bool]:
+        keys = ranking.keys(first, last)
+        slots = (keys >> shift).view(np.int64)
+        near = np.flatnonzero(bitmap.take(slots))
+        candidates = pl.DataFrame({"key": keys[near], "at": near + ranking.starts[first]})
+        keys.sort()
+        return candidates, bool((keys[1:] == keys[:-1]).any())
+
+    results = list(in_threads(match_block, cut_into_blocks(ranking.starts)))
+    if not results:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), False
+    right = pl.DataFrame({"key": gold_keys, "gold_at": np.arange(gold_keys.size)})
+    joined = pl.concat([block for block, _ in results]).join(right, on="key", how="inner", maintain_order="left")
+    at, gold_at = joined["at"].to_numpy(), joined["gold_at"].to_numpy()
+    # Where items and keys are equal, so are queries: an odd stride takes no two of them to one number.
+    same = (ranking.items.gather(at) == gold.items.gather(gold_at)).to_numpy()
+    return at[same], gold_at[same], any(suspect for _, suspect in results)
+
+
+def keep_one_of_each(rows: Rows, rule: DuplicateRule, queries: pl.Series, source: str) -> Rows:
+    """Each (query, item) once, by the rule."""
+    keys = rows.keys(0, rows.queries.size)
+    ordered = np.sort(keys)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if repeated.size == 0:
+        return rows
+    frame = rows.pairs(np.flatnonzero(np.isin(keys, repeated)))
+    frame = frame.filter(frame.select("query", "item").is_duplicated())
+    if frame.is_empty():
+        return rows
+    if rule == "error":
+        raise _duplicate_error(frame, queries, source)
+    if rule == "max" and rows.values is not None:
+        frame = frame.with_columns(pl.Series("value", rows.values[frame["at"].to_numpy()]))
+        frame = frame.sort("value", descending=True, maintain_order=True)
+    held = frame.unique(["query", "item"], keep="last" if rule == "last" else "first", maintain_order=True)
+    return rows.without(np.setdiff1d(frame["at"].to_numpy(), held["at"].to_numpy()))
+
+
+def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> DuplicatePair:
+    query, item = str(queries[int(frame["query"][0])]), str(frame["item"][0])
+    return DuplicatePair(query, item, frame.select("query", "item").n_unique(), source)
+
+
+def without_self_matches(rows: Rows, queries: pl.Series) -> Rows:
+    """Leaves out items whose id is their query's."""
+    names = queries.cast(rows.items.dtype, strict=False)
+    own = names.hash(_HASH_SEED).to_numpy()[rows.queries]
+    hashes = rows.items.hash(_HASH_SEED).to_numpy()
+    suspects = np.flatnonzero(hashes == np.repeat(own, np.diff(rows.starts)))
+    same = rows.items.gather(suspects) == names.gather(rows.query_of(suspects))
+    return rows.without(suspects[same.fill_null(False).to_numpy()])
+
+
+@check_arguments
+def judge(
+    gold: Gold,
+    ranking: Ranking,
+    *,
+    ties: TieRule = "id",
+    scores: str = "double",
+    self_matches: str = "keep",
+    duplicates: DuplicateRule = "error",
+    places: bool = False,
+) -> Judged:
+    """Look the ranking up in the gold.
+
+    ``scores="single"`` compares scores as 32-bit numbers; ``self_matches="drop"`` takes items out of the ranking whose
+    id is the query's; ``places`` also works out each item's place in its query's gold.
+    """
+    bench = Bench(gold, ranking, duplicates=duplicates)
+    return bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The rankings of all queries, one after the other, as places in a catalogue."""
+
+    codes: NDArray[np.int32]
+    """By position, the item's place in the catalogue; −1 for an item that it lacks."""
+    first: Ints
+    """The position of the first item of each query."""
+
+    def skipping(self, judged: Judged, members: Bools) -> Judged:
+        """Return the judging with ranks counted among some items only, those of the catalogue that are ``members``.
+
+        The last of ``members`` is for items that the catalogue lacks. Judged items that are not among them are to be
+        dropped: their ranks mean nothing.
+        """
+        total = np.concatenate(([0], np.cumsum(members[self.codes])))
+
+        def above(row: Ints, rank: Ints) -> Ints:
+            """How many of the items stand above each rank."""
+            start = self.first[row]
+            found: Ints = total[start + rank - 1] - total[start]
+            return found
+
+        ties = judged.ties
+        first, last = above(ties.row, ties.first) + 1, above(ties.row, ties.last + 1)
+        tied = last > first
+        return replace(
+            judged,
+            rank=above(judged.row, judged.rank + 1),
+            tie_first=above(judged.row, judged.tie_first) + 1,
+            tie_last=above(judged.row, judged.tie_last + 1),
+            depth=above(np.arange(len(judged)), judged.depth + 1),
+            ties=TieGroups(ties.row[tied], first[tied], last[tied]),
+        )
+
+
+class Bench:
+    """A gold and a ranking matched once, to be judged under several tie rules."""
+
+    def __init__(
+        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
+    ) -> None:
+        """``may_be_apart``: it is no error if gold and ranking have no query, or no item, in common."""
+        if duplicates not in get_args(DuplicateRule):
+            raise UnknownName("rule for duplicates", duplicates, get_args(DuplicateRule))
+        gold = gold.against(ranking)
+        self.queries = gold.sorted_queries
+        self._given = gold
+        items_of_gold, items = _same_type(gold.items, ranking.items)
+        self._by_number = gold.items.dtype == ROW_NUMBER, ranking.items.dtype == ROW_NUMBER
+        gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
+        unique_gold = gold_rows
+        if not gold.remembered.get("unique"):
+            unique_gold = keep_one_of_each(gold_rows, duplicates, self.queries, gold.source)
+            gold.remembered["unique"] = unique_gold is gold_rows
+        rows = self._known(ranking.queries, Rows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
+        if rows.queries.size == 0 and not may_be_apart:
+            raise _nothing_in_common(gold, ranking)
+        self.extra_queries = len(ranking) - rows.queries.size
+        self._matched = match_rows(unique_gold, rows)
+        unique_rows = rows
+        if self._matched[2]:
+            unique_rows = keep_one_of_each(rows, duplicates, self.queries, ranking.source)
+            self._matched = match_rows(unique_gold, unique_rows)
+        self._gold_rows, self._rows = unique_gold, unique_rows
+        self.dropped = len(gold_rows.items) - len(unique_gold.items) + len(rows.items) - len(unique_rows.items)
+        self.gold = replace(gold, starts=unique_gold.starts, items=unique_gold.items, grades=self._grades)
+        self.joinable, self.depth = may_be_apart, ranking.depth
+        # A gold that lists only what the ranking names was made with the catalogue.
+        self.same_ids = ranking.same_ids or gold.counted is not None
+        if self._matched[0].size == 0 and not may_be_apart:
+            self.check_items(f"{gold.source} × {ranking.source}")
+
+    def check_items(self, where: str) -> None:
+        """Refuse item ids that are spelled differently in gold and ranking; call it where no item was matched."""
+        if not self.same_ids and self.shared_ids.surely_disjoint:
+            raise no_item_in_common(self.shared_ids, where)
+
+    @cached_property
+    def shared_ids(self) -> SharedIds:
+        """Which items gold and ranking have in common, over the queries that both have."""
+        gold, items = self._gold_rows, self._gold_rows.items
+        if not self.present.all():
+            items = items.filter(pl.Series(np.repeat(self.present[gold.queries], np.diff(gold.starts))))
+        return SharedIds(IdSample.of(items), IdSample.of(self._rows.items))
+
+    @cached_property
+    def present(self) -> Bools:
+        """Which of the queries the ranking has."""
+        present = np.zeros(len(self.queries), dtype=bool)
+        present[self._rows.queries] = True
+        return present
+
+    @property
+    def deepest(self) -> int:
+        """How many items the longest list has."""
+        return int(np.diff(self._rows.starts).max(initial=0))
+
+    @property
+    def _grades(self) -> Floats:
+        return np.asarray(self._gold_rows.values, dtype=np.float64)
+
+    def _tied(self, rows: Rows, *, of_gold: bool = False) -> pl.Series:
+        """The items as equal scores are ordered by: row numbers stay so if the other side's ids are strings."""
+        return rows.items.cast(ROW_NUMBER) if self._by_number[0 if of_gold else 1] else rows.items
+
+    def _known(self, queries: pl.Series, rows: Rows) -> Rows:
+        """The rows of queries that the gold has, each segment numbered by its place among them."""
+        number = places_in(self.queries, queries)
+        known = number >= 0
+        if known.all():
+            return replace(rows, queries=number)
+        lengths = np.diff(rows.starts)
+        kept = rows.kept(np.repeat(known, lengths))
+        starts = np.concatenate(([0], np.cumsum(lengths[known])))
+        return replace(kept, queries=number[known], starts=starts)
+
+    def judge(
+        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
+    ) -> Judged:
+        """The ranking judged under one set of rules."""
+        if places and self.gold.counted is not None:
+            raise UsageError(
+                "the gold is too large to be put in order", where=self.gold.source, expected="measures without gold=k"
+            )
+        rows, (at, gold_at, _) = self._rows, self._matched
+        if self_matches == "drop":
+            rows = without_self_matches(rows, self.queries)
+            at, gold_at, _ = match_rows(self._gold_rows, rows)
+        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
+        positions = ranked.resolved(at, ties, self._tied(rows))
+        return self._assemble(rows, ranked, at, gold_at, positions, places)
+
+    def lists(
+        self,
+        background: Background,
+        k: int,
+        ties: TieRule = "id",
+        *,
+        scores: str = "double",
+        self_matches: str = "keep",
+    ) -> Lists:
+        """The first k of every query as places in the catalogue; items that it lacks are nobody there."""
+        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
+        everything = np.arange(len(rows.items))
+        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
+        positions = ranked.resolved(everything, ties, self._tied(rows))
+        rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
+        held = np.flatnonzero(rank < k)
+        codes = np.full((len(self.queries), k), -1, dtype=np.int64)
+        codes[rows.query_of(held), rank[held]] = places_in(background.items, rows.items.gather(held).cast(pl.String))
+        return Lists(codes, *background.histories(self.queries), background)
+
+    def places(
+        self, catalogue: pl.Series, ties: TieRule = "id", *, scores: str = "double", self_matches: str = "keep"
+    ) -> "Places":
+        """Return the rankings as places in the catalogue, whose ids are strings in ascending order."""
+        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
+        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
+        positions = ranked.resolved(np.arange(len(rows.items)), ties, self._tied(rows))
+        codes = np.empty(positions.size, dtype=np.int32)
+        codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
+        first = np.zeros(len(self.queries), dtype=np.int64)
+        first[rows.queries] = rows.starts[:-1]
+        return Places(codes, first)
+
+    def within(self, judged: Judged, kept: Bools) -> Judged:
+        """A judging by some rows of the gold only; queries that have none of them are left out."""
+        starts, at = self._gold_by_grade
+        found = judged.keeping(kept[judged.gold_index], kept[at])
+        equal = found.gold_grades[1:] == found.gold_grades[:-1]
+        firsts = found.gold_starts[1:-1]
+        equal[firsts[(firsts > 0) & (firsts <= equal.size)] - 1] = False
+        place = None
+        if found.place is not None:
+            place = self._places_within(starts, kept)[found.gold_index]
+        return replace(found, place=place, gold_has_order=judged.gold_has_order or not equal.any()).without_empty()
+
+    def _places_within(self, starts: Ints, kept: Bools) -> Ints:
+        """The place of gold items within their query among those that are kept."""
+        rows = np.arange(kept.size)
+        first = starts[self._gold_rows.query_of(rows)]
+        at = first + self._places(rows) - 1
+        before = np.zeros(kept.size + 1, dtype=np.int64)
+        before[at + 1] = kept
+        np.cumsum(before, out=before)
+        found: Ints = before[at + 1] - before[first]
+        return found
+
+    def _assemble(self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool) -> Judged:
+        first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
+        first_row[rows.queries] = rows.starts[:-1]
+        depth[rows.queries] = np.diff(rows.starts)
+        row = rows.query_of(at)
+        order = np.lexsort((positions, row))
+        row, positions, gold_at = row[order], positions[order], gold_at[order]
+        before = first_row[row] - 1
+        first, last = ranked.tie_bounds(positions)
+        starts, grades = np.zeros(1, dtype=np.int64), np.empty(0)
+        if self.gold.counted is None:
+            starts, by_grade = self._gold_by_grade
+            grades = self._grades[by_grade]
+        return Judged(
+            queries=self.queries,
+            row=row,
+            rank=positions - before,
+            grade=self._grades[gold_at],
+            tie_first=first - before,
+            tie_last=last - before,
+            gold_index=gold_at,
+            place=self._places(gold_at) if places else None,
+            depth=depth,
+            present=self.present,
+            gold_starts=starts,
+            gold_grades=grades,
+            relevant_from=self.gold.relevant_from,
+            gold_has_order=self.gold.ordered or (self.gold.counted is None and self._gold_order.first.size == 0),
+            ties=_tie_groups(rows, ranked),
+            counted=self._counted,
+            highest_of_whole=self.gold.highest_of_whole,
+        )
+
+    @cached_property
+    def _counted(self) -> Runs | None:
+        """The numbers of items by grade, query by query in the order of Judged."""
+        runs = self.gold.counted
+        if runs is None:
+            return None
+        starts, at = gathered(runs.starts, self.gold.queries.arg_sort().to_numpy())
+        return Runs(starts, runs.grades[at], runs.counts[at])
+
+    @cached_property
+    def _gold_order(self) -> Ordered:
+        known, rows = self._given.remembered, self._gold_rows
+        if not known["unique"]:
+            return order_rows(rows.starts, rows.values)
+        if "order" not in known:
+            known["order"] = order_rows(rows.starts, rows.values)
+        return cast(Ordered, known["order"])
+
+    @cached_property
+    def _gold_by_grade(self) -> tuple[Ints, Ints]:
+        """The gold's rows by grade, best first, query by query in the order of Judged (CSR)."""
+        gold, order = self._gold_rows, self._gold_order.order
+        lengths = np.zeros(len(self.queries), dtype=np.int64)
+        lengths[gold.queries] = np.diff(gold.starts)
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        target = np.repeat(starts[gold.queries], np.diff(gold.starts)) + segments_within(gold.starts)
+        at = np.empty(target.size, dtype=np.int64)
+        at[target] = np.arange(target.size) if order is None else order
+        return starts, at
+
+    def _places(self, gold_at: Ints) -> Ints:
+        """The place of gold items within their query: by grade, equal grades by id."""
+        gold = self._gold_rows
+        first = np.repeat(gold.starts[:-1], np.diff(gold.starts))
+        return self._gold_order.resolved(gold_at, "id", self._tied(gold, of_gold=True)) - first[gold_at] + 1
+
+
+def _tie_groups(rows: Rows, ranked: Ordered) -> TieGroups:
+    segment = np.searchsorted(rows.starts, ranked.first, side="right") - 1
+    before = rows.starts[segment] - 1
+    return TieGroups(rows.queries[segment], ranked.first - before, ranked.last - before)
+
+
+def _same_type(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Ids of both sides in one type: whole numbers if both are, else strings."""
+    if left.dtype == right.dtype:
+        return left, right
+    return left.cast(pl.String), right.cast(pl.String)
+
+
+def _nothing_in_common(gold: Gold, ranking: Ranking) -> DataError:
+    def shown(queries: pl.Series) -> str:
+        return ", ".join(map(repr, queries.head(3))) + (" …" if len(queries) > 3 else "")
+
+    return DataError(
+        f"no query in common: the gold has {shown(gold.queries)}, the ranking has {shown(ranking.queries)}",
+        where=f"{gold.source} × {ranking.source}",
+        expected="the same query ids on both sides",
+        hint="Check prefixes, leading zeros, and that these two files belong together.",
+    )

@@ -1,0 +1,193 @@
+"""Counts, and how much of what was retrieved is judged at all."""
+
+import numpy as np
+
+from rankjury.judged import (
+    NEGATIVE,
+    REL,
+    Judged,
+    cut_or_depth,
+    divide,
+    hits_of,
+    relevant,
+    relevant_count,
+    sum_by_row,
+    within,
+)
+from rankjury.measure import Option, metric
+from rankjury.types import Floats
+
+__all__ = [
+    "hit_count",
+    "judged_share",
+    "num_nonrel_ret",
+    "num_q",
+    "num_rel",
+    "num_rel_ret",
+    "num_ret",
+    "pooled_precision",
+    "unjudged",
+    "utility",
+]
+
+
+@metric("judged", needs_relevant=False, by_position=False, descriptive=True)
+def judged_share(judged: Judged, k: int | None) -> Floats:
+    """Share of the top k that has a judgment, of whatever grade.
+
+    Formula: |judged ∩ top k| / min(k, retrieved).
+
+    Source: Judged@k of ir_measures.
+    """
+    return divide(sum_by_row(judged, within(judged, k)), np.minimum(cut_or_depth(judged, k), judged.depth))
+
+
+@metric("unjudged", NEGATIVE, needs_relevant=False, lower_is_better=True, by_position=False, descriptive=True)
+def unjudged(judged: Judged, k: int | None, *, negative: str = "unjudged") -> Floats:
+    """Share of the top k that has no judgment.
+
+    Formula: (min(k, retrieved) − |judged ∩ top k|) / k.
+
+    Source: unj_k of trec_eval 10.
+    """
+    retrieved = np.minimum(cut_or_depth(judged, k), judged.depth)
+    counted = within(judged, k) & ((judged.grade >= 0) | (negative == "judged"))
+    return divide(retrieved - sum_by_row(judged, counted), cut_or_depth(judged, k))
+
+
+_MISSING = Option(
+    "missing",
+    "a gold query that the ranking lacks: counted as if nothing was retrieved, not counted, left out, or an error",
+    ("zero", "none", "skip", "error"),
+)
+
+
+def _counted(judged: Judged, values: Floats, missing: str) -> Floats:
+    return np.where(judged.present, values, 0.0) if missing == "none" else values
+
+
+@metric("num_q", _MISSING, cut="none", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
+    """Number of queries.
+
+    Formula: 1 for each query.
+
+    Source: trec_eval; missing=none as in ir_measures.
+    """
+    return _counted(judged, np.ones(len(judged)), missing)
+
+
+@metric("num_ret", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+def num_ret(judged: Judged, k: int | None) -> Floats:
+    """Number of items retrieved.
+
+    Formula: min(k, retrieved).
+
+    Source: trec_eval.
+    """
+    return np.minimum(cut_or_depth(judged, k), judged.depth)
+
+
+@metric(
+    "num_rel",
+    REL,
+    _MISSING,
+    cut="none",
+    aggregate="sum",
+    needs_relevant=False,
+    by_position=False,
+    descriptive=True,
+)
+def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
+    """Number of relevant items in the gold.
+
+    Formula: |relevant|.
+
+    Source: trec_eval; missing=none as in ir_measures.
+    """
+    return _counted(judged, relevant_count(judged, rel), missing)
+
+
+@metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of relevant items retrieved.
+
+    Formula: |relevant ∩ top k|.
+
+    Source: trec_eval.
+    """
+    return hits_of(judged, k, rel)
+
+
+@metric("hit_count", REL, zero_when_empty=True, by_position=False)
+def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of relevant items in the top k, averaged over queries.
+
+    Formula: |relevant ∩ top k|.
+
+    Source: hits@k of ranx.
+    """
+    return hits_of(judged, k, rel)
+
+
+_MISSING_FROM_POOL = Option(
+    "missing",
+    "a gold query that the ranking lacks: pooled as having found nothing, left out, or an error",
+    ("zero", "skip", "error"),
+)
+
+
+@metric("pooled_precision", REL, _MISSING_FROM_POOL, whole=True, by_position=False)
+def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
+    """Relevant items found by all queries together, of as many as they could have found.
+
+    Formula: P = Σ |relevant ∩ top k| / Σ min(k, |relevant|), summed over queries. The value of one query is its share
+    in P: P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|). Without a cut-off, k is the
+    number retrieved.
+
+    Source: precision of implicit's ranking_metrics_at_k.
+    """
+    everybody = judged if judged.whole is None else judged.whole
+    pooled = everybody.present if missing == "skip" else np.ones(len(everybody), bool)
+    most = _most_hits(everybody, k, rel)[pooled]
+    total, counted = most.sum(), np.count_nonzero(most)
+    if total == 0:
+        return np.zeros(len(judged))
+    share = hits_of(everybody, k, rel)[pooled].sum() / total
+    beyond = hits_of(judged, k, rel) - share * _most_hits(judged, k, rel)
+    return np.asarray(share + beyond * (counted / total), dtype=np.float64)
+
+
+def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
+    """How many relevant items each query could have within the cut-off."""
+    return np.minimum(cut_or_depth(judged, k), relevant_count(judged, rel))
+
+
+@metric(
+    "num_nonrel_ret",
+    REL,
+    aggregate="sum",
+    needs_relevant=False,
+    lower_is_better=True,
+    by_position=False,
+    descriptive=True,
+)
+def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Number of items retrieved that were judged and found not relevant.
+
+    Formula: |judged, not relevant, grade ≥ 0 ∩ top k|.
+
+    Source: num_nonrel_judged_ret of trec_eval.
+    """
+    return sum_by_row(judged, ~relevant(judged, rel) & (judged.grade >= 0) & within(judged, k))
+
+
+@metric("utility", REL, needs_relevant=False, by_position=False)
+def utility(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
+    """Relevant items retrieved less all others retrieved.
+
+    Formula: |relevant ∩ top k| − (min(k, retrieved) − |relevant ∩ top k|).
+
+    Source: trec_eval's utility with its default coefficients 1, −1, 0, 0.
+    """
+    return 2 * hits_of(judged, k, rel) - num_ret(judged, k)

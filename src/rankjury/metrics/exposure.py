@@ -1,0 +1,187 @@
+"""What all lists together show of the catalogue, and how alike they are: one figure over all users.
+
+Each user's value is a contribution: the figure, and n − 1 times what it loses without the user, less the mean of that
+(a centred jackknife pseudo-value). Their mean is the figure; their standard error is its jackknife standard error.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankjury.judged import Judged
+from rankjury.measure import COMMON_OPTIONS, Option, metric
+from rankjury.metrics.shown import lists_of, per_list
+from rankjury.types import Bools, Floats, Ints, Matrix
+
+__all__ = ["coverage", "exposure_entropy", "exposure_gini", "personalisation"]
+
+_MISSING = Option(
+    "missing",
+    "a user whom the ranking lacks: counted with an empty list, not counted, or an error",
+    next(option for option in COMMON_OPTIONS if option.name == "missing").choices,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """How often each item of the catalogue is recommended, and the users who are counted."""
+
+    codes: Ints
+    counts: Ints
+    counted: Bools
+
+    @property
+    def size(self) -> int:
+        """Of the catalogue."""
+        return int(self.counts.size)
+
+    @property
+    def total(self) -> int:
+        """How many recommendations there are."""
+        return int(self.counts.sum())
+
+    @property
+    def lengths(self) -> Floats:
+        return np.asarray((self.codes >= 0).sum(axis=1), dtype=np.float64)
+
+    def contributions(self, figure: float, without: Floats) -> Floats:
+        """From the figure and what it is without each user.
+
+        Where there is no figure without somebody, nobody's contribution is known: one user stands for all, so that no
+        interval comes of it.
+        """
+        n = int(self.counted.sum())
+        if n == 0 or np.isnan(figure):
+            return np.full(self.counted.size, np.nan)
+        needed = self.counted & np.isnan(without)
+        if needed.any():
+            return np.where(np.arange(needed.size) == np.argmax(needed), figure, np.nan)
+        loss = np.where(self.counted, figure - without, 0.0)
+        values = figure + (n - 1) * (loss - loss.sum() / n)
+        values += figure - values[self.counted].mean()
+        return np.where(self.counted, values, np.nan)
+
+
+def _shown(judged: Judged, k: int | None, missing: str) -> _Shown:
+    lists = lists_of(judged)
+    codes = lists.first(k)
+    counts = np.bincount(codes[codes >= 0], minlength=len(lists.background.items))
+    return _Shown(codes, counts, judged.present | (missing != "skip"))
+
+
+@metric("coverage", _MISSING, of_lists=True, whole=True, highest=1.0)
+def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
+    """Share of the catalogue that anybody is recommended.
+
+    Formula: |items in the top k of at least one user| / |catalogue|.
+
+    Source: Ge, Delgado-Battenfeld & Jannach, Beyond Accuracy: Evaluating Recommender Systems by Coverage and
+    Serendipity (2010).
+    """
+    shown = _shown(judged, k, missing)
+    covered = int((shown.counts > 0).sum())
+    alone = per_list(shown.counts == 1, shown.codes)
+    size = shown.size or np.nan
+    return shown.contributions(covered / size, (covered - alone) / size)
+
+
+@metric(
+    "exposure_gini",
+    Option("over", "all items of the catalogue, or only those that are recommended", ("catalogue", "recommended")),
+    _MISSING,
+    of_lists=True,
+    whole=True,
+    highest=1.0,
+    lower_is_better=True,
+)
+def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", missing: str = "zero") -> Floats:
+    """Gini coefficient of how often items are recommended: 0 where all are alike, near 1 where few take everything.
+
+    Formula: Σ (2j − n − 1) · x_j / (n · Σ x_j), x_j being how many users have the j-th of n items in their top k, in
+    ascending order; n is the catalogue, never recommended items included; over=recommended leaves these out.
+
+    Source: Shani & Gunawardana, Evaluating Recommendation Systems (2011), on item space coverage.
+    """
+    shown = _shown(judged, k, missing)
+    size, lengths, ascending = shown.size, shown.lengths, np.sort(shown.counts)
+    apart = int(((2 * np.arange(size) - size + 1) * ascending).sum())
+    below = np.searchsorted(ascending, shown.counts)
+    # Without a user, each of their items moves away from those outside the list that it is not above, else nearer.
+    apart_without = apart + per_list(size - 2 * below, shown.codes) - lengths - 2 * _tied_pairs(shown)
+    never, never_without = 0, np.zeros(1)
+    if over == "recommended":
+        never = int((shown.counts == 0).sum())
+        never_without = never + per_list(shown.counts == 1, shown.codes)
+    figure = _gini(np.array([apart]), np.array([shown.total]), size, np.array([never]))
+    return shown.contributions(float(figure[0]), _gini(apart_without, shown.total - lengths, size, never_without))
+
+
+def _gini(apart: Matrix | Ints, total: Matrix | Ints, size: int, never: Matrix | Ints) -> Floats:
+    """From the sum of all differences, without those to items that are never recommended and do not count."""
+    items = np.maximum(1, size - never)
+    values = (apart - never * total) / (items * np.maximum(1, total))
+    return np.where(total > 0, values, np.nan)
+
+
+def _tied_pairs(shown: _Shown) -> Floats:
+    """How many pairs of each list's items are recommended equally often."""
+    often = np.sort(np.append(shown.counts, 0)[shown.codes], axis=1)
+    place = np.broadcast_to(np.arange(often.shape[1]), often.shape)
+    begins = np.ones(often.shape, dtype=bool)
+    begins[:, 1:] = often[:, 1:] != often[:, :-1]
+    before = place - np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    return np.asarray(np.where(often > 0, before, 0).sum(axis=1), dtype=np.float64)
+
+
+@metric(
+    "exposure_entropy",
+    Option("scale", "in bits, or as a share of what equal exposure of the whole catalogue has", ("bits", "share")),
+    _MISSING,
+    of_lists=True,
+    whole=True,
+)
+def exposure_entropy(judged: Judged, k: int | None, *, scale: str = "bits", missing: str = "zero") -> Floats:
+    """Shannon entropy of how often items are recommended: 2 to this power is the number of items in effect.
+
+    Formula: −Σ p · log2 p, p being an item's share of all recommendations within the top k; scale=share divides by
+    log2 |catalogue|.
+
+    Source: Shani & Gunawardana, Evaluating Recommendation Systems (2011), on item space coverage.
+    """
+    shown = _shown(judged, k, missing)
+    often = shown.counts.astype(np.float64)
+    weight = often * np.log(np.maximum(1.0, often))
+    less = np.maximum(0.0, often - 1)
+    change = less * np.log(np.maximum(1.0, less)) - weight
+    figure = _entropy(weight.sum(keepdims=True), np.array([float(shown.total)]))
+    without = _entropy(weight.sum() + per_list(change, shown.codes), shown.total - shown.lengths)
+    unit = np.log(2.0) if scale == "bits" else np.log(max(1, shown.size)) or np.nan
+    return shown.contributions(float(figure[0] / unit), without / unit)
+
+
+def _entropy(weight: Floats, total: Floats) -> Floats:
+    """In nats, from Σ x · ln x and Σ x."""
+    some = np.maximum(1.0, total)
+    return np.where(total > 0, np.maximum(0.0, np.log(some) - weight / some), np.nan)
+
+
+@metric("personalisation", _MISSING, aliases=("personalization",), of_lists=True, whole=True, highest=1.0)
+def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
+    """How little of their lists two users share.
+
+    Formula: 1 − mean over all pairs of users of |top k of one ∩ top k of the other| / k; users with an empty list are
+    in no pair. Without a cut-off, k is the length of the longest list. Undefined for fewer than two lists.
+
+    Source: Zhou et al., Solving the apparent diversity–accuracy dilemma of recommender systems (2010): the mean
+    Hamming distance of lists.
+    """
+    shown = _shown(judged, k, missing)
+    width, lists = max(1, shown.codes.shape[1]), int((shown.lengths > 0).sum())
+    if lists < 2:
+        return np.full(len(judged), np.nan)
+    shared = per_list(shown.counts - 1, shown.codes)
+    figure = 1 - shared.sum() / (lists * (lists - 1) * width)
+    if lists == 2:
+        return shown.contributions(figure, np.where(shown.lengths > 0, np.nan, figure))
+    without = 1 - (shared.sum() - 2 * shared) / ((lists - 1) * (lists - 2) * width)
+    return shown.contributions(figure, np.where(shown.lengths > 0, without, figure))

@@ -1,0 +1,173 @@
+"""A plan's run put into the archive: with what it read, as it was when the run began."""
+
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from time import monotonic
+from typing import Any
+
+from rankjury.archive import Archive, Origin, Run
+from rankjury.archive.files import name_of_plan
+from rankjury.archive.surroundings import commit_of
+from rankjury.gates import Gate
+from rankjury.masking import Masker
+from rankjury.plan.contents import digests_of, inputs_of
+from rankjury.plan.model import Plan
+from rankjury.plan.reading import Checked
+from rankjury.plan.toml import as_toml
+from rankjury.report import Report
+
+__all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
+
+_HISTORY = 50
+"""How many earlier runs of a plan its page shows."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that has begun: what it reads is being hashed while it works."""
+
+    checked: Checked
+    digests: "Future[dict[str, str | None]]"
+    commit: "Future[dict[str, Any] | None]"
+    text: str | None
+    """The plan's text as it was when the run began, without secrets."""
+    started: float
+
+    def origin(self) -> Origin:
+        """Where the run comes from; waits for the hashes."""
+        checked = self.checked
+        return Origin(
+            plan_name(checked),
+            recorded(content_of(checked.plan), checked.folder),
+            _as_text(Path(checked.where).name) if checked.places else None,
+            self.text,
+            _named_apart(self.digests.result(), checked.folder),
+            self.commit.result(),
+            round(monotonic() - self.started, 3),
+            _prefixes(content_of(checked.plan), checked.folder),
+        )
+
+    def keep(
+        self,
+        archive: Archive,
+        report: Report,
+        gate: Gate | None,
+        page: Callable[[Report, Run], str] | None = None,
+    ) -> Run:
+        """Store what came of it; ``page`` makes the report that people open."""
+        return archive.store(report, self.origin(), gate=gate, page=page)
+
+
+def begin(checked: Checked) -> Begun:
+    """Note what the plan reads, and begin to hash it: other work need not wait for that."""
+    workers = ThreadPoolExecutor(2, thread_name_prefix="rankjury-archive")
+    inputs = inputs_of(content_of(checked.plan), checked.folder)
+    digests = workers.submit(digests_of, inputs)
+    commit = workers.submit(commit_of, checked.folder)
+    workers.shutdown(wait=False)
+    return Begun(checked, digests, commit, _text_of(checked), monotonic())
+
+
+def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
+    """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
+
+    def page(report: Report, run: Run) -> str:
+        from rankjury.reports.html import page_of
+        from rankjury.view.trends import charts_of
+
+        earlier = archive.recent(run.plan, _HISTORY)
+        history = charts_of([*earlier, run], run.headline[0]) if earlier else []
+        return page_of(report, manifest=run.manifest, history=history)
+
+    return page
+
+
+def is_equal_to(run: Run, archive: Archive) -> bool:
+    """Return whether a run that repeats an earlier one came to the same figures."""
+    before = archive.find(run.manifest["same_inputs_as"]).manifest
+    return all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
+
+
+def plan_name(checked: Checked) -> str:
+    """What runs of the plan are called by."""
+    return name_of_plan(checked.plan.name, Path(checked.where))
+
+
+def content_of(plan: Plan) -> dict[str, Any]:
+    """What the plan says, and nothing that it leaves unsaid."""
+    return plan.model_dump(mode="json", exclude_unset=True)
+
+
+def _text_of(checked: Checked) -> str | None:
+    """Return the plan's text, written anew from its masked content: comments may hold secrets too, and are left out."""
+    try:
+        content = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
+    except (OSError, ValueError):
+        return None
+    return None if content is None else as_toml(recorded(content, checked.folder))
+
+
+def _as_text(name: str) -> str:
+    """A file's name may hold bytes that are no text."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def recorded(content: Any, folder: Path) -> Any:
+    """Return a plan's content as it is kept: without secrets and without absolute paths."""
+    return _map_texts(Masker().plan(content), lambda text: shorten_path(text, folder))
+
+
+def shorten_path(text: str, folder: Path) -> str:
+    """Return an absolute path relative to the plan's folder, or its last part where it lies elsewhere."""
+    path = PurePath(text.removeprefix("file://"))
+    if not path.is_absolute() and not text.startswith("~"):
+        return text
+    bases = (base for base in (folder, folder.absolute(), folder.resolve()) if path.is_relative_to(base))
+    return next((str(path.relative_to(base)) for base in bases), path.name or text)
+
+
+def _prefixes(content: Any, folder: Path) -> dict[str, str]:
+    """Return the folders of absolute paths, as they may stand in messages, and what to write in their place."""
+    found: dict[str, str] = {}
+
+    def note(text: str) -> str:
+        path = PurePath(text)
+        if path.is_absolute() and path.parent != path and len(path.parts) > 2:
+            found[f"{path.parent}/"] = ""
+        elif path.is_absolute() and path.name:
+            found[text] = path.name
+        return text
+
+    _map_texts(content, note)
+    places = {str(folder), str(folder.absolute()), str(folder.resolve()), str(Path.cwd()), tempfile.gettempdir()}
+    with suppress(RuntimeError):  # no home
+        places.add(str(Path.home()))
+    return found | {
+        f"{place}/": "" for place in places if len(PurePath(place).parts) > 1 and PurePath(place).is_absolute()
+    }
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _map_texts(one, change) for key, one in value.items()}
+    return [_map_texts(one, change) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _named_apart(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
+    """Return the inputs by shortened path; a second one of the same name gets a number."""
+    found: dict[str, str | None] = {}
+    for path, digest in digests.items():
+        name = shorter = shorten_path(path, folder)
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{shorter} ({number})"
+        found[name] = digest
+    return found

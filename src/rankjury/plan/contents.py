@@ -1,0 +1,155 @@
+"""What the files and modules hold that settings of a plan name: other contents are another model of the same name."""
+
+import os
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import file_digest, sha256
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
+from os.path import isdir, isfile
+from pathlib import Path
+from typing import Any
+
+from rankjury.formats.source import plain_suffix
+from rankjury.formats.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
+from rankjury.functions import is_function_name
+from rankjury.interactions.folders import find_beside
+from rankjury.interactions.loading import is_split
+
+__all__ = ["contents_of", "digests_of", "inputs_of"]
+
+_NAMES_NO_INPUT = frozenset(
+    (
+        *("name", "meta", "measures", "cutoffs", "headline", "baseline", "targets", "target", "outputs", "output"),
+        *("figures", "statistics", "conventions", "sweep", "tune", "version"),
+    )
+)
+"""Keys of a plan under which nothing stands that a run reads."""
+_WORDS = frozenset(
+    (
+        *("kind", "engine", "metric", "format", "method", "dtype", "ties", "match", "of", "folder"),
+        *("separator", "no_value", "select", "show", "filter", "id", "user", "item", "value", "time", "query_text"),
+    )
+)
+"""Keys whose values are words, columns, or a place to work in: what is called like one is none that is read."""
+_STANDARD_INPUT = "-"
+_IDS = ", ids"
+
+
+def contents_of(settings: Any, folder: Path) -> dict[str, str]:
+    """By path, or by the name of a module, digests of all that the texts among settings name; the rest is passed over.
+
+    Of a module only its own file counts, not what it imports.
+    """
+    found: dict[str, str] = {}
+    for text in sorted(set(_texts(settings))):
+        for name, file in _files(text, folder):
+            found[name] = _digest(file)
+    return found
+
+
+def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
+    """All that a plan reads, files, folders and modules, by path as the plan spells it; None of standard input.
+
+    ``plan`` is a plan's content as it was written, ``folder`` what its paths are relative to.
+    """
+    found: dict[str, Path | None] = {}
+    read = {key: value for key, value in plan.items() if key not in _NAMES_NO_INPUT}
+    for text in sorted(set(_texts(read, _WORDS))):
+        if text == _STANDARD_INPUT:
+            found[text] = None
+        else:
+            found |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
+    return found
+
+
+def digests_of(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
+    """What each holds now; what cannot be read is left out, as the run itself will tell."""
+    found: dict[str, str | None] = {}
+    for name, path in inputs.items():
+        with suppress(OSError):
+            found[name] = None if path is None else _digest_of_folder(path) if path.is_dir() else _digest(path)
+    return found
+
+
+def _texts(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, Mapping):
+        for key, value in settings.items():
+            if key not in words or isinstance(value, Mapping):
+                yield from _texts(value, words)
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            yield from _texts(value, words)
+
+
+def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
+    spelling = text if isfile(folder / text) else split_off_key(text)[0]
+    path = folder / spelling
+    if isfile(path):
+        yield spelling, path
+        ids = ids_beside(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
+        if ids is not None:
+            yield f"{spelling}{_IDS}", Path(ids)
+    elif is_function_name(text):
+        module = text.partition(":")[0]
+        origin = _origin(module)
+        if origin is not None:
+            yield module, origin
+
+
+def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """A folder, or a file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
+    spelling = text
+    while spelling:
+        path = folder / spelling
+        if isfile(path):
+            yield spelling, path
+            return
+        if isdir(path) and find_beside(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
+            return  # the plan's own folder, or one that it is in: what the plan writes would count as well
+        if isdir(path):
+            # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
+            of_log = [find_beside(path, kind) for kind in ("log", "items", "users")]
+            if of_log[0] is None or is_split(path):
+                yield spelling, path
+            for file in of_log if of_log[0] is not None else ():
+                if file is not None:
+                    yield f"{spelling.rstrip('/')}/{file.name}", file
+            return
+        spelling = spelling.rpartition(":")[0]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def _digest_of_folder(folder: Path) -> str:
+    """Over its files, those of folders in it too, by name; what is hidden does not count."""
+    digest = sha256()
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(place, name)
+            if not name.startswith(".") and path.is_file():
+                digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + _digest(path).encode())
+    return digest.hexdigest()
+
+
+def _origin(module: str) -> Path | None:
+    """Find the file of a module, first in the current folder. Nothing is run, not even the packages that it is in."""
+    places: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        here = PathFinder.find_spec(name, [str(Path.cwd())]) if places is None else None
+        found = (finder.find_spec(name, places) for finder in sys.meta_path)
+        spec = here or next((one for one in found if one is not None), None)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations or []
+    origin = None if spec is None else spec.origin
+    return Path(origin) if origin is not None and isfile(Path(origin)) else None

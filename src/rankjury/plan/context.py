@@ -1,0 +1,344 @@
+"""What golds and systems of a plan are given to load, and what they return."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast, get_args
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field
+
+from rankjury.breakdown import Crossings
+from rankjury.chance import Chance
+from rankjury.dialects import Asked
+from rankjury.errors import RankjuryError
+from rankjury.judged import TieRule
+from rankjury.lists import Background
+from rankjury.pairing import ReferenceSide, Similarities
+from rankjury.progress import Progress
+from rankjury.rankers.threshold import shown_from
+from rankjury.sections import QUERIES, Facts, ReportWarning, Section
+from rankjury.slices import Cuts
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Gold, Ranking, Vectors
+
+if TYPE_CHECKING:
+    from rankjury.interactions.task import Task
+    from rankjury.interactions.tiers import Tiers
+    from rankjury.plan.lab import LabWork
+    from rankjury.plan.model import Plan
+    from rankjury.plan.reading import Checked
+    from rankjury.report import Report
+
+__all__ = [
+    "TOP",
+    "Context",
+    "GoldTable",
+    "Loaded",
+    "LoadedGold",
+    "SystemContext",
+    "SystemTable",
+    "Table",
+    "TableForSystem",
+    "loose_measures",
+]
+
+TOP = 10
+"""How many of each query are looked at where no measure says how deep it looks."""
+
+
+class Table(BaseModel):
+    """A table of the plan: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @property
+    def searches_itself(self) -> bool:
+        """Whether the queries are items of the table's own corpus."""
+        return False
+
+    def check_files(self, context: "Context") -> None:
+        """Check the files that it names, where that is to be done before the work."""
+
+
+class TableForSystem(Table, ABC):
+    """A table under the name of a system of the plan: what another command does with that system."""
+
+    @abstractmethod
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys, by their path within the table, that do not fit the system called ``name``, and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What a gold may use to load."""
+
+    checked: "Checked"
+    how: Resampling
+    """How intervals are made."""
+    open_lab: Callable[[], "LabWork"]
+    """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
+    scratch: str
+    """A folder for what is kept only while the plan runs; empty: among temporary files."""
+    progress: Progress
+
+    @property
+    def lab(self) -> "LabWork":
+        """How indexes are tried."""
+        return self.open_lab()
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The measures."""
+        return self.checked.asked
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """The cut-offs of the measures."""
+        return self.checked.cuts
+
+    @property
+    def gold_cut(self) -> int:
+        """The largest cut-off at which a measure cuts the gold; 0: none does."""
+        return self.checked.gold_cut
+
+    @property
+    def is_lab(self) -> bool:
+        """Whether the plan is about indexes, so that stability and fingerprints of vectors are recorded."""
+        return self.checked.plan.is_lab
+
+    @property
+    def first_cut(self) -> int:
+        """As many items as the first measure of the headline looks at."""
+        headline = self.checked.headline
+        first = next((one for one in self.asked if headline and one.label == headline[0]), None)
+        return (first.measure.k if first is not None else None) or max(self.cuts, default=TOP)
+
+    @property
+    def ties(self) -> TieRule:
+        """How the first measure orders equal scores."""
+        rule = self.asked[0].measure["ties"] if self.asked else "id"
+        return cast(TieRule, rule) if rule in get_args(TieRule) else "id"
+
+    def path(self, text: str) -> str:
+        """Return a path of the plan, which is relative to the plan's folder."""
+        return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
+
+    @contextmanager
+    def located(self, *path: str | int, system: str | None = None) -> Iterator[None]:
+        """Add to an error which key of the plan it is about.
+
+        With ``system``, that is the key of the system, or of the lab, which names the file that the error is about.
+        """
+        try:
+            yield
+        except RankjuryError as error:
+            checked = self.checked
+            if checked.places and checked.where not in str(error):
+                key = path if system is None else self._key_of(error.where or "", system)
+                place = checked.at(*key).replace(checked.where, Path(checked.where).name)
+                error.where = f"{error.where} ({place})" if error.where else place
+            raise
+
+    def _key_of(self, where: str, system: str) -> tuple[str, ...]:
+        plan = self.checked.plan
+        for path, table in ((("systems", system), plan.systems[system]), (("lab",), plan.lab)):
+            for key, value in table:
+                files = {value, value.rpartition(":")[0]} - {""} if isinstance(value, str) else set()
+                if any(self.path(file) in where for file in files):
+                    return (*path, key)
+        return ("systems", system)
+
+
+@dataclass(frozen=True, eq=False)
+class SystemContext(Context):
+    """What a system may use to load."""
+
+    side: "LoadedGold"
+    """The gold that was loaded."""
+    gold: Gold
+    """The aspect of it that the system is compared with."""
+    deepest: int | None
+    """How deep anything looks into the ranking; None: to its end."""
+    rankings: Mapping[str, Ranking]
+    """Those of the systems that it is made from."""
+
+
+LastStep = Callable[["Report", Context, Mapping[str, Gold]], "Report"]
+"""Takes the report and the golds by system, and returns the report with something added."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What a system returns."""
+
+    ranking: Ranking | Chance | None
+    """None once it was passed on to be scored: sections and warnings are kept without it."""
+    sections: tuple[Section, ...] = ()
+    warnings: tuple[ReportWarning, ...] = ()
+    similarities: Similarities | None = None
+    """What it knows of pairs, to be compared with a reference."""
+    last_steps: tuple["LastStep", ...] = ()
+    """What is added to the report once all systems are in it; a step that several systems name is taken once."""
+
+    def adding(self, *sections: Section, warnings: Sequence[ReportWarning] = ()) -> "Loaded":
+        """Return it with sections and warnings added; facts are added to those that there are."""
+        held = {one.name: one for one in self.sections}
+        for one in sections:
+            known = held.get(one.name)
+            both = isinstance(one, Facts) and isinstance(known, Facts)
+            held[one.name] = Facts({**cast(Facts, known), **cast(Facts, one)}) if both else one
+        return replace(self, sections=tuple(held.values()), warnings=(*self.warnings, *warnings))
+
+    def final_sections(self, report: "Report", system: str, context: "Context", gold: Gold) -> tuple[Section, ...]:
+        """Return the sections once the system was scored."""
+        return self.sections
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedGold:
+    """What a gold returns: golds by aspect, and what systems and the report need to know of them.
+
+    A kind of gold that needs more of the systems than this overrides the methods.
+    """
+
+    golds: Mapping[str, Gold]
+    closed: bool = False
+    """The queries are the candidates: a set compared with itself."""
+    queries_are_items: bool | None = None
+    """Whether queries are items of the corpus, which may be more; None: the gold does not say."""
+    exclude_self: bool | None = None
+    """Whether a query's own item is left out of results; None: the gold does not say."""
+    reference: ReferenceSide | None = None
+    """The model whose ranking the gold is, where it is one."""
+    sections: tuple[Section, ...] = ()
+    warnings: tuple[ReportWarning, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of items, where the plan names no file of them."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Of queries."""
+    unit: tuple[str, str] = QUERIES
+    """What a query is called, and queries are."""
+    task: "Task | None" = None
+    """What a recommender is fitted on and asked for."""
+    tiers: "Tiers | None" = None
+    crossings: Crossings = ()
+    """Slices of queries that are crossed with slices of items."""
+    background: Background | None = None
+    """What measures beyond accuracy look at."""
+    opens_test: bool = False
+    """Whether it is a test window, of which each look is recorded."""
+
+    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+        """Return slices of queries besides the plan's; those whose names are ``wanted`` are always there."""
+        return []
+
+    def item_slices(self) -> list[Cuts]:
+        """Return slices of items besides the plan's."""
+        return []
+
+    def measures(self, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        """Return the measures under the conventions that the gold needs."""
+        return asked
+
+    def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
+        """Return how many candidates a query has, all or by query; None where that is not known."""
+        return len(gold) - 1 if self.closed else None
+
+    def check_search(self) -> None:
+        """Raise an error where a search by vectors cannot answer the queries."""
+
+    def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
+        """Return a ranking that was read from a file, without what may not be in it, and what was found."""
+        return ranking, []
+
+    def choose_queries(
+        self, gold: Gold, corpus: Vectors, queries: Vectors | None
+    ) -> tuple[pl.Series, Sequence[ReportWarning]]:
+        """Return the queries to search for."""
+        return gold.queries.cast(pl.String).sort(), ()
+
+    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+        """Return what a system loaded as it is shown: from the threshold on, and with what the gold knows of it."""
+        if threshold is None or not isinstance(loaded.ranking, Ranking):
+            return loaded
+        shown = shown_from(loaded.ranking, threshold)
+        bare = int((np.diff(shown.starts) == 0).sum())
+        warnings = []
+        if bare > len(shown) / 2:
+            text = f"the threshold {threshold:g} leaves {bare:,} of {len(shown):,} {{queries}} no result"
+            warnings.append(ReportWarning(text, code="threshold", count=bare))
+        return replace(loaded, ranking=shown).adding(Facts({"threshold": threshold}), warnings=warnings)
+
+    def final_warnings(self, report: "Report", context: Context) -> Iterator[ReportWarning]:
+        """Return warnings about the systems once all are scored."""
+        yield from ()
+
+
+class GoldTable(Table, ABC):
+    """Where truth comes from."""
+
+    of_a_model: ClassVar[bool] = False
+    """Whether it is a reference model's ranking, whose similarities others can be compared with."""
+
+    @abstractmethod
+    def load(self, context: Context) -> LoadedGold:
+        """Read it."""
+
+    def complete(self, folder: Path) -> "GoldTable":
+        """Return it with the files that belong to those it names; ``folder``: what paths are relative to."""
+        return self
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit together, and why."""
+        yield from ()
+
+    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit the measures, and why."""
+        yield from ()
+
+    def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
+        """Return it on a window of what was held out, and what to learn from; as it is where nothing was."""
+        return self
+
+
+class SystemTable(Table, ABC):
+    """Where a ranking comes from."""
+
+    ranks: ClassVar[bool] = True
+    """Whether it has a ranking that can be fused and compared; a random order has none."""
+    is_index: ClassVar[bool] = False
+    """Whether it is a vector index, which can be swept."""
+    gold: str | None = Field(
+        None, description="The aspect of the gold to evaluate it against, where there are several."
+    )
+    threshold: float | None = Field(None, description="Results that score less are not shown, and do not count.")
+
+    @property
+    def lacks(self) -> str | None:
+        """Why the system is left out, where it may be and must."""
+        return None
+
+    @abstractmethod
+    def load(self, context: SystemContext) -> Loaded:
+        """Make its ranking."""
+
+    def needs(self) -> tuple[str, ...]:
+        """The systems it is made from."""
+        return ()
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values do not fit together, and why."""
+        yield from ()
+
+
+def loose_measures(asked: Sequence[Asked]) -> list[str]:
+    """Return the labels of measures that count an item of any grade as relevant."""
+    return [
+        one.label
+        for one in asked
+        if one.measure["rel"] is None and one.measure.metric.needs_relevant and one.measure["gain"] in (None, "binary")
+    ]

@@ -1,0 +1,178 @@
+"""Reference of the drift check: the choice among the reports that ``lab.earlier`` names."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import escape, glob
+from json import loads
+from os.path import exists
+from pathlib import Path
+from typing import Any
+
+from rankjury.errors import DataError
+from rankjury.formats.source import Source
+from rankjury.report import Report, check_schema
+from rankjury.reports.writers import as_file_name
+from rankjury.reports.writers.json import read_report
+from rankjury.targets import ABOUT_DRIFT
+from rankjury.wording import count
+
+__all__ = ["Reference", "References"]
+
+_INDEX = "{index}"
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The earlier report that a system is compared with, or None, and what the user should know of the choice."""
+
+    report: Report | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A report that fits the pattern: when it was made, and which of its systems failed their drift targets."""
+
+    path: str
+    made: str
+    plan: str | None
+    """The name of the plan that made it."""
+    failed: Mapping[str, bool]
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """By the time recorded inside; reports of the same second by name, the second one (``_2``) after the first."""
+        return self.made, len(self.path), self.path
+
+
+class References:
+    """The earlier reports by system; each file is read once.
+
+    A name without ``*`` is the user's choice, and is taken as it is. Among the files that fit a name with ``*``, the
+    latest that holds the system and did not fail its drift targets is taken: a failed one would hide the drift from
+    the next run.
+    """
+
+    def __init__(self, pattern: str, resolve: Callable[[str], str], plan: str | None = None) -> None:
+        self.pattern = pattern
+        self.plan = plan
+        self._resolve = resolve
+        self._found: dict[str, Reference] = {}
+        self._candidates: dict[str, _Candidate | None] = {}
+        self._reports: dict[str, Report] = {}
+
+    @property
+    def is_by_index(self) -> bool:
+        """Whether the pattern is of the files of indexes, of which other systems have none."""
+        return _INDEX in self.pattern
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether the pattern names one file for all systems."""
+        return "*" not in self.pattern and not self.is_by_index
+
+    def path_of(self, system: str) -> str:
+        return self._resolve(self.pattern.replace(_INDEX, as_file_name(system)))
+
+    def matches(self, path: Path, system: str) -> bool:
+        """Whether a later run would find its reference in a file of this name."""
+        wanted = str(Path(self.path_of(system)).resolve())
+        return fnmatchcase(str(path.resolve()), escape(wanted).replace("[*]", "*"))
+
+    def of(self, system: str, *, any_name: bool = False) -> Reference:
+        """Choose the report of a system. ``any_name``: the only system of a single file may have another name."""
+        if system not in self._found:
+            path = self.path_of(system)
+            self._found[system] = self._latest(system, path) if "*" in path else self._named(system, path, any_name)
+        return self._found[system]
+
+    def _named(self, system: str, path: str, any_name: bool) -> Reference:
+        if not self.is_one_file and not exists(path):
+            return _none(system, f"there is no file {path}")
+        report = self._read(path)
+        if system in report.systems or (any_name and self.is_one_file and len(report.systems) == 1):
+            return Reference(report)
+        return _none(system, f"{path} holds {', '.join(report.systems)}")
+
+    def _latest(self, system: str, pattern: str) -> Reference:
+        paths = _files(pattern)
+        self._candidates |= {path: _candidate_at(path) for path in paths if path not in self._candidates}
+        files = {path: self._candidates[path] for path in paths}
+        unread = [path for path, one in files.items() if one is None]
+        notes = [f"skipped, as they are not reports of rankjury: {_listed(unread)}"] if unread else []
+        known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
+        if not known:
+            missing = _none(system, f"no report of this system matches {pattern}")
+            return Reference(None, (*notes, *missing.notes))
+        accepted = [one for one in known if not one.failed[system]]
+        failed = known[known.index(accepted[-1]) + 1 :] if accepted else known
+        accept = "To accept one as the reference, name it in lab.earlier, without *."
+        if not accepted:
+            raise DataError(
+                f"all earlier reports of {system} failed their drift targets: {_listed([one.path for one in failed])}",
+                where=pattern,
+                expected="one that did not fail",
+                hint=accept,
+            )
+        if failed:
+            later = count(len(failed), "later report", "later reports")
+            notes.append(
+                f"{system}: drift is compared with {accepted[-1].path}, as {later} failed the drift targets: "
+                f"{_listed([one.path for one in failed])}. {accept}"
+            )
+        chosen = accepted[-1]
+        if None not in (self.plan, chosen.plan) and chosen.plan != self.plan:
+            notes.append(
+                f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
+                f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
+            )
+        return Reference(self._read(chosen.path), tuple(notes))
+
+    def _read(self, path: str) -> Report:
+        if path not in self._reports:
+            self._reports[path] = read_report(path)
+        return self._reports[path]
+
+
+def _none(system: str, why: str) -> Reference:
+    return Reference(None, (f"{system}: drift is not evaluated, as there is no earlier report: {why}",))
+
+
+def _files(pattern: str) -> list[str]:
+    """The files that fit, and those that end in the number of a further run of the same day (``_2``)."""
+    path = Path(pattern)
+    numbered = str(path.with_name(f"{path.stem}_*{path.suffix}"))
+    further = [name for name in _glob(numbered) if re.search(r"_\d+$", Path(name).stem)]
+    return sorted({*_glob(pattern), *further})
+
+
+def _glob(pattern: str) -> list[str]:
+    return glob(escape(pattern).replace("[*]", "*"))  # noqa: PTH207 - Path.glob takes no absolute pattern
+
+
+def _candidate_at(path: str) -> _Candidate | None:
+    """Read what the choice needs; None for a file that is not a report of rankjury."""
+    try:
+        form = check_schema(loads(Source.open(path).text()), path)
+        origin = form.get("provenance") or {}
+        failed = {name: _failed(form, name) for name in form["systems"]}
+        return _Candidate(path, str(origin.get("made") or ""), origin.get("name"), failed)
+    except (DataError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _failed(form: Mapping[str, Any], system: str) -> bool:
+    """Whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
+    targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
+    verdicts = [one["verdict"] for one in targets if one["system"] == system and one["measure"].startswith(ABOUT_DRIFT)]
+    if verdicts:
+        return "fail" in verdicts
+    return bool((form["systems"][system].get("drift") or {}).get("verdict") == "fail")
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+    return ", ".join(paths[-_SHOWN:]) + more

@@ -1,0 +1,218 @@
+"""The kind of system that is a vector index: built, searched, timed and compared with exact search."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import polars as pl
+from pydantic import Field
+
+from rankjury.engines import ENGINES, Filter, Params, Setting, passing, settled
+from rankjury.engines.folders import clear_left_over
+from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.lab.bench import Bench
+from rankjury.lab.measuring import equivalence_of, measure
+from rankjury.lab.stored import read_stored
+from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.context import Context, Loaded, SystemContext, SystemTable
+from rankjury.plan.lab import LoadedIndex, add_lab_results, vector_sections
+from rankjury.plan.vectors import VectorFiles
+from rankjury.rankers.others import own_item, own_note
+from rankjury.rankers.vectors import check_pair, those
+from rankjury.sections import ReportWarning, as_warnings
+from rankjury.similarity import METRICS, norms_of
+from rankjury.types import Ints, Vectors
+from rankjury.variants import are_units
+from rankjury.wording import count
+
+if TYPE_CHECKING:
+    from rankjury.plan.reading import Checked
+
+__all__ = ["IndexSystem", "on_database"]
+
+_LISTED = 5
+
+
+@SYSTEM_KINDS.register("index")
+class IndexSystem(VectorFiles, SystemTable):
+    """A vector index over an embedding space."""
+
+    is_index = True
+    kind: Literal["index"]
+    path: str = Field(
+        "",
+        description="The items' vectors: FILE or FILE:KEY. Not needed with an existing table (open.table), whose "
+        "vectors are read, nor with the engine endpoint, which is then asked with the texts of lab.queries for the ids "
+        "of lab.items.",
+    )
+    engine: str = Field(description="exact, faiss-hnsw, pgvector …; rankjury engines lists them with their parameters.")
+    build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
+    search: dict[str, Setting] = Field({}, description="What each search may choose: { ef_search = 64 }.")
+    open: dict[str, Setting] = Field({}, description="Where it is and how to reach it: { url = … }.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many to find for the ranking; unset: as deep as the measures look, at least lab.k."
+    )
+    optional: bool = Field(
+        False, description="Leave the system out, with a warning, where its engine is not installed."
+    )
+    filter: str | None = Field(
+        None, description="Search only items that have the query's value of this attribute, such as category."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        yield from super().faults()
+        kind = ENGINES.find(self.engine)
+        if kind is None:
+            yield "engine", str(UnknownName("engine", self.engine, ENGINES.names()))
+            return
+        if self.metric in METRICS and self.metric not in kind.metrics:
+            yield "metric", str(UnknownName(f"similarity of {self.engine}", self.metric, kind.metrics))
+        if not self.path and self.engine != "endpoint" and not self.holds_corpus:
+            yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
+        for key, known, given in (
+            ("build", kind.builds, self.build),
+            ("search", kind.searches, self.search),
+            ("open", kind.opens, self.open),
+        ):
+            try:
+                settled(known, given, "parameter")
+            except RankjuryError as error:
+                yield key, str(error)
+
+    @property
+    def holds_corpus(self) -> bool:
+        """Whether the index exists already, so that its vectors are read from it and not from a file."""
+        return ENGINES.get(self.engine).holds_corpus(self.open)
+
+    @property
+    def lacks(self) -> str | None:
+        kind = ENGINES.get(self.engine)
+        if not self.optional or kind.is_installed():
+            return None
+        install = f": pip install 'rankjury[{kind.extra}]'" if kind.extra else f": it needs {', '.join(kind.libraries)}"
+        return f"left out, as {self.engine} is not installed{install}"
+
+    def load(self, context: SystemContext) -> Loaded:
+        context.side.check_search()
+        bench, warnings = self.bench(context)
+        corpus, asked = bench.corpus, bench.queries
+        found = measure(
+            bench,
+            build=self.build,
+            search=self.search,
+            clock=context.lab.clock(len(asked)),
+            depth=self.depth or max([*context.cuts, bench.k]),
+            progress=context.progress,
+            source=f"{self.engine} over {corpus.source}",
+        )
+        same = None
+        if (
+            context.lab.table.verify
+            and corpus.dimensions
+            and self.metric != "l2"
+            and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
+            and are_units(asked.values)
+        ):
+            same = equivalence_of(corpus, asked, k=bench.k)
+        vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
+        sections = (
+            replace(found.indexed, vectors=vectors, equivalence=same),
+            *vector_sections(corpus, asked, found.scores, context),
+        )
+        return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
+
+    def bench(self, context: SystemContext) -> tuple[Bench, list[ReportWarning]]:
+        """Return what the index is tried with, and warnings about it."""
+        clear_left_over()
+        warnings: list[ReportWarning] = []
+        corpus, asked = self._sides(context, warnings)
+        lab = context.lab
+        filters = attributes = None
+        if self.filter is not None:
+            attributes = lab.attributes_of(corpus.ids, self.filter)
+            filters = lab.filters_of(asked.ids, self.filter)
+            warnings += _check_filters(filters, attributes)
+        bench = Bench(
+            corpus,
+            asked,
+            engine=self.engine,
+            metric=self.metric,
+            settings=self._opened(context),
+            k=lab.table.k,
+            attributes=attributes,
+            texts=lab.texts_of(asked.ids),
+            filters=filters,
+            own=self._own(context, corpus, asked, warnings),
+            how=context.how,
+        )
+        return bench, warnings
+
+    def _sides(self, context: SystemContext, warnings: list[ReportWarning]) -> tuple[Vectors, Vectors]:
+        """Read the vectors of items and of the queries that are asked."""
+        if self.holds_corpus:
+            corpus, queries = self._stored(context, warnings), self.read_queries(context)
+            asked = queries if queries is not None else self.varied(corpus)
+        elif not self.path:
+            return context.lab.ids_alone(context.gold.queries.cast(pl.String).sort())
+        else:
+            corpus, queries = self.read(context)
+            asked = queries if queries is not None else corpus
+        wanted, found = context.side.choose_queries(context.gold, corpus, queries)
+        warnings += found
+        asked = those(asked, wanted, "query")
+        check_pair(asked, corpus, self.metric)
+        return corpus, asked
+
+    def _stored(self, context: Context, warnings: list[ReportWarning]) -> Vectors:
+        """Read the vectors of an existing table; a file of vectors is only compared with them."""
+        given = self.read(context)[0] if self.path else None
+        found = read_stored(self.engine, self.metric, self._opened(context), given)
+        warnings += as_warnings(found.notes, "stored-vectors")
+        if self.normalise and not are_units(found.vectors.values):
+            lengths = norms_of(found.vectors.values)
+            between = f"{lengths.min():.4g} to {lengths.max():.4g}"
+            text = f"normalise = true, but the stored vectors are not of length one: {between}"
+            warnings.append(ReportWarning(text, code="not-normalised"))
+        return found.vectors
+
+    def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
+        """Return the item of each query that is not to be found; warn of the same ids in different files."""
+        said = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        decided = bool(corpus.dimensions) and self.asks_items(context)
+        exclude = decided if said is None else said
+        same = own_item(corpus, asked, exclude=True)
+        if not decided and (same >= 0).any():
+            warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
+        return same if exclude else own_item(corpus, asked, exclude=False)
+
+    def _opened(self, context: Context) -> Params:
+        """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""
+        given = {
+            name: context.path(value) if name == "folder" and isinstance(value, str) and value else value
+            for name, value in self.open.items()
+        }
+        usual = {"folder": context.scratch} if ENGINES.get(self.engine).beside_output else {}
+        return usual | given
+
+
+def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:
+    """Warn of values that no item has: a filter by them lets nothing pass."""
+    empty = [one for one in dict.fromkeys(filters) if one is not None and not passing(attributes, one).any()]
+    if empty:
+        lost = sum(one in empty for one in filters)
+        shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
+        text = f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}"
+        yield ReportWarning(text, code="empty-filters", count=lost)
+
+
+def on_database(checked: "Checked", dsn: str | None) -> "Checked":
+    """The plan with its pgvector indexes in this database; as it is where there is none."""
+    if dsn is None:
+        return checked
+    systems = dict(checked.plan.systems)
+    for name, table in checked.plan.systems.items():
+        if isinstance(table, IndexSystem) and table.engine == "pgvector":
+            systems[name] = table.model_copy(update={"open": {**table.open, "dsn": dsn}})
+    if all(systems[name] is table for name, table in checked.plan.systems.items()):
+        raise UsageError("a dsn is given, but no system has the engine pgvector", where=checked.where)
+    return replace(checked, plan=checked.plan.model_copy(update={"systems": systems}))

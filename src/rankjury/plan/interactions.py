@@ -1,0 +1,336 @@
+"""The kind of gold that was held out: what users took after a model had to stop learning."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from os.path import isdir
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from rankjury.dialects import Asked
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.exposures import exposure_of
+from rankjury.gold.ordered import ONLY_ASPECT
+from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.interactions.candidates import Catalogue, catalogue_of
+from rankjury.interactions.folders import find_companions
+from rankjury.interactions.loading import is_split, read_split
+from rankjury.interactions.log import Log
+from rankjury.interactions.reading import read_log
+from rankjury.interactions.split import Split, Window
+from rankjury.interactions.splitting import check_options, counts, split_log
+from rankjury.interactions.splitting.moments import written_moment
+from rankjury.interactions.summary import Interactions
+from rankjury.interactions.task import Facts, Sampled, Task
+from rankjury.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
+from rankjury.judging import Bench
+from rankjury.plan import GOLD_KINDS
+from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
+from rankjury.recommenders.given_runs import check_recommendations
+from rankjury.report import Report
+from rankjury.reports.differences import verdict_of
+from rankjury.sections import ReportWarning, as_warnings
+from rankjury.slices import Cuts
+from rankjury.text.models import find_model
+from rankjury.types import Gold, Ranking
+
+__all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]
+
+_TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
+_OF_LOGS = ("user", "item", "value", "time", "scale", "split")
+"""Keys that a folder of rankjury split has answered."""
+
+
+class SplitTable(Table):
+    """How a log is split; unset options are the kind's usual ones (rankjury split --help)."""
+
+    kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
+    fractions: list[float] | None = Field(None, description="Shares of train, validation and test: [0.8, 0.1, 0.1].")
+    validation: str | int | float | datetime | date | None = Field(
+        None, description="For dates: when validation begins; for leave-last and users: how many, or which share."
+    )
+    test: str | int | datetime | date | None = Field(None, description="For dates: when test begins.")
+    n: Annotated[int, Field(ge=1)] | None = Field(None, description="For leave-last: how many of each user.")
+    fraction: float | None = Field(None, description="For users: the share held out of a fold's users.")
+    folds: Annotated[int, Field(ge=2)] | None = Field(None, description="For users: how many folds.")
+    fold: Annotated[int, Field(ge=1)] | None = Field(None, description="For users: which fold, from 1.")
+    windows: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: how many windows.")
+    window: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: which window, from 1.")
+    share: float | None = Field(None, description="For rolling: the share of the rows that a window has.")
+    days: float | None = Field(None, description="For rolling: how many days a window has.")
+    train: Literal["expanding", "sliding"] | None = Field(None, description="For rolling: what stays in training.")
+    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="The seed of random and users.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those that were given."""
+        return {name: value for name, value in self if value is not None and name != "kind"}
+
+
+class TiersTable(Table):
+    """How users and items are grouped, by what they did in training."""
+
+    activity: Annotated[int, Field(ge=2)] | list[float] = Field(
+        4, description="Users by their training interactions: so many quantiles, or edges such as [20, 50, 200]."
+    )
+    popularity: list[float] = Field(
+        [0.5, 0.8], description="Head and torso: the most popular items up to these shares of training interactions."
+    )
+    cold_users: Annotated[int, Field(ge=1)] = Field(10, description="Users with fewer training interactions are cold.")
+    cold_items: Annotated[int, Field(ge=1)] = Field(10, description="Items with fewer training interactions are cold.")
+    crossings: bool = Field(
+        False, description="Tiers of users crossed with tiers of items: activity with popularity, cold with cold."
+    )
+
+    def tiers(self) -> Tiers:
+        activity = self.activity if isinstance(self.activity, int) else tuple(self.activity)
+        return Tiers(activity, tuple(self.popularity), self.cold_users, self.cold_items, self.crossings)
+
+
+class CandidatesTable(Table):
+    """Candidates drawn instead of the whole catalogue, which misleads: only for comparing with such figures."""
+
+    sampled: Annotated[int, Field(ge=1)] = Field(description="How many a user is given beside what was held out.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed.")
+
+
+@GOLD_KINDS.register("interactions")
+class InteractionsGold(GoldTable):
+    """Interactions held out of a log: each user's later ratings are the grades."""
+
+    kind: Literal["interactions"]
+    path: str = Field(
+        description="A log (ratings.dat, ratings.csv, u.data, CSV, TSV, JSONL, Parquet), the folder of a MovieLens "
+        "release, or a folder that rankjury split wrote."
+    )
+    user: str | None = Field(None, description="Its column of users, where the name does not tell.")
+    item: str | None = Field(None, description="Its column of items.")
+    value: str | None = Field(None, description="Its column of ratings.")
+    time: str | None = Field(None, description="Its column of times.")
+    scale: list[float] | None = Field(None, description="The lowest and highest rating there can be: [0.5, 5].")
+    items: str | None = Field(
+        None,
+        description="The catalogue: movies.dat, movies.csv, u.item or a table with ids; unset: that of a MovieLens "
+        "folder named as path.",
+    )
+    users: str | None = Field(
+        None,
+        description="Attributes of users: users.dat, u.user or a table with ids; unset: that of a MovieLens folder "
+        "named as path.",
+    )
+    split: SplitTable = Field(SplitTable(), description="How the log is split; not for a folder of rankjury split.")
+    window: Literal["validation", "test"] = Field("test", description="The window that systems are evaluated on.")
+    fit_on: Literal["train", "train+validation"] = Field("train", description="What systems learn from.")
+    catalogue: Catalogue | None = Field(
+        None,
+        description="Who can be recommended: items (the file's), seen (anywhere up to the window's end) or train; "
+        "unset: items where there is a file, else seen.",
+    )
+    candidates: CandidatesTable | None = Field(None, description="Draw candidates; unset: the whole catalogue.")
+    tiers: TiersTable = Field(TiersTable(), description="How users and items are grouped.")
+    embed: str | None = Field(
+        None, description="A model (wordllama, a folder) that embeds titles and genres as the feature text."
+    )
+
+    def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
+        return self.model_copy(update={"window": window} | ({} if fit_on is None else {"fit_on": fit_on}))
+
+    def complete(self, folder: Path) -> "InteractionsGold":
+        """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""
+        if is_split(folder / self.path):
+            return self
+        found = zip(("items", "users"), find_companions(folder / self.path), strict=True)
+        files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
+        return self.model_copy(update=files) if files else self
+
+    def load(self, context: Context) -> LoadedGold:
+        split, items, users = self._read(context)
+        task = self._task(context, split, items, users)
+        tiers = self.tiers.tiers()
+        about = {
+            "window": self.window,
+            "fit_on": self.fit_on,
+            "split": dict(split.how),
+            "cutoffs": dict(split.cutoffs),
+            "cutoff_times": {name: written_moment(at, split.log.unit) for name, at in split.cutoffs.items()},
+            "windows": counts(split),
+            "catalogue": {"kind": self._catalogue(items), "items": int(task.in_catalogue.sum())},
+            "candidates": "whole catalogue" if self.candidates is None else self.candidates.model_dump(),
+            "tiers": describe(task, tiers),
+            "leaks": list(split.leaks),
+        }
+        return LoadedInteractions(
+            {ONLY_ASPECT: task.gold},
+            queries_are_items=False,
+            sections=(Interactions.from_json(about),),
+            warnings=(*as_warnings(task.notes(), "split"), *_loose_measures(context.asked)),
+            names=items.titles if items else {},
+            unit=("user", "users"),
+            task=task,
+            tiers=tiers,
+            crossings=CROSSINGS if tiers.crossings else (),
+            background=task.background,
+            opens_test=task.window == "test",
+        )
+
+    def _read(self, context: Context) -> tuple[Split, Attributes | None, Attributes | None]:
+        path = context.path(self.path)
+        items = None if self.items is None else read_items(context.path(self.items))
+        users = None if self.users is None else read_users(context.path(self.users))
+        if is_split(path):
+            idle = [key for key in _OF_LOGS if key in self.model_fields_set]
+            if idle:
+                raise UsageError(
+                    f"the log is split already, so that {' and '.join(idle)} would not count",
+                    where=path,
+                    expected="a log, or a plan without these keys",
+                )
+            split = read_split(path)
+            if items is not None:
+                split = split.with_items(items.ids)
+            return split, items, users
+        scale = None if self.scale is None else (self.scale[0], self.scale[1])
+        log = read_log(path, user=self.user, item=self.item, value=self.value, time=self.time, scale=scale)
+        if items is not None:
+            log = log.with_items(items.ids)
+        return split_log(log, self.split.kind, **self.split.options), items, users
+
+    def _task(self, context: Context, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
+        fit_on = _TRAINING[self.fit_on]
+        catalogue, notes = catalogue_of(
+            self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
+        )
+        sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
+        known = facts_of(split.log, items, users, trained=split.users_of(*fit_on))
+        facts = self._embedded(known, split.log, context)
+        return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
+
+    def _catalogue(self, items: Attributes | None) -> Catalogue:
+        return self.catalogue or ("seen" if items is None else "items")
+
+    def _embedded(self, facts: Facts, log: Log, context: Context) -> Facts:
+        """With the texts of items as vectors, where a model is named."""
+        if self.embed is None or not facts.texts:
+            return facts
+        name = self.embed
+        model = find_model(context.path(name) if isdir(context.path(name)) else name)
+        known = np.array([bool(text) for text in facts.texts])
+        vectors = model.embed([text for text in facts.texts if text])
+        matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
+        matrix[known] = vectors
+        return Facts({**facts.items, "text": matrix}, facts.users, facts.texts, facts.labels)
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values are not known, or do not fit together."""
+        try:
+            check_options(self.split.kind, self.split.options)
+        except RankjuryError as error:
+            yield "split", str(error)
+        try:
+            self.tiers.tiers()
+        except RankjuryError as error:
+            yield "tiers", str(error)
+        if self.scale is not None and (len(self.scale) != 2 or not self.scale[0] < self.scale[1]):
+            yield "scale", f"is {self.scale}; expected the lowest and the highest rating, such as [0.5, 5]"
+        if self.catalogue == "items" and self.items is None:
+            yield "catalogue", "is items, but items names no file"
+        if self.embed is not None and self.items is None:
+            yield "embed", "embeds the titles of items, but items names no file"
+        if self.fit_on == "train+validation" and self.window == "validation":
+            yield "fit_on", "would learn from the window that systems are evaluated on"
+
+    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+        """Measures that look at attributes of items, where no file tells them."""
+        looking = [one.label for one in asked if one.measure.metric.of_lists and one.measure["by"] is not None]
+        if looking and self.items is None:
+            yield "items", f"names no file, but {', '.join(looking)} would look at attributes of items"
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedInteractions(LoadedGold):
+    """A gold of users: systems recommend what is in the catalogue, and what they expose is recorded."""
+
+    @property
+    def _task(self) -> Task:
+        assert self.task is not None
+        return self.task
+
+    @property
+    def _tiers(self) -> Tiers:
+        assert self.tiers is not None
+        return self.tiers
+
+    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+        return [user_cuts(self._task, self._tiers)]
+
+    def item_slices(self) -> list[Cuts]:
+        return [item_cuts(self._task, self._tiers)]
+
+    def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
+        return self._task.candidates
+
+    def check_search(self) -> None:
+        """Refuse: users are no items, whatever their ids, and are not shown what they have."""
+        raise UsageError(
+            "the gold is of users, and a search by vectors does not know what they took",
+            expected='kind = "recommender", model = "factors" with the vectors of users and items',
+        )
+
+    def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
+        return check_recommendations(ranking, self._task)
+
+    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+        loaded = super().complete(loaded, threshold, context)
+        if not isinstance(loaded.ranking, Ranking):
+            return loaded
+        bench = Bench(self._task.gold, loaded.ranking, duplicates="first", may_be_apart=True)
+        k = context.first_cut
+        return loaded.adding(exposure_of(bench.lists(self._task.background, k, context.ties), k))
+
+    def final_warnings(self, report: Report, context: Context) -> Iterator[ReportWarning]:
+        of_gold = {one.label for one in context.asked if not one.measure.metric.of_lists}
+        headline = context.checked.headline
+        label = next((one for one in headline if one in of_gold), headline[0])
+        yield from as_warnings(below_chance(report, label), "below-chance")
+
+
+def below_chance(report: Report, label: str) -> Iterator[str]:
+    """Name the systems that do no better than a random order, and those not shown to be better than popularity.
+
+    Of a measure beyond accuracy nothing is said: a random order covers most.
+    """
+    measure = report.measure(label)
+    if measure is not None and measure.metric.of_lists:
+        return
+    means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
+    random = [
+        name for name in report.systems if name in report.random_systems or report.fact(name, "model") == "random"
+    ]
+    floor = max((means[name] for name in random if name in means), default=None)
+    for name, mean in means.items():
+        if floor is not None and name not in random and mean <= floor:
+            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
+    if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
+        models = [one for one in report.comparisons if one.measure == label and one.system not in random]
+        verdicts = {one.system: verdict_of(one, report.level) for one in models}
+        worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
+        even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
+        if worse:
+            yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
+        if even:
+            yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
+
+
+def _loose_measures(asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+    """Warn of measures that hold any rating for relevant, a low one as well."""
+    loose = loose_measures(asked)
+    if loose:
+        yield ReportWarning(
+            f"{', '.join(loose)} count every held-out item as relevant, however low its rating; (rel=4) counts "
+            "those rated 4 or better",
+            code="no-threshold",
+            count=len(loose),
+        )

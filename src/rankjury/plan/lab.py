@@ -1,0 +1,269 @@
+"""The ``lab`` table of a plan: how indexes are tried, what its files hold, and what it adds to the report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from rankjury.drift import drift_between
+from rankjury.engines import Filter
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.examples import examples_of
+from rankjury.formats.attributes import read_attributes
+from rankjury.formats.vectors.checks import listed
+from rankjury.hints import Hints, hints_of
+from rankjury.indexed import Indexed
+from rankjury.lab.bench import WARM_UP, Embed
+from rankjury.lab.fingerprints import fingerprint, fingerprint_ids
+from rankjury.lab.loss import loss_of, measure_of_loss
+from rankjury.lab.measuring import Clock
+from rankjury.plan.context import Context, Loaded, Table
+from rankjury.plan.earlier import Reference, References
+from rankjury.rankers.threshold import shown_from
+from rankjury.report import Report
+from rankjury.sections import Fingerprints, Section, as_warnings
+from rankjury.similarity import norms_of
+from rankjury.stability import Stability, stability_of
+from rankjury.text.models import Embedder, find_model
+from rankjury.text.queryset import QuerySet, check_pins, read_query_set
+from rankjury.types import Floats, Gold, Ranking, Vectors
+
+if TYPE_CHECKING:
+    from rankjury.plan.model import Plan
+
+__all__ = ["LabTable", "LabWork", "LoadedIndex", "add_lab_results", "vector_sections"]
+
+_ENOUGH_TIMED = 1_000
+"""Queries that P99 can be read from."""
+
+
+class LabTable(Table):
+    """How indexes are tried."""
+
+    k: Annotated[int, Field(ge=1)] = Field(10, description="How many neighbours recall and latency are about.")
+    queries: str | None = Field(
+        None, description="The query set: a table with id, text, type and version. Its version and hash are recorded."
+    )
+    items: str | None = Field(None, description="The catalogue: a table of the items' attributes, for filters.")
+    model: str | None = Field(
+        None, description="Turns the queries' texts into vectors while end to end is timed, such as wordllama."
+    )
+    rounds: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="How often each query is timed; unset: until there are 1,000 times; 0: not at all."
+    )
+    warm_up: Annotated[int, Field(ge=0)] = Field(WARM_UP, description="Queries before the clock counts.")
+    concurrency: list[Annotated[int, Field(ge=1, le=256)]] = Field(
+        [1, 2, 4], description="Numbers of callers that each wait for their answer before they ask again."
+    )
+    rate: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Queries a second that come whether or not the last was answered (open loop); unset: none."
+    )
+    earlier: str | None = Field(
+        None,
+        description="An earlier report, to evaluate drift against; {index} stands for the index, * for anything. Of "
+        "the files that a name with * matches, the latest that holds the index and did not fail its drift targets is "
+        "taken; a name without * is taken as it is.",
+    )
+    allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
+    verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
+
+    def check_files(self, context: Context) -> None:
+        """Choose the earlier reports, and read the query set."""
+        with context.located("lab", "earlier"):
+            context.lab.check_earlier()
+        with context.located("lab", "queries"):
+            context.lab.query_set  # noqa: B018 - it is checked when it is read
+
+
+class LabWork:
+    """A lab at work: what its files hold, each read once."""
+
+    def __init__(self, plan: "Plan", folder: Path) -> None:
+        """``folder``: what paths are relative to."""
+        self.table, self.plan, self.folder = plan.lab, plan, folder
+        earlier = self.table.earlier
+        self.references = None if earlier is None else References(earlier, self.path, plan.name)
+
+    def path(self, text: str) -> str:
+        """Return a path of the plan, which is relative to the plan's folder."""
+        return str(self.folder / text)
+
+    def clock(self, queries: int) -> Clock | None:
+        table = self.table
+        rounds = max(1, ceil(_ENOUGH_TIMED / max(1, queries))) if table.rounds is None else table.rounds
+        return Clock(rounds, table.warm_up, tuple(table.concurrency), table.rate, self.embed) if rounds else None
+
+    @cached_property
+    def model(self) -> Embedder | None:
+        if self.table.model is None:
+            return None
+        if self.table.queries is None:
+            raise UsageError("lab.model has no texts to embed", expected="lab.queries = a table with id and text")
+        return find_model(self.table.model)
+
+    @property
+    def embed(self) -> Embed | None:
+        return None if self.model is None else self.model.embed
+
+    @cached_property
+    def query_set(self) -> QuerySet | None:
+        """The pinned queries; changed ones under an unchanged version are an error."""
+        if self.table.queries is None:
+            return None
+        found = read_query_set(self.path(self.table.queries))
+        check_pins(found)
+        return found
+
+    def earlier_of(self, system: str) -> Reference:
+        """Choose the earlier report that a system is compared with."""
+        alone = len(self.plan.systems) == 1
+        return Reference(None) if self.references is None else self.references.of(system, any_name=alone)
+
+    def check_earlier(self) -> None:
+        """Choose the earlier reports before the work. A single file must hold a system of the plan."""
+        if self.references is None:
+            return
+        searched = self.plan.indexes if self.references.is_by_index else self.plan.systems
+        found = [self.earlier_of(name) for name in searched]
+        if self.references.is_one_file and all(one.report is None for one in found):
+            names = ", ".join(self.plan.systems)
+            raise DataError("found none of the plan's systems", where=self.table.earlier, expected=f"one of {names}")
+
+    def texts_of(self, queries: pl.Series) -> list[str] | None:
+        """Of these queries, in their order; None where there is no query set."""
+        if self.query_set is None:
+            return None
+        known = dict(zip(self.query_set.ids.to_list(), self.query_set.texts.to_list(), strict=True))
+        lacking = queries.filter(~queries.is_in(list(known)))
+        if len(lacking):
+            raise DataError(
+                f"queries without a text: {listed(lacking)}",
+                where=str(self.table.queries),
+                expected="all queries of the plan in the query set",
+            )
+        return [known[query] for query in queries.to_list()]
+
+    def ids_alone(self, wanted: pl.Series | None) -> tuple[Vectors, Vectors]:
+        """Items and queries of which no vectors are known."""
+        items, id_column = self._items
+        if self.query_set is None:
+            raise UsageError("the queries' texts are not known", expected="lab.queries = a table with id and text")
+        ids = self.query_set.ids if wanted is None else wanted
+        known = items[id_column].cast(pl.String)
+        corpus, asked = (Vectors(one, np.empty((len(one), 0), np.float32)) for one in (known, ids))
+        return corpus, asked
+
+    @cached_property
+    def _items(self) -> tuple[pl.DataFrame, str]:
+        if self.table.items is None:
+            raise UsageError("what items there are is not known", expected="lab.items = a table with an id")
+        return read_attributes(self.path(self.table.items), "item")
+
+    @cached_property
+    def _queries(self) -> tuple[pl.DataFrame, str]:
+        if self.table.queries is None:
+            raise UsageError("a filter needs the queries' attributes", expected="lab.queries = a table with an id")
+        return read_attributes(self.path(self.table.queries), "query")
+
+    def attributes_of(self, items: pl.Series, attribute: str) -> pl.DataFrame:
+        """The attribute of these items, in their order; null where an item has none."""
+        values = _column(self._items, attribute, str(self.table.items))
+        return pl.DataFrame({attribute: [values.get(item) for item in items.to_list()]}, schema={attribute: pl.String})
+
+    def filters_of(self, queries: pl.Series, attribute: str) -> list[Filter | None]:
+        """What each query asks for under an attribute; a query that does not say is not filtered."""
+        values = _column(self._queries, attribute, str(self.table.queries))
+        asked = [values.get(query) for query in queries.to_list()]
+        if not any(asked):
+            raise DataError(f"no query has a value of {attribute!r}", where=str(self.table.queries))
+        return [Filter(attribute, value) if value else None for value in asked]
+
+
+def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:
+    frame, id_column = table
+    if name not in frame.columns:
+        raise UnknownName("attribute", name, [one for one in frame.columns if one != id_column], where=where)
+    ids, values = frame[id_column].cast(pl.String), frame[name].cast(pl.String)
+    return dict(zip(ids.to_list(), values.to_list(), strict=True))
+
+
+def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: Context) -> tuple[Section, ...]:
+    """Return stability and fingerprints of a system's vectors.
+
+    Args:
+        corpus: The items' vectors.
+        queries: Those of the queries.
+        scores: How similar the first items of each query are (queries × k).
+        context: The plan at work.
+    """
+    norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
+    order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
+    stability = stability_of(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
+    hashes = {"items": fingerprint_ids(corpus.ids), "queries": fingerprint_ids(queries.ids)}
+    if corpus.dimensions:
+        hashes |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
+    return stability, Fingerprints(hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedIndex(Loaded):
+    """What an index returns."""
+
+    exact: Ranking | None = None
+    """What exact search finds, from which the loss by the index is computed."""
+
+    def final_sections(self, report: Report, system: str, context: Context, gold: Gold) -> tuple[Section, ...]:
+        return tuple(
+            self._with_loss(one, report, system, context, gold) if isinstance(one, Indexed) else one
+            for one in self.sections
+        )
+
+    def _with_loss(self, indexed: Indexed, report: Report, system: str, context: Context, gold: Gold) -> Indexed:
+        """What exact search would not show under the system's threshold is no loss of the index."""
+        chosen = measure_of_loss(context.asked, context.lab.table.k)
+        if chosen is None or indexed.recall.n == 0 or self.exact is None:
+            return indexed
+        threshold = context.checked.plan.systems[system].threshold
+        exact = self.exact if threshold is None else shown_from(self.exact, threshold)
+        return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.how))
+
+
+def add_lab_results(report: Report, context: Context, golds: Mapping[str, Gold]) -> Report:
+    """Return the report with examples, drift and hints, where it is about indexes or vectors."""
+    tried = report.sections_of(Stability)
+    if not tried:
+        return report
+    lab = context.lab
+    report = report.with_recorded({name: one.figures() for name, one in report.sections_of(Indexed).items()})
+    if lab.query_set is not None:
+        report = replace(report, provenance={**report.provenance, "query_set": lab.query_set.to_json()})
+        texts = dict(zip(lab.query_set.ids.to_list(), lab.query_set.texts.to_list(), strict=True))
+        if report.queries is not None:
+            texts = {**report.queries.query_texts, **texts}
+            report = replace(report, queries=replace(report.queries, query_texts=texts))
+    chosen = measure_of_loss(context.asked, lab.table.k)
+    label = report.labels[0] if chosen is None else chosen.label
+    for name in tried:
+        if golds[name].lookup is None and report.queries is not None:
+            queries, top = report.queries, report.top_items[name]
+            found = examples_of(
+                report.scores[name], label, top, golds[name], texts=queries.query_texts, names=report.names
+            )
+            report = report.with_sections(found, system=name)
+    if lab.references is not None:
+        fresh, notes = replace(report, source="this report"), list[str]()
+        for name in report.sections_of(Indexed) if lab.references.is_by_index else tried:
+            earlier = lab.earlier_of(name)
+            notes += earlier.notes
+            if earlier.report is not None:
+                drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)
+                report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
+        report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes), "earlier-run")))
+    hints = hints_of(report)
+    return report.with_sections(Hints(tuple(hints))) if hints else report

@@ -1,0 +1,311 @@
+"""What lies in a folder: which file is a gold, which a run, which holds vectors, which describes queries."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import polars as pl
+
+from rankjury.errors import RankjuryError, guard_reading
+from rankjury.formats import kind_of
+from rankjury.formats.attributes import is_query_lines, query_lines, read_attributes
+from rankjury.formats.jsonl import parse_json
+from rankjury.formats.parquet import read_schema
+from rankjury.formats.source import Source, plain_suffix
+from rankjury.formats.vectors import VECTOR_SUFFIXES
+from rankjury.formats.vectors.arrays import find_ids
+from rankjury.formats.vectors.headers import array_header, read_headers
+from rankjury.formats.vectors.metadata import METADATA_NAME
+from rankjury.formats.vectors.sniffing import holds_vectors
+from rankjury.formats.vectors.tables import json_spaces
+from rankjury.gold.annotations import SEPARATOR
+from rankjury.gold.ordered import aspects_of
+from rankjury.intake import is_item_column
+from rankjury.interactions.columns import find_columns
+from rankjury.interactions.folders import FILES, find_beside, find_companions
+from rankjury.interactions.log import TIME, VALUE
+from rankjury.slices import Attribute, parse_attributes, suitable_attributes
+from rankjury.text.products import TEXTS, read_catalogue
+
+__all__ = ["Found", "look"]
+
+_MOST_FILES = 200
+_MOST_BYTES = 64 << 20
+"""Larger files are not opened; their name tells."""
+_GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
+_QUERY_NAMES = ("quer", "topic", "question")
+_ANNOTATION_NAMES = ("annot",)
+_REFERENCE_NAMES = ("reference", "ref", "teacher", "ada")
+_TEXT = "text"
+_FEW, _SHARE = 20, 4
+"""Keywords of a column: so many, or a row in so many has another."""
+_TITLES = ("title", "name", "label")
+_TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".res", ".test")
+
+
+@dataclass
+class Found:
+    """By what they are; paths are relative to the folder."""
+
+    golds: list[str] = field(default_factory=list)
+    ordered: dict[str, list[str]] = field(default_factory=dict)
+    """With their aspects."""
+    runs: list[str] = field(default_factory=list)
+    vectors: list[str] = field(default_factory=list)
+    """``FILE`` or ``FILE:KEY``."""
+    query_vectors: list[str] = field(default_factory=list)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    """With the attributes that group, categories before numbers."""
+    item_tables: dict[str, list[str]] = field(default_factory=dict)
+    """The same of tables whose ids are called an item's."""
+    annotated: dict[str, list[str]] = field(default_factory=dict)
+    """Tables of items with several keywords in a cell, and the columns that hold keywords."""
+    texts: list[str] = field(default_factory=list)
+    """Tables whose ids are called a query's, with texts; and plain texts with a query on each line."""
+    products: list[str] = field(default_factory=list)
+    """JSON files of products with texts."""
+    logs: list[str] = field(default_factory=list)
+    """Who took what and when."""
+    unrated: list[str] = field(default_factory=list)
+    """Logs without ratings."""
+    catalogues: list[str] = field(default_factory=list)
+    """Items as MovieLens releases list them."""
+    people: list[str] = field(default_factory=list)
+    """Users as MovieLens releases list them."""
+    names: str | None = None
+    """``FILE:COLUMN`` with what items are called."""
+
+    @property
+    def reference(self) -> str | None:
+        """The vectors that are named like a reference's."""
+        return next((one for name in _REFERENCE_NAMES for one in self.vectors if name in one.lower()), None)
+
+    @property
+    def queries_are_items(self) -> bool:
+        """Whether the files call for a set that is compared with itself."""
+        return bool(self.ordered) or not (self.golds or self.runs)
+
+    @property
+    def anything(self) -> bool:
+        found = (self.golds, self.ordered, self.runs, self.vectors, self.annotated, self.logs, self.has_texts)
+        return any(map(bool, found))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts of queries and of what they search."""
+        return bool(self.texts and self.products)
+
+
+def look(folder: Path) -> Found:
+    """Look at the files of a folder; what cannot be read is left aside."""
+    found = Found()
+    visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    _sort_in_all([path for path in visible if path.is_file()], folder, found)
+    if not found.logs:
+        _look_into(visible[:_MOST_FILES], found)
+    if not found.anything:  # as where models/, data/ and docs/ hold all files
+        _sort_in_all(_below(visible), folder, found)
+    return found
+
+
+def _below(visible: list[Path]) -> list[Path]:
+    """The files in folders and in the folders of these, those that are hidden left out."""
+    inner = [path for folder in visible if folder.is_dir() for path in sorted(folder.iterdir())]
+    inner += [
+        path for folder in inner if folder.is_dir() and folder.name[0] != "." for path in sorted(folder.iterdir())
+    ]
+    return sorted(path for path in inner if path.is_file() and path.name[0] != ".")
+
+
+def _sort_in_all(files: list[Path], folder: Path, found: Found) -> None:
+    for path in files[:_MOST_FILES]:
+        with suppress(RankjuryError), guard_reading(str(path)):
+            _sort_in(path, path.relative_to(folder).as_posix(), found)
+
+
+def _look_into(folders: list[Path], found: Found) -> None:
+    """Add the first folder that is a MovieLens release, such as ``ml-1m``, with its files of movies and users."""
+    log = next((file for folder in folders if folder.is_dir() and (file := find_beside(folder, "log"))), None)
+    if log is None:
+        return
+    items, users = find_companions(log.parent)
+    for file, names in ((log, found.logs), (items, found.catalogues), (users, found.people)):
+        if file is not None:
+            names.insert(0, f"{file.parent.name}/{file.name}")
+    with suppress(RankjuryError), guard_reading(str(log)):
+        if plain_suffix(log.name) in (".csv", ".parquet") and VALUE not in _log_columns(log):
+            found.unrated.append(found.logs[0])
+
+
+def _sort_in(path: Path, name: str, found: Found) -> None:
+    suffix = plain_suffix(path.name)
+    if path.name in FILES["items"]:
+        found.catalogues.append(name)
+    if path.name in FILES["users"]:
+        found.people.append(name)
+    columns = _log_columns(path) if suffix in (".csv", ".tsv", ".parquet") else {}
+    if path.name in FILES["log"] or TIME in columns:
+        found.logs.append(name)
+        if columns and VALUE not in columns:
+            found.unrated.append(name)
+        return
+    if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
+        _sort_in_vectors(path, name, suffix, found)
+    elif suffix not in _TEXTS or path.stat().st_size == 0:
+        return
+    elif path.stat().st_size > _MOST_BYTES:
+        (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(name)
+    elif suffix in (".json", ".jsonl") and holds_vectors(path):
+        spaces = json_spaces(Source.open(path)) if suffix == ".json" else []
+        names = [f"{name}:{space}" for space in spaces] or [name]
+        (found.query_vectors if _named(path, _QUERY_NAMES) else found.vectors).extend(names)
+    elif suffix == ".json" and _is_catalogue(path):
+        found.products.append(name)
+    elif suffix == ".json" and _is_ordered(path):
+        found.ordered[name] = aspects_of(path)
+    elif suffix == ".txt" and _named(path, _QUERY_NAMES) and is_query_lines(Source.open(path)) and not _is_kind(path):
+        found.texts.append(name)
+        if len({fields["type"] for _, fields in query_lines(Source.open(path))}) > 1:
+            found.tables[name] = ["type"]
+    else:
+        _sort_in_table(path, name, suffix, found)
+
+
+def _log_columns(path: Path) -> dict[str, str]:
+    """Which columns are of users, items, ratings and times; none where it is no log."""
+    if path.suffix == ".parquet":
+        names = list(read_schema(path, str(path)))
+    else:
+        separator = "\t" if path.suffix == ".tsv" else ","
+        names = pl.read_csv(path, n_rows=0, separator=separator, truncate_ragged_lines=True).columns
+    try:
+        return find_columns(names, {}, path.name)
+    except RankjuryError:
+        return {}
+
+
+def _named(path: Path, names: tuple[str, ...]) -> bool:
+    return any(name in path.name.lower() for name in names)
+
+
+def _list_columns(path: Path) -> list[str]:
+    schema = read_schema(path, str(path))
+    return [
+        name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
+    ]
+
+
+def _sort_in_vectors(path: Path, file: str, suffix: str, found: Found) -> None:
+    alone = True
+    if suffix == ".npz":
+        keys, alone = _matrices(path)
+    elif suffix == ".safetensors":
+        keys, alone = _tensors(path)
+    elif suffix in (".parquet", ".pq"):
+        keys = _list_columns(path)
+    else:
+        keys = [""]
+        if _dimensions(path) != 2:
+            return
+    for key in keys:
+        name = file if len(keys) == 1 and alone else f"{file}:{key}"
+        of_queries = _named(path, _QUERY_NAMES) or (len(keys) > 1 and any(one in key.lower() for one in _QUERY_NAMES))
+        (found.query_vectors if of_queries else found.vectors).append(name)
+
+
+def _matrices(path: Path) -> tuple[list[str], bool]:
+    """Return the names of the matrices, and whether there is nothing else but ids."""
+    keys = [one.key or "" for one in read_headers(path)]
+    if keys == [""]:  # a vector for each id
+        return keys, True
+    with ZipFile(path) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist() if name != METADATA_NAME}
+    return keys, names <= {*keys, find_ids(names, keys[0] if len(keys) == 1 else None)}
+
+
+def _tensors(path: Path) -> tuple[list[str], bool]:
+    """The same of safetensors, from its header."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        tensors = parse_json(file.read(min(size, _MOST_BYTES)), str(path))
+    tensors.pop("__metadata__", None)
+    keys = sorted(name for name, one in tensors.items() if len(one["shape"]) == 2)
+    return keys, len(keys) == len(tensors)
+
+
+def _dimensions(path: Path) -> int:
+    with path.open("rb") as file:
+        return len(array_header(file)[0])
+
+
+def _is_catalogue(path: Path) -> bool:
+    """Whether this JSON holds products with texts, and no lists of each other, as a gold of ordered lists does."""
+    try:
+        ids = frozenset(read_catalogue(path).ids)
+    except RankjuryError:
+        return False
+    tree = _json(path)
+    entries = tree if isinstance(tree, list) else list(tree.values())
+    lists = [value for entry in entries[:1] for value in entry.values() if isinstance(value, list)]
+    return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for one in lists for item in one)
+
+
+def _json(path: Path) -> Any:
+    return parse_json(Source.open(path).text(), str(path))
+
+
+def _is_ordered(path: Path) -> bool:
+    tree = _json(path)
+    return isinstance(tree, list) and any(
+        isinstance(value, list) for entry in tree[:1] if isinstance(entry, dict) for value in entry.values()
+    )
+
+
+def _is_kind(path: Path) -> bool:
+    """Whether this is a gold or a run."""
+    try:
+        return bool(kind_of(Source.open(path)))
+    except RankjuryError:
+        return False
+
+
+def _sort_in_table(path: Path, name: str, suffix: str, found: Found) -> None:
+    try:
+        kind = kind_of(Source.open(path))
+        (found.golds if kind == "gold" else found.runs).append(name)
+    except RankjuryError:
+        if suffix not in (".csv", ".tsv", ".jsonl", ".parquet") or suffix in VECTOR_SUFFIXES[:3]:
+            raise
+        table, id_column = read_attributes(str(path), "query")
+        attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column)) if _can_be_named(one)]
+        attributes.sort(key=lambda one: table[one].dtype.is_numeric())
+        title = next((one for one in _TITLES if one in table.columns and table[one].dtype == pl.String), None)
+        if title is not None and found.names is None:
+            found.names = f"{name}:{title}"
+        annotated = is_item_column(id_column)
+        keywords = _keyword_columns(table.drop(id_column), sure=_named(path, _ANNOTATION_NAMES)) if annotated else []
+        if keywords:
+            found.annotated[name] = keywords
+        if not is_item_column(id_column) and _TEXT in table.columns:
+            found.texts.append(name)
+        if attributes:
+            (found.item_tables if is_item_column(id_column) else found.tables)[name] = attributes
+
+
+def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:
+    """Columns of keywords: few different texts, of which at least one column has several in a cell, unless ``sure``."""
+    texts = {name: table[name] for name in table.columns if table[name].dtype == pl.String}
+    split = {name: cells.drop_nulls().str.split(SEPARATOR) for name, cells in texts.items()}
+    several = [name for name, lists in split.items() if (lists.list.len() > 1).any()]
+    few = [name for name, lists in split.items() if 0 < lists.explode().n_unique() <= max(_FEW, len(table) // _SHARE)]
+    return few if sure or set(several) & set(few) else []
+
+
+def _can_be_named(attribute: Attribute) -> bool:
+    """Whether a plan can name it: not where the name holds commas, stars or brackets."""
+    try:
+        return parse_attributes(attribute.name) == [(attribute,)]
+    except RankjuryError:
+        return False

@@ -1,0 +1,141 @@
+"""The files that a plan asks for: all of them, or none."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from os.path import exists, isdir, normpath
+from pathlib import Path
+from typing import Any
+
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.formats.atomic import check_destination
+from rankjury.gates import Gate
+from rankjury.plan.earlier import References
+from rankjury.plan.model import OutputTable, Plan
+from rankjury.plan.reading import Checked
+from rankjury.report import Report
+from rankjury.reports.writers import Request, Writer, as_file_name, find_writer, write_reports
+
+__all__ = ["check_outputs", "file_parts", "write_outputs"]
+
+_DATE = "{date}"
+
+
+def check_outputs(checked: Checked, folder: Path | None = None) -> None:
+    """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
+    if folder is not None and exists(folder) and not isdir(folder):
+        raise DataError("cannot make this folder: a file is there", where=str(folder))
+    seen: set[str] = set()
+    read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
+    for request, place in _requests(checked):
+        where = f"{place} ({request.file})"
+        try:
+            request.check()
+        except RankjuryError as error:
+            raise UsageError(str(error), where=where) from error
+        path = (folder or checked.folder) / request.file
+        if path.resolve() in read:
+            raise UsageError("the plan reads this file", where=where, expected="another name")
+        if find_writer(request).is_report and _is_reference(path, request, checked):
+            expected = f"{_DATE} in the name of the file, or another name"
+            raise UsageError("the plan reads its earlier report from this file", where=where, expected=expected)
+        check_destination(path, parents=True)
+        if normpath(request.file) in seen:
+            raise UsageError("two outputs have one name", where=where)
+        seen.add(normpath(request.file))
+
+
+def _is_reference(path: Path, request: Request, checked: Checked) -> bool:
+    """Tell whether a report would overwrite the earlier one: a run that failed its drift target would be the next."""
+    pattern = checked.plan.lab.earlier
+    if pattern is None or _DATE in request.file:
+        return False
+    references = References(pattern, lambda text: str(checked.folder / text))
+    names = [request.system] if request.system else checked.plan.systems
+    return any(references.matches(path, name) for name in names)
+
+
+def _read_by(plan: Plan) -> set[str]:
+    """The paths that a plan names, each with and without what may follow a colon."""
+    tables = [plan.gold, plan.lab, *plan.systems.values()]
+    texts = [text for table in tables for text in table.model_dump().values() if isinstance(text, str)]
+    for given in (plan.slices, plan.item_slices, plan.names or [], plan.texts or []):
+        texts += [given] if isinstance(given, str) else given
+    return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
+
+
+def _requests(checked: Checked) -> Iterator[tuple[Request, str]]:
+    """Yield the plan's outputs, one per file, each with its place in the plan."""
+    plan = checked.plan
+    short = [plan.outputs] if isinstance(plan.outputs, str) else plan.outputs
+    outputs = [(("outputs", number), OutputTable(file=file)) for number, file in enumerate(short)]
+    outputs += [(("output", number), output) for number, output in enumerate(plan.output)]
+    for key, output in outputs:
+        request = Request(
+            **output.model_dump(),
+            systems=list(plan.systems),
+            rankings=[name for name, system in plan.systems.items() if system.ranks],
+            indexes=list(plan.indexes),
+            measures=[str(asked.measure) for asked in checked.asked],
+            cutoffs=checked.cuts,
+            gold=plan.gold.kind,  # type: ignore[attr-defined]
+        )
+        place = checked.at(*key)
+        try:
+            yield from ((part, place) for part in request.split())
+        except RankjuryError as error:
+            raise UsageError(str(error), where=f"{place} ({output.file})") from error
+
+
+def write_outputs(
+    checked: Checked,
+    report: Report,
+    folder: Path | None = None,
+    gate: Gate | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> dict[Path, Writer]:
+    """Write the plan's files: all of them, or none.
+
+    Args:
+        checked: The plan.
+        report: The report that the files are made from.
+        folder: Where to write; beside the plan unless given.
+        gate: The verdicts on the plan's targets.
+        tell: Called with a line where a file of the same day exists: a name with ``{date}`` never overwrites a file.
+
+    Returns:
+        The paths that were written, in the order of the plan, each with its writer.
+    """
+    place = checked.folder if folder is None else folder
+    requests = [request for request, _ in _requests(checked)]
+    dated = [request for request in requests if _DATE in request.file]
+    number = 1  # of this run among those of the day: the first under which no dated file exists
+    while any(_exists(place / _file_name(request, report, number)) for request in dated):
+        number += 1
+    if number > 1 and tell is not None:
+        tell(f"A run of the same day wrote these files already, which stay as they are: this one adds _{number}")
+    return write_reports(
+        report, [replace(one, file=str(place / _file_name(one, report, number)), gate=gate) for one in requests]
+    )
+
+
+def _exists(path: Path) -> bool:
+    """Tell whether there is a file of this name; of a name with a placeholder such as ``{chart}``, for any value."""
+    pattern = re.sub(r"\{\w+\}", "*", path.name)
+    return exists(path) if pattern == path.name else any(path.parent.glob(pattern))
+
+
+def _file_name(request: Request, report: Report, number: int) -> Path:
+    """Return the name with date and model filled in; a dated one with the run's number, unless it is the first."""
+    if not any(part in request.file for part in (_DATE, "{model}")):
+        return request.path
+    parts = file_parts(report, request.system or next(iter(report.systems)))
+    path = Path(request.file.replace(_DATE, parts["date"]).replace("{model}", as_file_name(parts["model"])))
+    return path if number == 1 or _DATE not in request.file else path.with_name(f"{path.stem}_{number}{path.suffix}")
+
+
+def file_parts(report: Report, system: str) -> dict[str, str]:
+    """Return what {date}, {model} and {index} stand for in the name of a file."""
+    meta: dict[str, Any] = report.provenance.get("meta") or {}
+    model = meta.get("model_version") or meta.get("model") or report.fact(system, "model") or "model"
+    return {"date": str(report.provenance.get("made", ""))[:10], "model": str(model), "index": system}

@@ -1,0 +1,371 @@
+"""A plan's text → a checked Plan; every fault with its key and its line, all together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rankjury.dialects import DIALECTS, Asked
+from rankjury.drift import Drift
+from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml
+from rankjury.evaluation import resolve_all
+from rankjury.formats.source import Source
+from rankjury.gates import measures_of
+from rankjury.indexed import CLOCKS, drifting, figure_names
+from rankjury.judged import REL
+from rankjury.lab.loss import measure_of_loss
+from rankjury.measure import COMMON_OPTIONS, Value
+from rankjury.plan.model import Conventions, Plan, plan_model
+from rankjury.plan.toml import (
+    Fault,
+    KeyPath,
+    each_once,
+    fault_error,
+    fault_of,
+    line_of,
+    lines_of,
+    spelled,
+    unusable_values,
+)
+from rankjury.report import Report
+from rankjury.slices import parse_attributes
+from rankjury.targets import Target, parse_target
+
+__all__ = ["Checked", "aim_targets", "check_plan", "figures_of", "overrides_of", "read_plan", "targets_of"]
+
+_LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
+
+
+def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[KeyPath, str]]) -> list[Target]:
+    """Those of the plan; where it has an index and says nothing of targets, the usual ones of a vector index."""
+    found = []
+    for path, text, chosen in _given(plan, asked):
+        try:
+            found.append(parse_target(text, chosen))
+            _check_subject(found[-1], plan, asked)
+        except RankjuryError as error:
+            faults.append((path, str(error).removeprefix("target: ")))
+    return found
+
+
+def _given(plan: Plan, asked: Sequence[Asked]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
+    if not {"targets", "target"} & plan.model_fields_set:
+        yield from ((("lab",), text, {}) for text in _usual(plan, asked))
+    for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
+        yield ("targets", number), text, {}
+    for number, table in enumerate(plan.target):
+        chosen = {key: value for key, value in table.model_dump().items() if value is not None and key != "require"}
+        yield ("target", number, "require"), table.require, chosen
+
+
+def _usual(plan: Plan, asked: Sequence[Asked]) -> Iterator[str]:
+    if not plan.indexes:
+        return
+    gain = measure_of_loss(asked, plan.lab.k)
+    if gain is not None and gain.measure.k == plan.lab.k:
+        yield f"{gain.label} >= {_LEAST_GAIN}"
+    yield f"ann_recall@{plan.lab.k} >= {_LEAST_RECALL}"
+    if plan.lab.rounds != 0:
+        yield f"latency_p95_ms <= {_LONGEST_MS}"
+    if plan.lab.earlier is not None:
+        yield f"drift <= {plan.lab.allowed_drift * 100:g} %"
+
+
+def figures_of(plan: Plan) -> list[str]:
+    """The names of all figures that a target may be about."""
+    recorded = [name for figures in plan.figures.values() for name in figures]
+    return recorded + (figure_names(plan.lab.k) if plan.is_lab else [])
+
+
+def _lacking(figure: str, plan: Plan) -> str | None:
+    """What the lab would need for a figure to be known."""
+    if any(figure in given for given in plan.figures.values()):
+        return None
+    if figure in drifting(plan.lab.k) and plan.lab.earlier is None:
+        return "lab.earlier = an earlier report"
+    if figure.startswith("open_loop_") and plan.lab.rate is None:
+        return "lab.rate = queries a second"
+    if figure.startswith(CLOCKS) and plan.lab.rounds == 0:
+        return "lab.rounds = 1 or more"
+    return None
+
+
+def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
+    """A target is about a figure or a measure of the plan."""
+    recorded = figures_of(plan)
+    measures_of([target], recorded)
+    labels = [one.label for one in asked]
+    meant = {str(one.measure) for one in asked}
+    if target.subject not in (*recorded, *labels) and str(resolve_all([target.subject])[0].measure) not in meant:
+        raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
+    lacking = _lacking(target.subject, plan) if target.subject in figure_names(plan.lab.k) else None
+    if lacking is not None:
+        raise UsageError(f"{target.subject} is not known", expected=lacking)
+    if target.relative and plan.baseline is None:
+        raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
+
+
+def aim_targets(
+    checked: "Checked", report: Report, aspects: Mapping[str, str]
+) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
+
+    A target that names no system is for all that it can hold for: no random order, where it is about a difference,
+    none that has another gold than the baseline, and where it is about a figure, none without that. The
+    baseline is left out, but for targets on drift: it is compared with its own past.
+
+    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
+    drift and the system has no earlier report: the first run of an index has none.
+    """
+    plan = checked.plan
+    others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
+    usual = not (plan.targets or plan.target)
+    notes: list[str] = []
+    same_gold = [name for name in others if plan.baseline and aspects[name] == aspects[plan.baseline]]
+
+    def aims(target: Target) -> list[Target]:
+        chosen = same_gold if target.relative else others
+        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
+            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
+            if usual and not held:
+                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+                return []
+            wanted = [target.system] if target.system in plan.systems else list(plan.systems)
+            known = {*held, *report.sections_of(Drift)}
+            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
+                notes.append(
+                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
+                )
+                return []
+            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
+        return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
+
+    return tuple(aimed for target in checked.targets for aimed in aims(target)), tuple(notes)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A plan whose names are known and whose parts fit together, and where it stands."""
+
+    plan: Plan
+    where: str
+    folder: Path
+    asked: tuple[Asked, ...]
+    targets: tuple[Target, ...]
+    headline: tuple[str, ...]
+    """Labels of the measures to print and to test."""
+    places: dict[KeyPath, int] = field(default_factory=dict)
+    """The line of each key."""
+    notes: tuple[str, ...] = ()
+    """To be warned of."""
+
+    def at(self, *path: str | int) -> str:
+        """The line and the key, for errors that are met later."""
+        line = line_of(path, self.places)
+        return f"{self.where}{f':{line}' if line else ''}, {spelled(path)}"
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        return tuple(sorted({one.measure.k for one in self.asked if one.measure.k is not None}))
+
+    @property
+    def gold_cut(self) -> int:
+        """The largest cut-off at which a measure cuts the gold; 0: none does."""
+        return max((one.measure.k or 0 for one in self.asked if one.measure["gold"] in ("k", "tied")), default=0)
+
+    @property
+    def deepest(self) -> int | None:
+        """How deep the measures and the pairs look into a ranking; None: to its end."""
+        if not self.cuts or any(one.measure.k is None for one in self.asked):
+            return None
+        pairs = self.plan.agreement
+        return max(self.cuts[-1], (pairs and pairs.k) or 0)
+
+
+def read_plan(given: str | Path) -> Checked:
+    """Read and check a plan; nothing that it names is opened yet."""
+    path = Path(given)
+    text = Source.open(path).text()
+    content = parse_toml(text, str(path), fault=UsageError)
+    return check_plan(content, str(path), path.parent, lines_of(text))
+
+
+def check_plan(content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None) -> Checked:
+    """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
+    places = places or {}
+    if unusable := list(unusable_values(content)):
+        raise fault_error(unusable, where, places)
+    plan = _validated(content, where, places)
+    plan = plan.model_copy(update={"gold": plan.gold.complete(folder)})
+    faults: list[Fault] = []
+    asked = _asked(plan, faults)
+    targets = targets_of(plan, asked, faults)
+    headline = _headline(plan, asked, faults)
+    faults += _misfits(plan)
+    faults += _too_deep(plan, asked)
+    faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
+    if faults:
+        raise fault_error(faults, where, places)
+    whole = plan
+    plan, notes = _with_what_is_there(whole, where)
+    if not plan.indexes and whole.indexes and not (whole.targets or whole.target):
+        targets = []  # the usual ones, which are of an index
+    targets = [target for target in targets if target.system is None or target.system in plan.systems]
+    return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
+
+
+def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
+    """Without systems that may be left out and whose libraries are not installed, and all that is made from them."""
+    lacking = {name: reason for name, table in plan.systems.items() if (reason := table.lacks) is not None}
+    if not lacking:
+        return plan, ()
+    for name in plan.systems:
+        without = [other for other in _all_needs(plan, name) if other in lacking]
+        if without and name not in lacking:
+            lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
+    kept = {name: table for name, table in plan.systems.items() if name not in lacking}
+    if not kept or plan.baseline in lacking:
+        raise UsageError("; ".join(_left_out(lacking)), where=where)
+    changed = {
+        "systems": kept,
+        "sweep": {name: table for name, table in plan.sweep.items() if name not in lacking},
+        "tune": {name: table for name, table in plan.tune.items() if name not in lacking},
+        "target": [one for one in plan.target if one.system not in lacking],
+        "output": [one for one in plan.output if one.system not in lacking],
+        "figures": {name: values for name, values in plan.figures.items() if name not in lacking},
+    }
+    return plan.model_copy(update=changed), tuple(_left_out(lacking))
+
+
+def _left_out(lacking: Mapping[str, str]) -> Iterator[str]:
+    """Why systems are left out; of those with the same reason at once."""
+    for reason in dict.fromkeys(lacking.values()):
+        yield f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
+
+
+def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) -> Plan:
+    # A gold is of labels and a system a run, unless they say otherwise.
+    if isinstance(content.get("gold"), str):
+        content["gold"] = {"path": content["gold"]}
+    if isinstance(content.get("gold"), dict):
+        content["gold"].setdefault("kind", "labels")
+    if isinstance(content.get("systems"), dict):
+        for name, table in content["systems"].items():
+            if isinstance(table, str):
+                content["systems"][name] = table = {"path": table}
+            if isinstance(table, dict):
+                table.setdefault("kind", "run")
+    model = plan_model()
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        faults = [fault_of(one, content, model) for one in error.errors()]
+        raise fault_error(each_once(faults), where, places) from error
+
+
+def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
+    """The measures, those without a cut-off at every cut-off."""
+    dialect = plan.conventions.dialect
+    if dialect is not None and DIALECTS.find(dialect) is None:
+        faults.append((("conventions", "dialect"), str(UnknownName("dialect", dialect, DIALECTS.names()))))
+        dialect = None
+    asked: list[Asked] = []
+    for number, measure in enumerate(plan.measures):
+        try:
+            for spelling in _at_cutoffs(measure, plan.cutoffs):
+                asked += resolve_all([spelling], dialect, overrides_of(plan.conventions))
+        except RankjuryError as error:
+            faults.append((("measures", number), str(error)))
+    return list({one.label: one for one in asked}.values())
+
+
+def overrides_of(conventions: Conventions) -> dict[str, Value]:
+    """What the plan asks of all measures that do not say otherwise."""
+    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+    return {
+        name: known[name].read(str(value), where=f"conventions.{name}")
+        for name in ("ties", "missing", "empty", "rel")
+        if (value := getattr(conventions, name)) is not None
+    }
+
+
+def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
+    if not cutoffs or "@" in measure:
+        return [measure]
+    try:
+        return [str(resolve_all([f"{measure}@{k}"])[0].label) for k in cutoffs]
+    except RankjuryError:
+        return [measure]  # one that knows no cut-off
+
+
+def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str, ...]:
+    """Of the measures, those to print and to test; spelled in whatever way."""
+    found = []
+    for number, spelling in enumerate(plan.headline):
+        try:
+            same = {str(one.measure): one.label for one in asked} | {one.label: one.label for one in asked}
+            wanted = spelling
+            if spelling not in same:
+                conventions = plan.conventions
+                wanted = str(resolve_all([spelling], conventions.dialect, overrides_of(conventions))[0].measure)
+            if wanted not in same:
+                raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
+            found.append(same[wanted])
+        except RankjuryError as error:
+            faults.append((("headline", number), str(error)))
+    return tuple(found) or tuple(one.label for one in asked)
+
+
+def _misfits(plan: Plan) -> Iterator[Fault]:
+    """Names of systems that are not there, circles, and values that do not fit together."""
+    yield from ((("gold", key), message) for key, message in plan.gold.faults())
+    if plan.baseline is not None and plan.baseline not in plan.systems:
+        yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
+    elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
+        yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
+    if plan.agreement is not None and not plan.gold.of_a_model:
+        yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
+    for key, name, table in plan.tables_for_systems():
+        yield from (((key, name, *path), message) for path, message in table.faults(name, plan))
+    for name in plan.figures:
+        if name not in plan.systems:
+            yield ("figures", name), str(UnknownName("system", name, plan.systems))
+    for name, system in plan.systems.items():
+        for number, other in enumerate(system.needs()):
+            if other not in plan.systems:
+                yield ("systems", name, "of", number), str(UnknownName("system", other, plan.systems))
+        if name in _all_needs(plan, name):
+            yield ("systems", name, "of"), "made from itself"
+        yield from ((("systems", name, key), message) for key, message in system.faults())
+    for number, target in enumerate(plan.target):
+        if target.system is not None and target.system not in plan.systems:
+            yield ("target", number, "system"), str(UnknownName("system", target.system, plan.systems))
+    for key, given in (("slices", plan.slices), ("item_slices", plan.item_slices)):
+        for number, text in enumerate([given] if isinstance(given, str) else given):
+            attributes = text.rpartition(":")[2] if ":" in text else ""
+            try:
+                if attributes:
+                    parse_attributes(attributes)
+            except RankjuryError as error:
+                yield (key, number), str(error)
+
+
+def _too_deep(plan: Plan, asked: list[Asked]) -> Iterator[Fault]:
+    """The pairs of the top k are the gold's first k, and must be there."""
+    k = plan.agreement.k if plan.agreement is not None else None
+    depth = getattr(plan.gold, "depth", None) or max((one.measure.k or 0 for one in asked), default=0)
+    if k is not None and 0 < depth < k:
+        yield ("agreement", "k"), f"found {k:,}, but the gold is {depth:,} deep; expected gold.depth = {k:,} with it"
+
+
+def _all_needs(plan: Plan, name: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(plan.systems[name].needs())
+    while waiting:
+        other = waiting.pop()
+        if other not in found and other in plan.systems:
+            found.add(other)
+            waiting += plan.systems[other].needs()
+    return found

@@ -1,0 +1,109 @@
+"""The kind of system that is a recommender: fitted on the training window, ranking the whole catalogue."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
+from rankjury.recommenders import RECOMMENDERS, make_recommender
+from rankjury.recommenders.ranking import recommend
+from rankjury.sections import Facts, ReportWarning, as_warnings
+from rankjury.settings import Params, Setting, settled
+from rankjury.types import WHOLE
+
+__all__ = ["COLD_ITEMS", "RecommenderSystem"]
+
+COLD_ITEMS = "cold_items"
+"""The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""
+_FULL_UP_TO = 2_000
+_USUAL_DEPTH = 1_000
+
+
+@SYSTEM_KINDS.register("recommender")
+class RecommenderSystem(SystemTable):
+    """A model that is fitted on the training window, or somebody's own scores."""
+
+    kind: Literal["recommender"]
+    model: str = Field(description="popularity, als, ease …; rankjury recommenders lists them with their parameters.")
+    params: dict[str, Setting] = Field({}, description="What can be set of it: { factors = 64 }.")
+    cold_users: Literal["popularity", "nothing"] = Field(
+        "popularity", description="What users get that the model does not know: the most popular items, or nothing."
+    )
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many to recommend; unset: as deep as the measures look."
+    )
+    optional: bool = Field(
+        False, description="Leave the system out, with a warning, where its library is not installed."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        kind = RECOMMENDERS.find(self.model)
+        if kind is None:
+            yield "model", str(UnknownName("recommender", self.model, RECOMMENDERS.names()))
+            return
+        try:
+            settled(kind.params, self.params, "parameter")
+        except RankjuryError as error:
+            yield "params", str(error)
+
+    @property
+    def lacks(self) -> str | None:
+        kind = RECOMMENDERS.find(self.model)
+        if kind is None or not self.optional or kind.is_installed():
+            return None
+        return f"left out, as what it needs is not installed: pip install 'rankjury[{kind.extra}]'"
+
+    def load(self, context: SystemContext) -> Loaded:
+        task = context.side.task
+        if task is None:
+            raise UsageError(
+                "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
+            )
+        model = make_recommender(self.model, self.settings(context.path, context.side))
+        model.fit(task.train, task.facts, context.progress)
+        catalogue = int(task.in_catalogue.sum())
+        depth = self.depth or self._depth(context, catalogue)
+        found = recommend(
+            model, task, depth, cold=self.cold_users, source=self.model, progress=context.progress.step("Recommending")
+        )
+        looked_at = max(context.cuts, default=0)
+        warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))], "model")
+        if depth < looked_at:
+            text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
+            warnings.append(ReportWarning(text, code="short-lists", count=depth))
+        facts = Facts(
+            {
+                "model": self.model,
+                "params": model.fitted_settings(),
+                "libraries": model.used(),
+                "users": {
+                    "known": int((~found.cold).sum()),
+                    "cold": int(found.cold.sum()),
+                    "cold_get": self.cold_users,
+                },
+            }
+        )
+        # Measures that look deeper are refused, unless the plan itself asks for fewer: then there is a note.
+        known = None if depth < looked_at else WHOLE if depth >= catalogue else depth
+        return Loaded(replace(found.ranking(task, self.model), depth=known), (facts,), tuple(warnings))
+
+    def settings(self, path: Callable[[str], str], gold: LoadedGold) -> Params:
+        """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""
+        kind = RECOMMENDERS.get(self.model)
+        from_tiers: Params = {}
+        if gold.tiers is not None and COLD_ITEMS in kind.params:
+            from_tiers = {COLD_ITEMS: gold.tiers.cold_items}
+        return {**from_tiers} | {
+            name: path(value) if name in kind.paths and isinstance(value, str) and value else value
+            for name, value in self.params.items()
+        }
+
+    def _depth(self, context: SystemContext, catalogue: int) -> int:
+        if context.deepest is None:
+            return catalogue if catalogue <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts))
+        looked_at = max(context.deepest, *context.cuts) if context.cuts else context.deepest
+        return looked_at + 1  # one more, to see whether the last is tied with the next

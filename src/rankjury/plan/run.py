@@ -1,0 +1,365 @@
+"""Execution of a plan: load, score, compare, check the targets, write its files and keep the run in the archive."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from os.path import exists
+from pathlib import Path
+
+from rankjury.archive import Archive, Run, telling
+from rankjury.assessment import assess
+from rankjury.chance import Chance
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.files import read_cuts
+from rankjury.formats.atomic import together
+from rankjury.formats.attributes import read_column
+from rankjury.gates import Gate, check_targets, measures_of
+from rankjury.masking import mask_entry
+from rankjury.pairing import PairsOfSystems
+from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
+from rankjury.plan.context import TOP, Context, Loaded, SystemContext
+from rankjury.plan.lab import LabWork
+from rankjury.plan.opening import opened
+from rankjury.plan.outputs import check_outputs, write_outputs
+from rankjury.plan.reading import Checked, aim_targets, read_plan
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.report import Report
+from rankjury.reports.writers import Writer
+from rankjury.sections import ReportWarning, as_warnings, with_unit
+from rankjury.slices import Cuts
+from rankjury.statistics.resampling import Resampling
+from rankjury.targets import Target
+from rankjury.types import Gold, Ranking
+from rankjury.validation import check_arguments
+from rankjury.wording import count, named
+
+__all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a plan."""
+
+    report: Report
+    gate: Gate | None
+    """None where the plan has no targets."""
+
+
+@dataclass(frozen=True)
+class PlanResult(Outcome):
+    """What came of a plan, and where it is stored."""
+
+    written: Mapping[Path, Writer] = field(default_factory=dict)
+    """The files, each with its writer."""
+    record: Run | None = None
+    """The run in the archive; None where it is not kept."""
+    archive_error: DataError | None = None
+    """Why it could not be kept: a full disk takes nothing from the user who waited for it."""
+    repeats: tuple[str, bool] | None = None
+    """The earlier run of the same plan and inputs, and whether every figure is equal to its figures."""
+    notes: tuple[str, ...] = ()
+    """What to know of the files that were written."""
+
+
+@check_arguments
+def run_plan(
+    plan: str | Path,
+    *,
+    output: str | Path | None = None,
+    archive: str | Path | bool = True,
+    write: bool = True,
+    strict: bool = False,
+) -> PlanResult:
+    """Carry out a plan file, as ``rankjury run`` does.
+
+    Args:
+        plan: The plan file.
+        output: The folder for the plan's files; without it they are written where the plan is.
+        archive: The archive that keeps the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the nearest
+            ``.rankjury`` folder, else one made here. False: the run is not kept.
+        write: Whether the plan's files are written.
+        strict: Whether a gate that is unsure is false.
+
+    Returns:
+        The report, the gate (None where the plan has no targets), the files that were written, and the archived run.
+        Where the archive cannot be written to, ``archive_error`` says why; the results are not lost.
+
+    Raises:
+        RankjuryError: The plan or a file that it names cannot be read, or a file could not be written.
+
+    >>> rankjury.run_plan("rankjury.toml", archive=False).report
+    """
+    kept = None if archive is False else Archive.at(given=None if isinstance(archive, bool) else Path(archive))
+    folder = None if output is None else Path(output)
+    return carry_out(read_plan(plan), folder, archive=kept, write=write, strict=strict)
+
+
+def carry_out(
+    checked: Checked,
+    output: Path | None = None,
+    *,
+    archive: Archive | None = None,
+    write: bool = True,
+    strict: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> PlanResult:
+    """Run a checked plan, write its files, all or none, and keep the run in the archive."""
+    writes = write and checked.plan.has_outputs
+    if writes or (write and output is not None):
+        check_outputs(checked, output)
+    if archive is None:
+        begun, outcome = None, execute_plan(checked, progress, output)
+    else:
+        begun = begin(checked)
+        # Whoever looks at the archive sees what is being done.
+        with telling(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
+            outcome = execute_plan(checked, live, output)
+    report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    if begun is None and not writes:
+        return PlanResult(report, gate)
+    record, error, repeats, notes = None, None, None, list[str]()
+    with together():
+        written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
+        if begun is not None and archive is not None:
+            try:
+                record = begun.keep(archive, report, gate, page_with_history(archive))
+            except DataError as failure:
+                error = failure
+    if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
+        repeats = record.manifest["same_inputs_as"], is_equal_to(record, archive)
+    return PlanResult(report, gate, written, record, error, repeats, tuple(notes))
+
+
+class Inputs:
+    """The gold and the systems of a plan, each loaded once.
+
+    A ranking is dropped once it was passed on, unless another system is made from it; sections and warnings stay.
+    """
+
+    def __init__(self, checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
+        """``output``: where the plan's files will go."""
+        plan = checked.plan
+        place = checked.folder if output is None else output
+        writable = os.access(place if exists(place) else place.parent, os.W_OK)
+        how = Resampling(**plan.statistics.model_dump())
+        scratch = str(place.absolute()) if writable else ""
+        self.context = Context(checked, how, cache(partial(LabWork, plan, checked.folder)), scratch, progress)
+        with self.context.located("gold"):
+            self.gold = plan.gold.load(self.context)
+        self.loaded: dict[str, Loaded] = {}
+        """By system, without its ranking."""
+        self._shared = {name for table in plan.systems.values() for name in table.needs()}
+        self._shared_rankings: dict[str, Ranking | Chance] = {}
+        agreement, reference = plan.agreement, self.gold.reference
+        self.pairs = (
+            None
+            if agreement is None or reference is None
+            else PairsOfSystems(
+                reference,
+                over=agreement.over,
+                size=agreement.pairs,
+                seed=agreement.seed,
+                k=agreement.k or max(checked.cuts, default=TOP),
+                where=checked.at("agreement"),
+            )
+        )
+
+    def aspect_of(self, system: str) -> str:
+        """Return the aspect of the gold that a system is compared with."""
+        golds, checked = self.gold.golds, self.context.checked
+        chosen = checked.plan.systems[system].gold
+        where = checked.at("systems", system, "gold")
+        if chosen is None and len(golds) > 1:
+            known = ", ".join(f'"{name}"' for name in golds)
+            raise UsageError("the gold has several aspects", where=where, expected=f"gold = one of {known}")
+        if chosen is not None and chosen not in golds:
+            raise UnknownName("aspect of the gold", chosen, golds, where=where)
+        return chosen or next(iter(golds))
+
+    @property
+    def golds(self) -> dict[str, Gold]:
+        """By system."""
+        return {name: self.gold.golds[self.aspect_of(name)] for name in self.context.checked.plan.systems}
+
+    def context_of(self, name: str) -> SystemContext:
+        """Return what a system may use to load; the systems that it is made from are loaded."""
+        context, checked = self.context, self.context.checked
+        rankings = {other: self.ranking(other) for other in checked.plan.systems[name].needs()}
+        return SystemContext(
+            checked,
+            context.how,
+            context.open_lab,
+            context.scratch,
+            Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
+            self.gold,
+            self.gold.golds[self.aspect_of(name)],
+            None if name in self._shared else checked.deepest,
+            rankings,
+        )
+
+    def load(self, name: str) -> Ranking | Chance:
+        """Return a system's ranking, and record what else it returned."""
+        if name in self._shared_rankings:
+            return self._shared_rankings[name]
+        self.context.progress.update(f"Ranking {name}", 0, 1)
+        table = self.context.checked.plan.systems[name]
+        with self.context.located(system=name):
+            loaded = table.load(self.context_of(name))
+            if self.pairs is not None and loaded.similarities is not None and isinstance(loaded.ranking, Ranking):
+                self.pairs.add(name, loaded.similarities, loaded.ranking)
+            loaded = self.gold.complete(loaded, table.threshold, self.context)
+        ranking = loaded.ranking
+        assert ranking is not None
+        if name in self._shared:
+            self._shared_rankings[name] = ranking
+        self.loaded[name] = replace(loaded, ranking=None, similarities=None)
+        return ranking
+
+    def ranking(self, name: str) -> Ranking:
+        """Return the ranking of a system that others are made from."""
+        found = self.load(name)
+        if isinstance(found, Chance):
+            raise UsageError(f"{name} is a random order, which has no ranking", where=self.context.checked.where)
+        return found
+
+
+def execute_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
+    """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
+    inputs = Inputs(checked, progress, output)
+    context, gold = inputs.context, inputs.gold
+    for table in checked.plan.given_tables():
+        table.check_files(context)
+    golds = inputs.golds
+    report = _assembled(_assessed(inputs, golds), inputs, golds)
+    looks = opened(checked, timestamp()) if gold.opens_test else None
+    if looks is not None:
+        warnings = (*report.warnings, *as_warnings(looks.notes(), "test-opened"))
+        report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
+    for step in dict.fromkeys(step for one in inputs.loaded.values() for step in one.last_steps):
+        report = step(report, context, golds)
+    aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
+    targets, notes = aim_targets(checked, report, aspects)
+    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes, "target"))
+    report = replace(report, warnings=with_unit(warnings, gold.unit))
+    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
+
+
+def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
+    """Score the systems, compare them and break them down."""
+    context, gold = inputs.context, inputs.gold
+    checked, plan = context.checked, context.checked.plan
+    wanted = {target.slice for target in checked.targets if target.slice is not None}
+    return assess(
+        next(iter(golds.values())),
+        ((name, inputs.load(name)) for name in plan.systems),
+        gold.measures(checked.asked),
+        golds=golds,
+        how=context.how,
+        baseline=plan.baseline,
+        slices=[*_cuts(context, plan.slices, "queries"), *gold.slices(wanted)],
+        item_slices=[*_cuts(context, plan.item_slices, "items"), *gold.item_slices()],
+        crossings=gold.crossings,
+        tested=checked.headline,
+        duplicates=plan.conventions.duplicates,
+        keep_top=max([*checked.cuts, TOP]),
+        relative=gold.reference is not None,
+        background=gold.background,
+        unit=gold.unit,
+        progress=context.progress,
+    )
+
+
+def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report:
+    """Return the report with what the gold and the systems returned besides."""
+    context, gold = inputs.context, inputs.gold
+    checked, plan = context.checked, context.checked.plan
+    aspects = {name: inputs.aspect_of(name) for name in plan.systems} if len(gold.golds) > 1 else {}
+    if report.queries is not None:
+        are_items = gold.queries_are_items
+        if are_items is None:
+            are_items = any(one.searches_itself for one in plan.systems.values())
+        data = replace(
+            report.queries,
+            answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
+            names=_column(context, "names", "item", plan.names) if plan.names else gold.names,
+            query_texts={**_column(context, "texts", "query", plan.texts), **gold.texts},
+            queries_are_items=are_items,
+        )
+        report = replace(report, queries=data)
+    warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
+    unused = [name for name in gold.golds if name not in aspects.values()] if aspects else []
+    if unused:
+        are = count(len(unused), "aspect of the gold is", "aspects of the gold are")
+        text = f"{are} used by no system: {named(unused)} (a system's key gold names its aspect)"
+        warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
+    warnings += [one.about(name) for name in plan.systems for one in inputs.loaded[name].warnings]
+    report = (
+        replace(
+            report,
+            systems={name: replace(one, gold=aspects.get(name)) for name, one in report.systems.items()},
+            headline=checked.headline,
+            warnings=tuple(warnings),
+            provenance=_provenance(checked),
+        )
+        .with_recorded(plan.figures)
+        .with_sections(*gold.sections)
+    )
+    agreements = inputs.pairs.agreements(context.how, plan.baseline) if inputs.pairs else {}
+    for name in report.systems:
+        found = inputs.loaded[name].final_sections(report, name, context, golds[name])
+        report = report.with_sections(*found, *filter(None, [agreements.get(name)]), system=name)
+    return report
+
+
+def rankings_of(
+    checked: Checked, system: str, progress: Progress = NO_PROGRESS
+) -> tuple[Gold, dict[str, Ranking], bool]:
+    """Return the gold of a system, the rankings that it is made from, and whether its queries are the candidates."""
+    inputs = Inputs(checked, progress)
+    needed = checked.plan.systems[system].needs()
+    return inputs.golds[system], {name: inputs.ranking(name) for name in needed}, inputs.gold.closed
+
+
+def _cuts(context: Context, given: str | list[str], of: str) -> Iterable[Cuts]:
+    for text in [given] if isinstance(given, str) else given:
+        with context.located("slices" if of == "queries" else "item_slices"):
+            yield read_cuts(text, of, context.path)
+
+
+def _column(context: Context, key: str, kind: str, given: str | None) -> dict[str, str]:
+    """Read ``items.jsonl:title``: what each id is called, or says."""
+    if given is None:
+        return {}
+    with context.located(key):
+        return read_column(given, kind, key, context.path)
+
+
+def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
+    measures_of(targets, [name for one in report.systems.values() for name in one.recorded], where)
+    try:
+        return check_targets(targets, replace(report, source=where))
+    except RankjuryError as error:
+        error.where = error.where or where
+        raise
+
+
+def _provenance(checked: Checked) -> dict[str, object]:
+    plan = checked.plan
+    return {
+        "plan": Path(checked.where).name,
+        "name": plan.name,
+        "made": timestamp(),
+        "dialect": plan.conventions.dialect,
+        "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
+    }
+
+
+def timestamp() -> str:
+    """Now, or what SOURCE_DATE_EPOCH says, for results that are the same to the byte."""
+    try:
+        now = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        now = datetime.now(UTC)
+    return now.isoformat(timespec="seconds").replace("+00:00", "Z")

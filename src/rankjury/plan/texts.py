@@ -1,0 +1,182 @@
+"""The kind of system that is made of texts: items and queries are embedded while the plan runs, in chunks or whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from os.path import isdir
+from pathlib import Path
+from typing import Annotated, Literal
+from weakref import WeakKeyDictionary
+
+import polars as pl
+from pydantic import Field
+
+from rankjury.answers import first_scores
+from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.formats.attributes import read_attributes
+from rankjury.formats.vectors.checks import listed
+from rankjury.hygiene import HUB_K
+from rankjury.pairing import OfRun, OfVectors
+from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.context import Loaded, SystemContext, SystemTable
+from rankjury.plan.lab import LabWork, add_lab_results, vector_sections
+from rankjury.rankers.chunks import Chunked, rank_chunks
+from rankjury.rankers.vectors import rank_vectors
+from rankjury.sections import Facts, ReportWarning, as_warnings
+from rankjury.similarity import METRIC_HELP, METRICS
+from rankjury.text.chunks import Chunks, chunked, parse_chunking, tokens_of
+from rankjury.text.corpus import Corpus
+from rankjury.text.embed import embed
+from rankjury.text.models import MODELS, Embedder, find_model
+from rankjury.text.products import Catalogue, read_catalogue
+from rankjury.text.queryset import check_pins, read_query_set
+from rankjury.types import Matrix, Ranking, Vectors
+from rankjury.wording import count
+
+__all__ = ["TextsSystem"]
+
+_FULL_UP_TO = 2_000
+_USUAL_DEPTH = 1_000
+_MOST_KEPT = 8
+
+
+@SYSTEM_KINDS.register("texts")
+class TextsSystem(SystemTable):
+    """Texts of items and of queries, embedded by a model and searched exactly."""
+
+    kind: Literal["texts"]
+    items: str = Field(description="The catalogue: .jsonl, .json, .csv, .tsv or .parquet.")
+    queries: str = Field(description="A table with an id and a text a query.")
+    query_text: str | None = Field(None, description="The column of the queries' texts; unset: text, query or title.")
+    model: str = Field("wordllama", description="wordllama, the folder of a model, or module:function.")
+    chunking: str = Field(
+        "title",
+        description="Fields of the items, and windows of tokens: title, title+bullets/300, title+bullets/300+50.",
+    )
+    aggregate: Literal["best", "mean"] = Field("best", description="An item scores as its best chunk, or their mean.")
+    metric: str = Field("cosine", description=METRIC_HELP)
+    exclude_self: bool = Field(False, description="Leave the item with the query's own id out of its results.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if self.metric not in METRICS:
+            yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        try:
+            parse_chunking(self.chunking)
+        except RankjuryError as error:
+            yield "chunking", str(error).removeprefix("chunking: ")
+
+    def load(self, context: SystemContext) -> Loaded:
+        kept = _KEPT.setdefault(context.lab, _Kept())
+        model = kept.model(self.model, context)
+        catalogue = kept.catalogue(context.path(self.items))
+        chunks, warnings = self._chunks(catalogue, model)
+        texts = Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items)
+        corpus = kept.embedded(texts, model, context)
+        queries = kept.embedded(self._queries(context), model, context)
+        facts = Facts(
+            {
+                "chunking": str(chunks.chunking),
+                "aggregate": self.aggregate,
+                "chunks": len(chunks),
+                "tokens": chunks.tokens,
+                "tokens_are": chunks.tokens_are,
+                "model": model.name,
+                "model_version": model.version,
+            }
+        )
+        loaded = self._ranked(Chunked(corpus, chunks.owners, chunks.items), queries, context)
+        loaded = loaded.adding(facts, warnings=warnings)
+        if not context.is_lab or not isinstance(loaded.ranking, Ranking):
+            return loaded
+        scores = first_scores(loaded.ranking, context.lab.table.k)
+        loaded = loaded.adding(*vector_sections(corpus, queries, scores, context))
+        return replace(loaded, last_steps=(add_lab_results,))
+
+    def _chunks(self, catalogue: Catalogue, model: Embedder) -> tuple[Chunks, list[ReportWarning]]:
+        chunking = parse_chunking(self.chunking)
+        texts = {name: catalogue.texts([name]) for name in chunking.fields}
+        found = chunked(catalogue.ids, texts, chunking, tokens=tokens_of(model), empty="skip", source=catalogue.source)
+        warnings = []
+        if found.skipped:
+            are = count(len(found.skipped), "item has", "items have")
+            text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}"
+            warnings.append(ReportWarning(text, code="no-text", count=len(found.skipped)))
+        return found, warnings + as_warnings(catalogue.notes, "catalogue")
+
+    def _queries(self, context: SystemContext) -> Corpus:
+        """The texts of the gold's queries."""
+        path = context.path(self.queries)
+        if self.query_text is None:
+            read = read_query_set(path)
+            check_pins(read)
+            ids, texts = read.ids, read.texts
+        else:
+            frame, id_column = read_attributes(path, "query")
+            if self.query_text not in frame.columns:
+                raise UnknownName("column", self.query_text, frame.columns, where=path)
+            ids, texts = frame[id_column].cast(pl.String), frame[self.query_text].cast(pl.String)
+        wanted = context.gold.queries.cast(pl.String).sort()
+        known = {name: text.strip() for name, text in zip(ids, texts, strict=True) if text and text.strip()}
+        lacking = [name for name in wanted if name not in known]
+        if lacking:
+            raise DataError(f"queries without a text: {listed(lacking)}", where=path, expected="a text a query")
+        return Corpus(wanted, pl.Series("text", [known[name] for name in wanted]), ("text",), source=self.queries)
+
+    def _ranked(self, corpus: Chunked, queries: Vectors, context: SystemContext) -> Loaded:
+        n = len(corpus.items)
+        depth = self.depth or (None if n <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts)))
+        if len(corpus.chunks) == n:  # each item is a chunk
+            whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
+            space = rank_vectors(
+                whole,
+                queries,
+                k=depth,
+                metric=self.metric,
+                cuts=context.cuts,
+                exclude_self=self.exclude_self,
+                progress=context.progress,
+            )
+            return Loaded(space.ranking, (space.hygiene,), similarities=OfVectors(whole, queries, self.metric))
+        space = rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, exclude_self=False)
+        ranking = rank_chunks(
+            corpus, queries, k=depth, how=self.aggregate, metric=self.metric, exclude_self=self.exclude_self,
+            progress=context.progress,
+        )  # fmt: skip
+        return Loaded(ranking, (space.hygiene,), similarities=OfRun(ranking))
+
+
+@dataclass
+class _Kept:
+    """What systems of one run share: models, catalogues, and vectors of the same texts by the same model."""
+
+    models: dict[str, Embedder] = field(default_factory=dict)
+    catalogues: dict[str, Catalogue] = field(default_factory=dict)
+    vectors: dict[tuple[int, str], Matrix] = field(default_factory=dict)
+
+    def model(self, name: str, context: SystemContext) -> Embedder:
+        """A model's folder is relative to the plan."""
+        if name not in self.models:
+            folder = context.path(name)
+            self.models[name] = find_model(folder if MODELS.find(name) is None and isdir(folder) else name)
+        return self.models[name]
+
+    def catalogue(self, path: str) -> Catalogue:
+        if path not in self.catalogues:
+            self.catalogues[path] = read_catalogue(path)
+        return self.catalogues[path]
+
+    def embedded(self, corpus: Corpus, model: Embedder, context: SystemContext) -> Vectors:
+        key = id(model), corpus.sha256
+        if key not in self.vectors:
+            while len(self.vectors) >= _MOST_KEPT:
+                del self.vectors[next(iter(self.vectors))]
+            self.vectors[key] = embed(
+                corpus, model, progress=context.progress.step(f"Embedding {Path(corpus.source).name}")
+            ).values
+        return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
+
+
+_KEPT: WeakKeyDictionary[LabWork, _Kept] = WeakKeyDictionary()
+"""By what is made anew for every run, so that it goes with the run."""

@@ -1,0 +1,461 @@
+"""Report: evaluation results as one value, with one versioned JSON form.
+
+Every writer, the gate, drift, the archive and the page take a ``Report``, fresh or read back:
+``Report.from_json(report.to_json()) == report``. What a speciality adds is a section (``rankjury.sections``). Data of
+single queries, of which there may be many, is outside of the value (``queries``).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import isnan
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import polars as pl
+
+from rankjury._version import __version__
+from rankjury.answers import Answers
+from rankjury.breakdown import Gap, Slice, worst_slices
+from rankjury.changes import Change
+from rankjury.errors import DataError, UsageError, shorten
+from rankjury.measure import Measure, beside, usual_names
+from rankjury.results import QueryData, Recorded, Scores, SystemResult
+from rankjury.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
+from rankjury.statistics.comparison import Comparison
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Resampling
+from rankjury.types import Floats
+from rankjury.validation import Record, check_arguments, read_record, to_json
+from rankjury.wording import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
+
+__all__ = ["SCHEMA", "QueryData", "Report", "SystemResult", "check_schema"]
+
+SCHEMA = "rankjury.report/1"
+_MOST_QUERIES_KEPT = 50_000
+_LONGEST_NAME = 24
+_DETECT = 0.01
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """Evaluation results: estimates, comparisons, slices, warnings, provenance, and sections."""
+
+    systems: Mapping[str, SystemResult]
+    resampling: Resampling | None = None
+    """How intervals were made; None where there are none."""
+    baseline: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    headline: tuple[str, ...] = ()
+    """The measures to show first; where there are none, all of them."""
+    detect: float = _DETECT
+    """A difference of interest: how many queries would show it is said."""
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    """Sections of the report as a whole, by name; those of a system are in ``systems``."""
+    warnings: tuple[ReportWarning, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    queries: QueryData | None = field(default=None, compare=False)
+    """Scores, lists and texts of single queries; None where they are not known here."""
+    source: str = field(default="report", compare=False)
+    """Where it was read from, for messages."""
+    version: str = field(default_factory=lambda: __version__, compare=False)
+    """The version of rankjury that made it."""
+
+    def section(self, kind: type[S], system: str | None = None) -> S | None:
+        """Return the section of a kind, of a system or of the report as a whole; None where there is none."""
+        held = self.sections if system is None else self.systems[system].sections
+        found = held.get(kind.name)
+        return found if isinstance(found, kind) else None
+
+    def needed_section(self, kind: type[S], system: str | None = None) -> S:
+        """Return the section of a kind.
+
+        Raises:
+            UsageError: Where the report has none.
+        """
+        found = self.section(kind, system)
+        if found is None:
+            raise UsageError(f"the report has no section {kind.name!r}", where=self.source)
+        return found
+
+    def sections_of(self, kind: type[S]) -> dict[str, S]:
+        """Return the sections of a kind by system, of those systems that have one."""
+        found = {name: self.section(kind, name) for name in self.systems}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def with_sections(self, *sections: Section, system: str | None = None) -> "Report":
+        """Return the report with sections added, to a system or to the report as a whole.
+
+        A section of the same name is replaced. The sections' warnings are added to the report's.
+        """
+        added = {one.name: one for one in sections}
+        found = [warning for one in sections for warning in one.warnings()]
+        warnings = (*self.warnings, *(one if system is None else one.about(system) for one in found))
+        if system is None:
+            return replace(self, sections={**self.sections, **added}, warnings=warnings)
+        changed = replace(self.systems[system], sections={**self.systems[system].sections, **added})
+        return replace(self, systems={**self.systems, system: changed}, warnings=warnings)
+
+    def with_recorded(self, values: Mapping[str, Mapping[str, float | Recorded]]) -> "Report":
+        """Return the report with values of systems, such as latencies, added: by system and name."""
+        systems = dict(self.systems)
+        for name, found in values.items():
+            added = {key: one if isinstance(one, Recorded) else Recorded(one) for key, one in found.items()}
+            systems[name] = replace(systems[name], recorded={**systems[name].recorded, **added})
+        return replace(self, systems=systems)
+
+    @property
+    def estimates(self) -> dict[str, dict[str, Estimate]]:
+        """By system and measure."""
+        return {name: dict(one.estimates) for name, one in self.systems.items()}
+
+    @property
+    def scores(self) -> Mapping[str, Scores]:
+        """By system, the scores of every query."""
+        if self.queries is None:
+            raise UsageError(
+                "the scores of single queries are not held",
+                where=self.source,
+                hint="In blocks they are written on the way: per_query, or --per-query.",
+            )
+        return self.queries.scores
+
+    @property
+    def answers(self) -> Answers | None:
+        """The gold's and every system's first items of every query, where they are known."""
+        return None if self.queries is None else self.queries.answers
+
+    @property
+    def top_items(self) -> Mapping[str, tuple[tuple[str, ...], ...]]:
+        """By system, the first items of every query, where they are known."""
+        return {} if self.queries is None else self.queries.top
+
+    @property
+    def golds(self) -> dict[str, str]:
+        """By system, which gold it was compared with, where there are several."""
+        return {name: one.gold for name, one in self.systems.items() if one.gold}
+
+    @property
+    def random_systems(self) -> list[str]:
+        """Systems whose scores are expectations of a random order."""
+        return [name for name, one in self.systems.items() if one.random]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The measures, in the order asked."""
+        return tuple(dict.fromkeys(label for one in self.systems.values() for label in one.estimates))
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are, also of those for which a measure is undefined."""
+        numbers = (one.n + one.undefined for system in self.systems.values() for one in system.estimates.values())
+        return max(numbers, default=0)
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """What a query is, and queries are: users of a recommender are called so."""
+        return next((one.unit for one in self.sections.values() if one.unit is not None), QUERIES)
+
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """By label, the usual name of a measure whose own name misleads."""
+        return {label: usual for one in self.systems.values() for label, usual in usual_names(one.conventions).items()}
+
+    def measure(self, label: str) -> Measure | None:
+        """Return a measure with its conventions; None where its metric is not installed here."""
+        return next((one.measures[label] for one in self.systems.values() if label in one.measures), None)
+
+    def is_whole(self, label: str) -> bool:
+        """Whether a measure is one value over all queries, to which each contributes."""
+        measure = self.measure(label)
+        return measure is not None and measure.metric.whole
+
+    def relevant_from(self, label: str) -> float | None:
+        """Return the grade from which a measure counts an item as relevant; None: any above 0."""
+        measure = self.measure(label)
+        found = None if measure is None else measure["rel"]
+        return float(found) if isinstance(found, int | float) else None
+
+    def lower_is_better(self, label: str) -> bool:
+        """Whether less of a measure is better."""
+        measure = self.measure(label)
+        return measure is not None and measure.metric.lower_is_better
+
+    @check_arguments
+    def both_names(self, label: str) -> str:
+        """``Recall@5 = precision@5`` where the measure is usually called something else."""
+        return beside(label, self.usual_names.get(label))
+
+    @check_arguments
+    def only(self, labels: Sequence[str]) -> "Report":
+        """Some of the measures, for showing."""
+        slices = tuple(
+            replace(
+                part,
+                estimates={
+                    name: {label: of[label] for label in labels if label in of} for name, of in part.estimates.items()
+                },
+                beside=tuple(one for one in part.beside if one.measure in labels),
+            )
+            for part in self.slices
+        )
+        return replace(
+            self,
+            queries=None if self.queries is None else self.queries.only(labels),
+            systems={name: one.only(labels) for name, one in self.systems.items()},
+            comparisons=tuple(one for one in self.comparisons if one.measure in labels),
+            changes=tuple(one for one in self.changes if one.measure in labels),
+            slices=slices,
+        )
+
+    @property
+    def keeps_queries(self) -> bool:
+        """Whether the JSON can hold every query's scores."""
+        return self.queries is not None and len(self.queries.ids) <= _MOST_QUERIES_KEPT
+
+    @property
+    def level(self) -> float:
+        return (self.resampling or Resampling()).level
+
+    @property
+    def warning_lines(self) -> list[str]:
+        """Warnings as lines to show; what holds of several systems is one line."""
+        return merge_warnings(self.warnings, list(self.systems))
+
+    def __repr__(self) -> str:
+        against = f", compared with {self.baseline}" if self.baseline else ""
+        rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
+        compared = {(one.measure, one.system): one for one in self.comparisons}
+        for label in self.labels:
+            for name, system in self.systems.items():
+                one = compared.get((label, name))
+                found = ("", "")
+                if one is not None:
+                    found = (difference_shown(one.difference, one.ci), p_shown(one.p_holm, at_floor=one.at_floor))
+                estimate = estimate_shown(system.estimates[label])
+                rows.append((self.both_names(label), name, estimate, *(found if self.baseline else ())))
+        title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
+        return "\n".join([title, *aligned(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
+
+    def _repr_html_(self) -> str:
+        return snippet_of("report", self)
+
+    def query_name(self, id_: str) -> str:
+        """What people call a query in a table: the item's name where queries are items, else the id."""
+        return self.name_of(id_) if self.queries is not None and self.queries.queries_are_items else id_
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Names of items, where they are known."""
+        return {} if self.queries is None else self.queries.names
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """By query, its text, where it is known."""
+        return {} if self.queries is None else self.queries.texts
+
+    def fact(self, system: str, name: str) -> Any:
+        """Return one of a system's facts, such as its model; None where it is not known."""
+        facts = self.section(Facts, system)
+        return None if facts is None else facts.get(name)
+
+    def query_text(self, id_: str) -> str | None:
+        """Return a query's own text, where it is known."""
+        return None if self.queries is None else self.queries.query_texts.get(id_)
+
+    @check_arguments
+    def name_of(self, id_: str) -> str:
+        """What people call an item, cut short where a table could not hold it."""
+        name = self.names.get(id_, id_)
+        return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+
+    @check_arguments
+    def to_json(self, *, queries: bool = False) -> dict[str, Any]:
+        """Return the versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
+        form: dict[str, Any] = {
+            "schema": SCHEMA,
+            "rankjury": self.version,
+            "systems": {name: one.to_json() for name, one in self.systems.items()},
+        }
+        if self.headline:
+            form["headline"] = list(self.headline)
+        if self.resampling is not None:
+            form["resampling"] = self.resampling.to_json()
+        if self.baseline is not None:
+            form["baseline"] = self.baseline
+            form["detect"] = self.detect
+            form["comparisons"] = [self._comparison(comparison) for comparison in self.comparisons]
+            form["changes"] = to_json(self.changes)
+        if self.slices:
+            form["slices"] = [part.to_json() for part in self.slices]
+            form["worst_slices"] = [lost.to_json() for lost in worst_slices(self.slices, self.level)]
+        form |= {name: section.to_json() for name, section in self.sections.items()}
+        if queries and self.keeps_queries:
+            form["queries"] = self._per_query()
+        return form | {"warnings": to_json(self.warnings), "provenance": dict(self.provenance)}
+
+    def _comparison(self, one: Comparison) -> dict[str, Any]:
+        detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}
+        return one.to_json() | {"to_detect": detect}
+
+    def _per_query(self) -> dict[str, Any]:
+        """Enough for another report to be compared with this one query by query."""
+        data = cast(QueryData, self.queries)
+        scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in data.scores.items()}
+        slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
+        tops = {"top": {name: [list(items) for items in top] for name, top in data.top.items()}} if data.top else {}
+        return {"ids": [str(query) for query in data.ids], "scores": scores, "slices": slices} | tops
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "Report":
+        """Read what ``to_json`` wrote, now or in an earlier version.
+
+        Args:
+            value: The parsed JSON.
+            where: The file, for errors.
+
+        Raises:
+            DataError: Where it is not a report, or a value in it is not as rankjury writes it.
+        """
+        return _read_report(value, where)
+
+
+def check_schema(form: Any, where: str) -> dict[str, Any]:
+    """Return the JSON form of a report if its schema is the current one.
+
+    Raises:
+        DataError: Where it is not a report, or another version of rankjury made it.
+    """
+    schema = form.get("schema") if isinstance(form, dict) else None
+    if schema == SCHEMA:
+        return form  # type: ignore[no-any-return]
+    found = f"the schema is {shorten(schema, quoted=True)}" if schema else "the file has no schema"
+    hint = "rankjury evaluate GOLD RUN -o report.json makes one."
+    raise DataError(found, where=where, expected=f"a report of rankjury ({SCHEMA})", hint=hint)
+
+
+def _without_nan(values: Floats) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]
+
+
+def _read_report(value: Any, where: str) -> Report:
+    """Return the report that a parsed JSON file holds."""
+    form = check_schema(value, where)
+    entry = read_record(_ReportForm, form, where)
+    own = {one.name for one in fields(_ReportForm)} | _DERIVED
+    report = Report(
+        entry.systems,
+        entry.resampling,
+        entry.baseline,
+        entry.comparisons,
+        entry.changes,
+        tuple(
+            Slice(
+                one.slice,
+                one.note,
+                one.of,
+                one.n,
+                {name: dict(system.measures) for name, system in one.systems.items()},
+                beside=(*one.comparisons, *one.gaps),
+            )
+            for one in entry.slices
+        ),
+        entry.headline,
+        entry.detect,
+        read_sections(form, own, where),
+        entry.warnings,
+        entry.provenance,
+        source=where,
+        version=entry.rankjury,
+    )
+    _check_references(report)
+    return report if entry.queries is None else _with_queries(report, entry.queries)
+
+
+_DERIVED = {"schema", "worst_slices"}
+
+
+@dataclass(frozen=True)
+class _QueriesForm(Record):
+    ids: tuple[str, ...]
+    scores: dict[str, dict[str, Floats]]
+    slices: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _SliceSystem:
+    measures: dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class _SliceForm:
+    slice: str
+    systems: dict[str, _SliceSystem]
+    note: str = ""
+    of: str = "queries"
+    n: int = 0
+    comparisons: tuple[Comparison, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True)
+class _ReportForm:
+    systems: dict[str, SystemResult]
+    resampling: Resampling | None = None
+    baseline: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    slices: tuple[_SliceForm, ...] = ()
+    headline: tuple[str, ...] = ()
+    detect: float = _DETECT
+    warnings: tuple[ReportWarning, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    queries: _QueriesForm | None = None
+    rankjury: str = ""
+
+
+def _check_references(report: Report) -> None:
+    """Check what parts of a report say of each other: systems and measures that are named are there."""
+    where = report.source
+    labels = {name: set(one.estimates) for name, one in report.systems.items()}
+    if not any(labels.values()):
+        raise DataError(f"the report has no {'measure' if labels else 'system'}", where=where)
+    for part in report.slices:
+        if any(
+            set(measures) - labels.get(name, set()) or name not in labels for name, measures in part.estimates.items()
+        ):
+            raise DataError(f"the slice {part.name} has other systems or measures than the report", where=where)
+    for kind, found in (("comparisons", report.comparisons), ("changes", report.changes)):
+        if any(one.measure not in labels.get(one.system, ()) for one in found):
+            raise DataError(f"{kind} name a system or a measure that the report does not have", where=where)
+
+
+def _with_queries(report: Report, queries: _QueriesForm) -> Report:
+    """Return the report with the queries' scores that its JSON holds."""
+    where, n = report.source, len(queries.ids)
+    if len(set(queries.ids)) < n:
+        raise DataError("queries: a query occurs twice", where=where)
+    if {name: set(columns) for name, columns in queries.scores.items()} != {
+        name: set(one.estimates) for name, one in report.systems.items()
+    }:
+        raise DataError("the queries' scores have other systems or measures than the report", where=where)
+    if any(len(column) != n for columns in queries.scores.values() for column in columns.values()):
+        raise DataError("there are not as many scores as queries", where=where)
+    if any(row >= n for rows in queries.slices.values() for row in rows):
+        raise DataError("a slice has a query that is not there", where=where)
+    ids = pl.Series("query_id", queries.ids, dtype=pl.String)
+    scores = {}
+    for name, columns in queries.scores.items():
+        system = report.systems[name]
+        values = (
+            np.array([columns[label] for label in system.labels], dtype=np.float64).reshape(len(system.labels), n).T
+        )
+        scores[name] = system.scores_from(ids, values, where)
+    slices = tuple(replace(part, rows=queries.slices.get(part.name, ())) for part in report.slices)
+    data = QueryData(scores)
+    if queries.top:
+        object.__setattr__(data, "top", queries.top)  # the lists alone: no grades and no scores
+    return replace(report, slices=slices, queries=data)

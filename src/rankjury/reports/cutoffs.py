@@ -1,0 +1,140 @@
+"""A report seen by cut-off: for each system and measure, the estimates at 1, 3, 5 …"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.measure import beside, split_spelling, usual_name
+from rankjury.report import Report
+from rankjury.statistics.estimates import Estimate
+from rankjury.wording import count
+
+__all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]
+
+_FAMILIAR = {"recall": "Recall", "precision": "Precision", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
+
+
+@dataclass(frozen=True)
+class CutMeasure:
+    """A measure without its cut-off."""
+
+    name: str
+    """``Recall``; where another measure differs only in conventions, the spelling."""
+    spelling: str
+    """``recall(over=k,gold=k)``"""
+    lower_is_better: bool = False
+
+    @property
+    def usual(self) -> str | None:
+        """What it is usually called, where its own name misleads."""
+        return usual_name(self.spelling)
+
+    @property
+    def both_names(self) -> str:
+        """``Recall = precision``"""
+        return beside(self.name, self.usual)
+
+    @property
+    def name_at_k(self) -> str:
+        """``Recall@k = precision@k``"""
+        return beside(f"{self.name}@k", None if self.usual is None else f"{self.usual}@k")
+
+    @property
+    def short(self) -> str:
+        """As it begins the names of columns: ``recall``."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class ByCutoff:
+    """What a report has of measures with a cut-off: systems × measures × ks."""
+
+    systems: tuple[str, ...]
+    measures: tuple[CutMeasure, ...]
+    """In the order asked."""
+    ks: tuple[int, ...]
+    """Ascending."""
+    estimates: Mapping[tuple[str, str, int], Estimate]
+    """By system, spelling and k."""
+
+    def at(self, system: str, measure: CutMeasure, k: int) -> Estimate | None:
+        """None where the report does not have it."""
+        return self.estimates.get((system, measure.spelling, k))
+
+    def ks_of(self, measure: CutMeasure) -> tuple[int, ...]:
+        """The cut-offs at which any system has the measure."""
+        return tuple(k for k in self.ks if any(self.at(system, measure, k) for system in self.systems))
+
+    def row(self, system: str, measure: CutMeasure) -> tuple[Estimate | None, ...]:
+        """A system's estimates at the measure's cut-offs; None also where no query is defined."""
+        found = (self.at(system, measure, k) for k in self.ks_of(measure))
+        return tuple(one if one and one.n else None for one in found)
+
+    @property
+    def over(self) -> str:
+        """``500 queries``, ``480 to 500 queries``."""
+        counts = {estimate.n for estimate in self.estimates.values()}
+        most = count(max(counts), "query", "queries")
+        return most if len(counts) == 1 else f"{min(counts):,} to {most}"
+
+    @property
+    def conventions(self) -> tuple[str, ...]:
+        """``Recall: recall(over=k,gold=k)``, for each measure whose name leaves its conventions out."""
+        return tuple(
+            f"{one.both_names}: {one.spelling}"
+            for one in self.measures
+            if "(" in one.spelling and one.name != one.spelling
+        )
+
+
+def by_cutoff(report: Report) -> ByCutoff:
+    """The report's measures that have a cut-off; the others are left out."""
+    estimates: dict[tuple[str, str, int], Estimate] = {}
+    lower: dict[str, bool] = {}
+    for system, label, spelling, k in cut_labels(report):
+        estimates.setdefault((system, spelling, k), report.estimates[system][label])
+        lower.setdefault(spelling, report.lower_is_better(label))
+    if not estimates:
+        raise UsageError(
+            "no measure of the report has a cut-off",
+            expected="measures at one k or several",
+            hint="Ask for recall@1,recall@5,recall@10.",
+        )
+    alike = Counter(_metric(spelling) for spelling in lower)
+    measures = tuple(
+        CutMeasure(_name(spelling, several=alike[_metric(spelling)] > 1), spelling, less)
+        for spelling, less in lower.items()
+    )
+    ks = tuple(sorted({k for _, _, k in estimates}))
+    return ByCutoff(tuple(report.systems), measures, ks, estimates)
+
+
+def display_names(report: Report) -> dict[str, str]:
+    """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none; both names of some."""
+    grid = by_cutoff(report)
+    names = {measure.spelling: measure.name for measure in grid.measures}
+    found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in cut_labels(report)}
+    usual = report.usual_names
+    return {label: beside(found.get(label, label), usual.get(label)) for label in report.labels}
+
+
+def cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
+    """Yield system, label, spelling without the cut-off, and the cut-off; unknown conventions are omitted."""
+    for system, found in report.systems.items():
+        for label, convention in found.conventions.items():
+            try:
+                k = split_spelling(convention)[2]
+            except RankjuryError:
+                continue
+            if k is not None:
+                yield system, label, convention.rpartition("@")[0], k
+
+
+def _metric(spelling: str) -> str:
+    return spelling.partition("(")[0]
+
+
+def _name(spelling: str, *, several: bool) -> str:
+    metric = _metric(spelling)
+    return spelling if several else _FAMILIAR.get(metric, metric)

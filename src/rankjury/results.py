@@ -1,0 +1,328 @@
+"""Scores per query and measure, and what a report holds of one system."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.answers import Answers
+from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.measure import Aggregate, Measure, beside, is_descriptive, usual_names
+from rankjury.sections import ReportWarning, Section, read_sections
+from rankjury.statistics.estimates import Estimate, estimate_all, mean_of, summarise
+from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.types import Floats, Ints
+from rankjury.validation import FiniteFloat, Record, check_arguments, read_record, to_json
+from rankjury.wording import aligned, count, estimate_shown, snippet_of
+
+__all__ = ["QueryData", "Recorded", "Scores", "SystemResult", "estimates_of"]
+
+
+@dataclass(frozen=True)
+class Recorded(Record):
+    """A figure beside the measures, such as a latency, and how far to trust it where that is known."""
+
+    value: FiniteFloat
+    ci: tuple[FiniteFloat, FiniteFloat] | None = None
+    n: int | None = None
+
+    def to_json(self) -> float | dict[str, Any]:
+        """A bare number where there is nothing more to say."""
+        if self.ci is None and self.n is None:
+            return self.value
+        return {"value": self.value, "ci": None if self.ci is None else list(self.ci), "n": self.n}
+
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        return value if isinstance(value, dict) else {"value": value}
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Per query × measure. NaN is undefined: counted and shown, never averaged."""
+
+    queries: pl.Series
+    labels: tuple[str, ...]
+    conventions: tuple[str, ...]
+    """The spelling of each measure under which it was computed, as far as it differs from rankjury's defaults."""
+    aggregates: tuple[Aggregate, ...]
+    values: Floats
+    warnings: tuple[ReportWarning, ...] = ()
+    source: str = "ranking"
+    lower_is_better: frozenset[str] = frozenset()
+    """Labels of the measures of which less is better."""
+    whole: Mapping[str, float] = field(default_factory=dict)
+    """The measures that are one figure over all queries: values are contributions to it. With the highest it can be."""
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    @check_arguments
+    def __getitem__(self, label: str) -> Floats:
+        """The per-query values of one measure."""
+        return self.values[:, self._column(label)]
+
+    def _column(self, label: str) -> int:
+        if label not in self.labels:
+            raise UnknownName("measure among those computed:", label, self.labels)
+        return self.labels.index(label)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels)
+
+    @property
+    def usual_names(self) -> dict[str, str]:
+        """By label, the usual name of a measure whose own name misleads."""
+        return usual_names(dict(zip(self.labels, self.conventions, strict=True)))
+
+    @property
+    def descriptive(self) -> frozenset[str]:
+        """The measures that describe the run or the gold, and whose differences are not tested."""
+        named = zip(self.labels, self.conventions, strict=True)
+        return frozenset(label for label, convention in named if is_descriptive(convention))
+
+    def only(self, labels: Sequence[str] | None) -> "Scores":
+        """Some of the measures; None: all."""
+        if labels is None:
+            return self
+        places = [self._column(label) for label in labels]
+        return replace(
+            self,
+            labels=tuple(self.labels[place] for place in places),
+            conventions=tuple(self.conventions[place] for place in places),
+            aggregates=tuple(self.aggregates[place] for place in places),
+            values=self.values[:, places],
+        )
+
+    @check_arguments
+    def part(self, rows: Ints) -> "Scores":
+        """Some of the queries."""
+        return replace(self, queries=self.queries.gather(rows), values=self.values[rows])
+
+    @property
+    def by_query(self) -> "Scores":
+        """Without the measures that are one figure over all queries."""
+        return self.only([label for label in self.labels if label not in self.whole]) if self.whole else self
+
+    @check_arguments
+    def summary(self, label: str) -> Estimate:
+        """Mean, spread, n and the number of undefined queries of one measure; no interval."""
+        return summarise(self[label], self.aggregates[self._column(label)])
+
+    def mean(self) -> dict[str, float]:
+        """The mean of each measure over the queries where it is defined."""
+        columns = zip(self.labels, self.values.T, self.aggregates, strict=True)
+        return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
+
+    @check_arguments
+    def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
+        """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
+        keys = keys_of(self.queries, how.seed) if how else None
+        found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True)
+        return {label: self.bounded(label, one) for label, one in found}
+
+    def bounded(self, label: str, estimate: Estimate) -> Estimate:
+        """Of a figure over all queries the interval is cut where the figure cannot be."""
+        if label not in self.whole or estimate.ci is None:
+            return estimate
+        low, high = estimate.ci
+        return replace(estimate, ci=(max(0.0, low), min(self.whole[label], high)))
+
+    @property
+    def per_query(self) -> pl.DataFrame:
+        """One row per query, one column per measure; undefined is null."""
+        columns = {label: pl.Series(self[label]).fill_nan(None) for label in self.labels}
+        return pl.DataFrame({"query_id": self.queries, **columns})
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        usual = self.usual_names
+        summaries = [(beside(label, usual.get(label)), self.summary(label)) for label in self.labels]
+        return [(name, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
+
+    @property
+    def title(self) -> str:
+        return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
+
+    def __repr__(self) -> str:
+        table = aligned([("measure", "mean", "n", "undefined"), *self._rows()])
+        return "\n".join([self.title, *table, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        return snippet_of("scores", self)
+
+
+def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
+    """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
+    first = next(iter(systems.values()))
+    if any(not scores.queries.equals(first.queries) for scores in systems.values()):
+        return {name: scores.estimates(how) for name, scores in systems.items()}
+    aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
+    keys = keys_of(first.queries, how.seed) if how else None
+    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
+    return {
+        name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
+    }
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """What was found of one system."""
+
+    estimates: Mapping[str, Estimate]
+    """By measure."""
+    conventions: Mapping[str, str]
+    """By measure, the spelling under which it was computed, as far as it differs from rankjury's defaults."""
+    gold: str | None = None
+    """Which gold it was compared with, where there are several."""
+    random: bool = False
+    """Whether the scores are expectations of a random order."""
+    recorded: Mapping[str, Recorded] = field(default_factory=dict)
+    """Other values that targets may be about, such as a latency, by name."""
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    """By name."""
+
+    @classmethod
+    def of(cls, scores: Scores, estimates: Mapping[str, Estimate], *, random: bool = False) -> "SystemResult":
+        """Return the result of scored queries."""
+        return cls(dict(estimates), dict(zip(scores.labels, scores.conventions, strict=True)), random=random)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The measures, in the order asked."""
+        return tuple(self.estimates)
+
+    @cached_property
+    def measures(self) -> dict[str, Measure | None]:
+        """By label, the measure; None where its metric is not installed here."""
+        return {label: _parse(spelling) for label, spelling in self.conventions.items()}
+
+    def scores_from(self, ids: pl.Series, values: Floats, source: str) -> Scores:
+        """Return scores that were stored: ``values`` has one row per query and one column per measure."""
+        measures = {label: self.measures[label] for label in self.labels}
+        metrics = {label: one.metric for label, one in measures.items() if one is not None}
+        return Scores(
+            ids,
+            self.labels,
+            tuple(self.conventions[label] for label in self.labels),
+            tuple(metrics[label].aggregate if label in metrics else "mean" for label in self.labels),
+            values,
+            source=source,
+            lower_is_better=frozenset(label for label, metric in metrics.items() if metric.lower_is_better),
+            whole={label: inf for label, metric in metrics.items() if metric.whole},
+        )
+
+    def only(self, labels: Sequence[str]) -> "SystemResult":
+        """Return it with some of the measures."""
+        kept = [label for label in labels if label in self.estimates]
+        return replace(
+            self,
+            estimates={label: self.estimates[label] for label in kept},
+            conventions={label: self.conventions[label] for label in kept},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return one entry of the report's systems; a section is a key."""
+        usual = usual_names(self.conventions)
+        measures = {
+            label: one.to_json()
+            | {"convention": self.conventions[label]}
+            | ({"usual_name": usual[label]} if label in usual else {})
+            for label, one in self.estimates.items()
+        }
+        known = {"gold": self.gold, "by_chance": self.random, "figures": to_json(self.recorded)}
+        sections = {name: section.to_json() for name, section in self.sections.items()}
+        return {"measures": measures} | {key: value for key, value in known.items() if value} | sections
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "SystemResult":
+        """Read one entry of the report's systems."""
+        entry = read_record(_SystemForm, value, where)
+        own = {one.name for one in fields(_SystemForm)}
+        return cls(
+            {label: one.estimate for label, one in entry.measures.items()},
+            {label: one.convention or label for label, one in entry.measures.items()},
+            entry.gold,
+            entry.by_chance,
+            {name: one if isinstance(one, Recorded) else Recorded(one) for name, one in entry.figures.items()},
+            read_sections(value, own, where, system=True),
+        )
+
+
+@dataclass(frozen=True)
+class _MeasureForm:
+    """An estimate with the convention it was computed under, as one object of JSON."""
+
+    estimate: Estimate
+    convention: str | None
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> "_MeasureForm":
+        convention = value.get("convention") if isinstance(value, dict) else None
+        if convention is not None and not isinstance(convention, str):
+            raise DataError("convention: Input should be a valid string", where=where)
+        return cls(Estimate.from_json(value, where), convention)
+
+
+@dataclass(frozen=True)
+class _SystemForm:
+    measures: dict[str, _MeasureForm]
+    gold: str | None = None
+    by_chance: bool = False
+    figures: dict[str, FiniteFloat | Recorded] = field(default_factory=dict)
+
+
+def _parse(spelling: str) -> Measure | None:
+    try:
+        return _parse_known(spelling)
+    except RankjuryError:
+        return None
+
+
+_parse_known = lru_cache(maxsize=256)(Measure.parse)
+"""Systems share their measures. What is not known is asked for again: its metric may be registered by then."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryData:
+    """Data of single queries: it may be large, and is no part of a report's value.
+
+    A subclass may load it when it is asked for.
+    """
+
+    scores: Mapping[str, Scores]
+    """By system; all over the same queries, in the same order."""
+    answers: Answers | None = None
+    """The gold's and every system's first items of every query."""
+    query_texts: Mapping[str, str] = field(default_factory=dict)
+    """The queries' texts, by query."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names of items, for people."""
+    queries_are_items: bool = False
+    """Queries are items of the corpus, so that names of items are theirs too; equal ids alone do not say so."""
+
+    @property
+    def ids(self) -> pl.Series:
+        """The queries, in the order of scores."""
+        return next(iter(self.scores.values())).queries
+
+    def only(self, labels: Sequence[str]) -> "QueryData":
+        """Return the data with the scores of some measures."""
+        found = replace(self, scores={name: one.only(labels) for name, one in self.scores.items()})
+        if "top" in vars(self):  # computed, or read from a report that has the lists alone
+            vars(found)["top"] = self.top
+        return found
+
+    @cached_property
+    def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """By system, the first items of every query, where they are known."""
+        answers = self.answers
+        return {} if answers is None else {name: one.tuples(answers.depth) for name, one in answers.systems.items()}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """By query, its text; where queries are items and have none, the item's name."""
+        return {**(self.names if self.queries_are_items else {}), **self.query_texts}

@@ -1,0 +1,126 @@
+"""What a script calls for tables that are too large to be read whole."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rankjury.errors import UsageError
+from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
+from rankjury.intake import gold_from_frame
+from rankjury.judged import Judged
+from rankjury.judging import Bench, DuplicateRule, TieRule
+from rankjury.measure import Measure, Value
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.report import Report
+from rankjury.scale.blocks import blocks_of
+from rankjury.scale.duplicates import naming_files
+from rankjury.scale.inputs import SlicesAsked
+from rankjury.scale.memory import Budget, parse_memory
+from rankjury.scale.one_process import evaluate_files
+from rankjury.scale.request import Request
+from rankjury.scale.scoring import ranking_of
+from rankjury.scale.tables import open_table
+from rankjury.slices import Attribute, parse_attributes
+from rankjury.statistics.resampling import Resampling
+
+__all__ = ["attributes_named", "evaluate", "judge", "request_for"]
+
+_RESAMPLING = Resampling()
+
+
+def evaluate(
+    gold: str | Path,
+    runs: str | Path | Mapping[str, str | Path],
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    slices: str | Path | None = None,
+    by: str | None = None,
+    item_slices: str | Path | None = None,
+    items_by: str | None = None,
+    how: Resampling | None = _RESAMPLING,
+    dialect: str | None = None,
+    duplicates: DuplicateRule = "error",
+    quantiles: Sequence[float] = (),
+    per_query: str | Path | None = None,
+    memory: str = "2GB",
+    temp: str | Path | None = None,
+    progress: Progress = NO_PROGRESS,
+    **conventions: Value,
+) -> Report:
+    """Score rankings that are Parquet files or folders of them in blocks, within so much memory.
+
+    ``runs`` is one path, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a table
+    of attributes of queries, and ``by`` says which to break down by; ``item_slices`` and ``items_by`` are the same for
+    items. ``quantiles`` are shares of the queries, such as 0.05 and 0.5. Every query's scores go to ``per_query``: a
+    new folder, or a file.
+
+    >>> rankjury.scale.evaluate("gold/", {"old": "old/", "new": "new/"}, "ndcg@10", baseline="old").comparisons
+    """
+    named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
+    systems = {name: str(path) for name, path in named.items()}
+    request = request_for(
+        str(gold), systems, measures, dialect, conventions, how=how, baseline=baseline, duplicates=duplicates
+    )
+    budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
+    target = None if per_query is None else Path(per_query)
+    request = replace(request, quantiles=tuple(quantiles))
+    of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
+    return evaluate_files(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
+
+
+def judge(
+    gold: str | Path,
+    run: str | Path,
+    *,
+    ties: TieRule = "id",
+    scores: str = "double",
+    self_matches: str = "keep",
+    duplicates: DuplicateRule = "error",
+    places: bool = False,
+    memory: str = "2GB",
+    temp: str | Path | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Iterator[Judged]:
+    """Look a ranking up in a gold block by block, for measures of your own: ``rankjury.judge`` of some queries each time.
+
+    Both are Parquet files or folders of them; every query of the gold is in one of the blocks.
+    """
+    tables = [open_table(gold, "gold"), open_table(run, "run")]
+    budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
+    for judgments, rows in blocks_of(tables, budget, temp=folder, progress=progress):
+        if judgments.is_empty():
+            continue
+        truth = gold_from_frame(judgments, source=str(gold))
+        with naming_files(tables):
+            bench = Bench(truth, ranking_of(rows, str(run)), duplicates=duplicates, may_be_apart=True)
+        yield bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+
+
+def request_for(
+    gold: str,
+    systems: Mapping[str, str],
+    measures: str | Measure | Iterable[str | Measure],
+    dialect: str | None,
+    conventions: Mapping[str, Value],
+    *,
+    how: Resampling | None,
+    baseline: str | None,
+    duplicates: DuplicateRule,
+) -> Request:
+    """Measures by name; systems by name, with where they are from."""
+    listed = [measures] if isinstance(measures, str | Measure) else measures
+    asked = tuple(resolve_all(listed, dialect, conventions))
+    if not systems or not asked:
+        raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
+    return Request(gold, dict(systems), asked, how, baseline, duplicates)
+
+
+def attributes_named(by: str | None) -> list[tuple[Attribute, ...]] | None:
+    return parse_attributes(by) if by else None
+
+
+def _asked(given: str | Path | None, by: str | None) -> list[SlicesAsked]:
+    if given is None and by is not None:
+        raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
+    return [] if given is None else [SlicesAsked(str(given), attributes_named(by))]

@@ -1,0 +1,217 @@
+"""An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from operator import add
+from os.path import exists, isdir
+from pathlib import Path
+from typing import Self, TypeVar
+
+import polars as pl
+
+from rankjury.errors import DataError
+from rankjury.formats import TABLE_FORMATS, form_to_write
+from rankjury.formats.atomic import replacing, write_errors
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.report import Report
+from rankjury.scale.blocks import blocks_of
+from rankjury.scale.duplicates import naming_files
+from rankjury.scale.found import Found
+from rankjury.scale.inputs import SlicesAsked, opened
+from rankjury.scale.memory import Budget
+from rankjury.scale.panels import panels_of
+from rankjury.scale.ranks import join_blocks, join_ranges
+from rankjury.scale.reporting import Gathered, check_number_of_queries, report_of
+from rankjury.scale.request import Request
+from rankjury.scale.rounds import ranked, survey, tally, within
+from rankjury.scale.scored import Scored
+from rankjury.scale.scoring import score_block
+from rankjury.scale.scratch import Piece, Scratch
+from rankjury.scale.tables import Table
+from rankjury.statistics.gathered import Ranks, ranges_for
+from rankjury.temporary import new_part
+
+__all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]
+
+
+class Kept:
+    """Frames that can be gone through several times."""
+
+    def __init__(self, memory: int, temp: Path | None = None) -> None:
+        self._memory, self._temp = memory, temp
+        self._frames: list[pl.DataFrame] = []
+        self._held = 0
+        self._scratch: Scratch | None = None
+        self._pieces: list[Piece] = []
+
+    def add(self, frame: pl.DataFrame) -> None:
+        size = int(frame.estimated_size())
+        if self._scratch is None and self._held + size <= self._memory:
+            self._frames.append(frame)
+            self._held += size
+            return
+        if self._scratch is None:
+            self._scratch = Scratch(self._temp)
+        try:
+            self._pieces.append(self._scratch.append(frame))
+        except OSError as error:
+            raise self._scratch.fault(error) from error
+
+    def __len__(self) -> int:
+        return len(self._frames) + len(self._pieces)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        yield from self._frames
+        if self._scratch is not None:
+            yield from map(self._scratch.read, self._pieces)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
+
+
+class PerQuery:
+    """Takes the scores of blocks; None as the folder: nobody wants them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._parts = 0
+
+    def add(self, frame: pl.DataFrame) -> None:
+        if self._folder is not None:
+            part = self._folder / f"part-{self._parts:05d}.parquet"
+            with write_errors(part):
+                frame.write_parquet(part)
+            self._parts += 1
+
+
+def check_target(path: Path) -> None:
+    """Refuse what cannot be written before anything is computed: a name without a form is that of a new folder."""
+    if not path.suffix:
+        if exists(path) and (not isdir(path) or any(path.iterdir())):
+            raise DataError("there is something here already", where=str(path), expected="a new or an empty folder")
+    else:
+        form_to_write(path, None, TABLE_FORMATS)
+
+
+@contextmanager
+def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
+    """What is written takes its place when all went well; else nothing is left."""
+    if path is None:
+        yield PerQuery(None)
+        return
+    if not path.suffix:
+        with replacing(path, folder=True) as folder:
+            yield PerQuery(folder)
+        return
+    folder = new_part(path)
+    try:
+        with write_errors(path):
+            folder.mkdir()
+        yield PerQuery(folder)
+        _joined(folder, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _joined(folder: Path, path: Path) -> None:
+    """One file of the parts, of which no more than a few are in memory at a time."""
+    form, compression = form_to_write(path, None, TABLE_FORMATS)
+    rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False)
+    with replacing(path) as part:
+        if form == "parquet":
+            rows.sink_parquet(part)
+        elif form == "jsonl":
+            rows.sink_ndjson(part, compression=compression, check_extension=False)
+        else:
+            separator = "\t" if form == "tsv" else ","
+            rows.sink_csv(part, separator=separator, compression=compression, check_extension=False)
+
+
+_SHARE_OF_SCORES = 8
+"""One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
+_BYTES_RANKED = 200
+_BYTES_PER_SCORE = 16
+
+Summed = TypeVar("Summed")
+
+
+def evaluate_files(
+    request: Request,
+    slices: Sequence[SlicesAsked],
+    item_slices: Sequence[SlicesAsked],
+    budget: Budget,
+    *,
+    per_query: Path | None = None,
+    temp: Path | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Report:
+    """Gold, rankings and attributes by their paths."""
+    if per_query is not None:
+        check_target(per_query)
+    with opened(request, slices, item_slices, budget, temp) as (whole, tables):
+        return evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
+
+
+def evaluate_in_blocks(
+    request: Request,
+    tables: Sequence[Table],
+    budget: Budget,
+    *,
+    per_query: Path | None = None,
+    temp: Path | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Report:
+    """``tables`` are the gold, the systems' rankings, and the tables of attributes, as the request names them."""
+    rows, done = sum(table.rows for table in tables), 0
+    with Kept(budget.memory // _SHARE_OF_SCORES, temp) as kept, writing_per_query(per_query) as written:
+        found: Found | None = None
+        for block in blocks_of(tables, budget, temp=temp, progress=progress):
+            progress.update("Scoring", done, rows)
+            with naming_files(tables):
+                scored, here = score_block(request, block)
+            found = here if found is None else found + here
+            if scored is not None:
+                kept.add(scored.frame)
+                written.add(scored.per_query(request))
+            done += sum(frame.height for frame in block)
+        if found is None:
+            raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
+        report = report_of(request, _gather(request, kept, found, budget.memory // _SHARE_OF_SCORES, progress))
+    return report
+
+
+def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: Progress) -> Gathered:
+    """The rounds over the scores of all blocks."""
+    found.check(request)
+    check_number_of_queries(found, request)
+    panels = panels_of(request, found)
+    columns = len(request.layout.columns)
+
+    def joined(what: str, work: Callable[[Scored], Summed]) -> Summed:
+        parts = (work(Scored(frame, columns)) for frame in told(what))
+        return reduce(add, parts)
+
+    def told(what: str) -> Iterator[pl.DataFrame]:
+        for number, frame in enumerate(kept):
+            progress.update(what, number, len(kept))
+            yield frame
+
+    surveyed = joined("Adding up", lambda scored: survey(request, panels, scored))
+    inhabited, outlined = surveyed.inhabited(panels, request)
+    held = memory // (_BYTES_PER_SCORE * columns)
+    tallied = joined("Resampling", lambda scored: tally(request, inhabited, outlined, scored, held))
+    ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
+    if request.baseline is not None:
+        at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
+        by_range = []
+        for low, high in ranges_for(found.queries, max(at_once, 1)):
+            parts = (ranked(request, inhabited, outlined, Scored(frame, columns)) for frame in told("Ranking"))
+            by_range.append(join_blocks([within(part, low, high) for part in parts]))
+        ranks = join_ranges(by_range)
+    return Gathered(found, inhabited, outlined, tallied, ranks)

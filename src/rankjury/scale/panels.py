@@ -1,0 +1,90 @@
+"""Which parts of the queries are looked at by themselves: all of them, slices of them, slices of what is relevant."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankjury.breakdown import check_slice_names
+from rankjury.errors import DataError
+from rankjury.scale.found import Found
+from rankjury.scale.request import Request
+from rankjury.scale.scored import Scored
+from rankjury.slices.groups import Definition, Rows, define, spelled, suitable_names
+from rankjury.statistics.resampling import Keys
+from rankjury.types import Floats
+
+__all__ = ["Panel", "Seen", "panels_of", "seen"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """All queries, or a slice."""
+
+    name: str
+    note: str
+    of: str
+    """``queries`` or ``items``, of a slice; of all queries it is empty."""
+    table: int = 0
+    """Which scores: those against the whole gold, or against a group of items."""
+    attributes: int = 0
+    definition: Definition | None = None
+    what: str = ""
+    """The attribute, or the two, by which it is a slice."""
+
+    @property
+    def is_slice(self) -> bool:
+        return bool(self.of)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A panel's queries among those of a block, and the others."""
+
+    panel: Panel
+    scores: Floats
+    keys: Keys
+    others: Floats
+
+
+def panels_of(request: Request, found: Found) -> tuple[Panel, ...]:
+    """All queries, then the slices; of some there may be nobody."""
+    panels = [Panel("", "", "")]
+    for number, (asked, censuses) in enumerate(zip(request.attributes, found.censuses, strict=True)):
+        wanted = asked.asked or suitable_names(censuses)
+        if not wanted:
+            raise DataError("found no attribute that groups", where=asked.where, expected="a category or a number")
+        panels += [
+            Panel(one.name, one.note, "queries", attributes=number, definition=one, what=spelled(attributes))
+            for attributes in wanted
+            for one in define(attributes, censuses, asked.where)
+        ]
+    groups = request.item_groups
+    if groups is not None:
+        named = zip(groups.names, groups.notes, strict=True)
+        panels += [Panel(name, note, "items", table=number) for number, (name, note) in enumerate(named, 1)]
+    check_slice_names([panel.name for panel in panels])
+    return tuple(panels)
+
+
+def seen(scored: Scored, panels: Sequence[Panel], *, others: bool = False) -> Iterator[Seen]:
+    """Every panel's part of a block; ``others``: with the scores of the queries that a slice leaves out."""
+    tables: dict[int, Floats] = {}
+    rows: dict[int, Rows] = {}
+    keys = scored.keys
+    for panel in panels:
+        if panel.table not in tables:
+            tables[panel.table] = scored.table(panel.table)
+        scores = tables[panel.table]
+        members = None
+        if panel.definition is not None:
+            if panel.attributes not in rows:
+                rows[panel.attributes] = Rows(scored.attributes(panel.attributes))
+            members = panel.definition.members(rows[panel.attributes])
+        elif panel.table:
+            members = scored.takes_part(panel.table)
+        if members is None:
+            yield Seen(panel, scores, keys, np.empty((0, scores.shape[1])))
+        else:
+            rest = scores[~members] if others and panel.of == "queries" else np.empty((0, scores.shape[1]))
+            yield Seen(panel, scores[members], keys[members], rest)

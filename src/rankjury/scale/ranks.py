@@ -1,0 +1,24 @@
+"""Ranks of differences of all panels and pairs, joined from blocks and from ranges of sizes."""
+
+from collections.abc import Sequence
+
+from rankjury.scale.rounds import Ranked
+from rankjury.statistics.gathered import Ranks, RanksWithin
+from rankjury.statistics.tests import SignedRanks
+
+__all__ = ["join_blocks", "join_ranges"]
+
+
+def join_blocks(parts: Sequence[Ranked]) -> list[list[RanksWithin]]:
+    """By panel and pair, of one range of sizes."""
+    return [
+        [RanksWithin.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
+        for of_panel in zip(*parts, strict=True)
+    ]
+
+
+def join_ranges(ranges: Sequence[Sequence[Sequence[RanksWithin]]]) -> list[list[Ranks]]:
+    """By panel and pair, from all ranges, ascending."""
+    return [
+        [Ranks.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)] for of_panel in zip(*ranges, strict=True)
+    ]

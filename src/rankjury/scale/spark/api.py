@@ -1,0 +1,98 @@
+"""What a script calls that has DataFrames of Spark."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankjury.errors import UsageError
+from rankjury.evaluation import DEFAULT_MEASURES
+from rankjury.formats.attributes import check_attributes
+from rankjury.judging import DuplicateRule
+from rankjury.measure import Measure, Value
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.report import Report
+from rankjury.scale.api import attributes_named, request_for
+from rankjury.scale.memory import Budget, parse_memory
+from rankjury.scale.request import AttributesAsked
+from rankjury.scale.spark.evaluation import evaluate_source
+from rankjury.scale.spark.files import judged_items
+from rankjury.scale.spark.frames import given
+from rankjury.scale.spark.sources import FromFrames
+from rankjury.slices import Cuts, ItemGroups
+from rankjury.statistics.resampling import Resampling
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["evaluate"]
+
+_RESAMPLING = Resampling()
+
+
+def evaluate(
+    spark: "SparkSession",
+    gold: "DataFrame",
+    runs: "DataFrame | Mapping[str, DataFrame]",
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    baseline: str | None = None,
+    slices: "DataFrame | None" = None,
+    by: str | None = None,
+    item_slices: Any = None,
+    items_by: str | None = None,
+    how: Resampling | None = _RESAMPLING,
+    dialect: str | None = None,
+    duplicates: DuplicateRule = "error",
+    quantiles: Sequence[float] = (),
+    per_query: str | None = None,
+    memory: str = "1GB",
+    progress: Progress = NO_PROGRESS,
+    **conventions: Value,
+) -> Report:
+    """Score rankings on Spark: the same report, to the last digit, as from one process.
+
+    ``runs`` is one DataFrame, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a
+    DataFrame of attributes of queries, and ``by`` says which to break down by; ``item_slices``, any table of attributes
+    of items, and ``items_by`` are the same for items. Every query's scores go to the folder ``per_query``, as Parquet.
+    ``memory`` is what the Python of a task may take.
+
+    >>> rankjury.scale.spark.evaluate(spark, gold, run, ["ndcg@10", "recall@100"], slices=users, by="country")
+    """
+    named = runs if isinstance(runs, Mapping) else {"run": runs}
+    for table, chosen in ((slices, by), (item_slices, items_by)):
+        if table is None and chosen is not None:
+            raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    truth = given(gold, "gold", "gold")
+    tables = [truth, *(given(run, "run", name) for name, run in named.items())]
+    request = request_for(
+        "gold",
+        {name: name for name in named},
+        measures,
+        dialect,
+        conventions,
+        how=how,
+        baseline=baseline,
+        duplicates=duplicates,
+    )
+    if slices is not None:
+        tables.append(given(slices, "attributes", "attributes of queries"))
+        request = replace(request, attributes=(AttributesAsked("attributes of queries", attributes_named(by)),))
+    if item_slices is not None:
+        table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
+        cuts = Cuts(table, id_column, "items", attributes_named(items_by), "attributes of items")
+        request = replace(request, item_groups=ItemGroups.of(judged_items(truth), [cuts]))
+    return evaluate_source(
+        spark,
+        replace(request, quantiles=tuple(quantiles)),
+        FromFrames(tables),
+        Budget(parse_memory(memory)),
+        per_query=per_query,
+        progress=progress,
+    )
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    """A DataFrame of Spark is brought here: there are not as many items as queries."""
+    return pl.DataFrame(pl.from_arrow(table.toArrow())) if hasattr(table, "toArrow") else pl.DataFrame(table)

@@ -1,0 +1,159 @@
+"""What Spark raises, as errors that say what is wrong with which file."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote
+
+from rankjury.errors import DataError, RankjuryError, UsageError
+
+__all__ = ["explained", "path_of", "what_it_means"]
+
+_LONGEST = 300
+Meaning = Callable[[re.Match[str], str], RankjuryError]
+
+
+@contextmanager
+def explained(where: str | None = None) -> Iterator[None]:
+    """Whatever of Spark's own errors has a meaning for a user is raised as ours, about ``where`` if about no file."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        ours = what_it_means(str(error))
+        if ours is None:
+            raise
+        ours.where = ours.where or where
+        raise ours from error
+
+
+def what_it_means(text: str) -> RankjuryError | None:
+    """The error behind the text of one of Spark's, Java's stack and all; None where it is none of the user's."""
+    for pattern, error_of in _MEANINGS:
+        found = re.search(pattern, text)
+        if found:
+            return error_of(found, text)
+    return None
+
+
+def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
+    """A file that is no Parquet, is damaged, or has another type in a column."""
+    path, said = path_of(found.group("path")), found.group("said").strip()
+    types = re.search(r"column \[?(.+?)\]?\. Expected Spark type (\S+), actual Parquet type (\S+?)\.", said)
+    if types:
+        column, expected, actual = types.groups()
+        return DataError(
+            f"column {column!r} is {actual} in this file", where=path, expected=f"{expected}, as elsewhere"
+        )
+    causes = re.findall(r"Caused by: [\w.$]+: (.+)", text)
+    reason = next((cause for cause in causes if "FAILED_READ_FILE" not in cause and "awaitResult" not in cause), said)
+    if "is not a Parquet file" in reason:
+        return DataError("this is no Parquet file, or its end is missing", where=path)
+    return DataError(f"cannot be read: {_short(reason)}", where=path, hint="Is the file damaged?")
+
+
+def _apart(found: re.Match[str], text: str) -> RankjuryError:
+    first, second = (" ".join(part.split()) for part in found.groups())
+    return DataError(f"files of one table have different columns: {first} and {second}")
+
+
+def _no_such_column(found: re.Match[str], text: str) -> RankjuryError:
+    others = re.search(r"one of the following\? \[(.*?)\]", text)
+    hint = f"There are: {others.group(1).replace('`', '')}" if others else None
+    return DataError(f"there is no column {found.group(1)!r}", hint=hint)
+
+
+def _says(message: str, hint: str | None = None, kind: type[RankjuryError] = DataError) -> Meaning:
+    """An error whose message may name the groups of the pattern, {0} being the first, and all that matched, {all}."""
+    return lambda found, _: kind(message.format(*found.groups(), all=_short(found.group(0))), hint=hint)
+
+
+def path_of(uri: str) -> str:
+    """A path of this machine as people write it; one of elsewhere as it is."""
+    return unquote(re.sub(r"^file:/+", "/", uri)) if uri.startswith("file:") else uri
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+_MEANINGS: tuple[tuple[str, Meaning], ...] = (
+    (
+        r"No space left on device",
+        _says(
+            "a disk that Spark puts its parts on is full", "SPARK_LOCAL_DIRS, or --temp on one machine, names another."
+        ),
+    ),
+    (
+        r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file (?P<path>\S+)\.\s(?P<said>.*)",
+        _unreadable,
+    ),
+    (r"\[CANNOT_MERGE_SCHEMAS\][^\"]*\"STRUCT<([^\"]*)>\"[^\"]*\"STRUCT<([^\"]*)>\"", _apart),
+    (
+        r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE",
+        lambda found, _: DataError("no such file or folder", where=path_of(found.group(1))),
+    ),
+    (r"\[UNABLE_TO_INFER_SCHEMA\]", _says("there is no Parquet file in the folder")),
+    (r"\[UNRESOLVED_COLUMN[^\]]*\] .*? with name `(.+?)` cannot be resolved", _no_such_column),
+    (
+        r"\[COLUMN_ALREADY_EXISTS\] The column `(.+?)` already exists",
+        _says("several columns are called {0!r}", "Spark does not tell upper from lower case; rename one."),
+    ),
+    (
+        r"Mkdirs failed to create (\S+)",
+        lambda found, _: DataError("cannot be written here", where=path_of(found.group(1)).partition("/_temporary")[0]),
+    ),
+    (
+        r"No FileSystem for scheme \"?[\w.+-]+\"?|Class org\.apache\.hadoop\.fs\.\S+ not found",
+        _says(
+            "Spark cannot reach this store: {all}",
+            "Its library has to be among Spark's jars: spark.jars.packages in spark-defaults.conf.",
+            UsageError,
+        ),
+    ),
+    (
+        r"ModuleNotFoundError: No module named '(\w+)[\w.]*'",
+        _says(
+            "{0} is not installed on the executors",
+            "Install rankjury[spark] on every machine of the cluster; PYSPARK_PYTHON says which Python is taken.",
+        ),
+    ),
+    (
+        r"(?:Can't get attribute|cannot import name) '(\w+)' (?:on <module|from) 'rankjury",
+        _says(
+            "the executors' rankjury is of another release: it has no {0}",
+            "Install the same one on every machine of the cluster.",
+        ),
+    ),
+    (
+        r"\[PYTHON_VERSION_MISMATCH\][^\n]*",
+        _says("the executors' Python is not the driver's: {all}", "PYSPARK_PYTHON says which Python is taken."),
+    ),
+    (
+        r"Cannot run program \"([^\"]+)\"",
+        _says("the executors have no {0}", "PYSPARK_PYTHON says which Python is taken on every machine."),
+    ),
+    (
+        r"OutOfMemoryError|ARROW_OUT_OF_MEMORY",
+        _says("Spark ran out of memory", "spark.driver.memory and spark.executor.memory say how much there is."),
+    ),
+    (
+        r"Python worker exited unexpectedly",
+        _says(
+            "a worker's Python process ended, as happens where memory runs out",
+            "More partitions make smaller tasks: spark.sql.shuffle.partitions.",
+        ),
+    ),
+    (
+        r"All masters are unresponsive|Master removed our application[^\n]*|SparkContext was shut ?down",
+        _says("the cluster was lost: {all}"),
+    ),
+    (
+        r"Answer from Java side is empty|Connection refused|Connection reset by peer",
+        _says("the cluster was lost: {all}"),
+    ),
+)
+"""From what Spark says to what it means; the first that is found."""

@@ -1,0 +1,261 @@
+"""Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C.
+
+A task that raises is tried again three times, and what arrives is the text of a traceback. So a function that finds a
+fault in the data tells of it beside its results, in an accumulator, and ends; whoever watches the job raises it.
+
+An exception in the middle of a question would leave the line to Java with an answer on it that nobody waits for; what
+PySpark does then is to close all of its lines, with a page of errors.
+"""
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from rankjury import errors
+from rankjury._version import __version__
+from rankjury.errors import DataError, RankjuryError
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.scale.spark.explaining import explained
+from rankjury.scale.spark.launching import with_variables
+from rankjury.scale.spark.quiet import quiet
+from rankjury.scale.spark.session import check_classic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = [
+    "Batches",
+    "Interrupt",
+    "Jobs",
+    "Told",
+    "carried",
+    "check_release",
+    "dumped",
+    "held_back",
+    "loaded",
+    "watched",
+]
+
+Batches = Callable[[Iterator[Any]], Iterator[Any]]
+"""What is done with the record batches of a part of a table, one after the other."""
+
+
+class Told:
+    """How failures add up in an accumulator: in a list."""
+
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, first: list[bytes], second: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
+        return first + second
+
+
+def carried(function: Batches, told: Any) -> Batches:
+    """The function with its errors told to an accumulator instead of raised, and rankjury's release looked at first."""
+    release = __version__
+
+    def function_that_tells(batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            check_release(release)
+            yield from function(batches)
+        except RankjuryError as error:
+            told.add([dumped(error)])
+
+    return function_that_tells
+
+
+def check_release(of_driver: str) -> None:
+    """Digits may differ from release to release."""
+    if of_driver != __version__:
+        raise DataError(
+            f"the executors have rankjury {__version__}, and the driver has {of_driver}",
+            expected="the same release everywhere",
+        )
+
+
+def dumped(error: RankjuryError) -> bytes:
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    return json.dumps({"kind": kind.__name__, "says": vars(error)}).encode()
+
+
+def loaded(text: bytes) -> RankjuryError:
+    """The error of the same kind that says the same."""
+    form = json.loads(text)
+    said = form["says"]
+    kind = getattr(errors, form["kind"])
+    error: RankjuryError = kind.__new__(kind)
+    RankjuryError.__init__(
+        error, **{name: said.pop(name) for name in ("found", "where", "expected", "hint", "details")}
+    )
+    vars(error).update(said)
+    return error
+
+
+_ASKING = ("py4j", "pyspark")
+
+
+@dataclass
+class Interrupt:
+    """Whether Ctrl-C was pressed, and is still to be heard."""
+
+    pressed: bool = False
+
+    def raise_it(self) -> None:
+        if self.pressed:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def held_back() -> Iterator[Interrupt]:
+    """Note the first Ctrl-C that comes while Spark is asked; any other is raised where it comes."""
+    interrupt = Interrupt()
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(before):
+        yield interrupt
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupt.pressed or not _asks_spark(frame):
+            before(number, frame)
+        else:
+            interrupt.pressed = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _asks_spark(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in _ASKING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+_ONE_THREAD = ("RANKJURY_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+"""Each core has a task of its own: threads of tasks would only take them from each other."""
+_OF_A_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """What is done under watch: functions on workers, and what is held for a while."""
+
+    spark: "SparkSession"
+    group: str
+    _told: Any
+    _held: list[Callable[[], object]] = field(default_factory=list)
+
+    def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
+        """The frame's record batches through a function, part by part; a RankjuryError of it is raised by ``watched``."""
+        return frame.mapInArrow(carried(function, self._told), schema)
+
+    def spread(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
+        """What the function gives for each value, one a task; a RankjuryError of it is raised by ``watched``."""
+        parts = self.spark.sparkContext.parallelize(values, max(1, len(values)))
+        return list(parts.mapPartitions(carried(lambda some: map(function, some), self._told)).collect())
+
+    def kept(self, frame: "DataFrame") -> "DataFrame":
+        """The frame, computed once and held until the end."""
+        held = frame.persist()
+        self._held.append(held.unpersist)
+        return held
+
+    def sent(self, value: Any) -> Any:
+        """A value at hand on all workers until the end, as ``.value``."""
+        broadcast = self.spark.sparkContext.broadcast(value)
+        self._held.append(broadcast.destroy)
+        return broadcast
+
+    @property
+    def failed(self) -> bool:
+        return bool(self._told.value)
+
+    def raise_failure(self) -> None:
+        """Of several that workers told of always the same."""
+        if self.failed:
+            raise loaded(min(self._told.value))
+
+    def cancel(self) -> None:
+        self.spark.sparkContext.cancelJobGroup(self.group)
+
+    def let_go(self) -> None:
+        while self._held:
+            with suppress(Exception):  # the session may be gone already
+                self._held.pop()()
+
+
+@contextmanager
+def watched(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[Jobs]:
+    """Run jobs under watch: ``progress`` is told how many of their tasks are done, errors are ours where they can be.
+
+    Whatever way the block is left, none of its jobs runs on, and nothing that was held for it is held any longer.
+    """
+    check_classic(spark)
+    context = spark.sparkContext
+    jobs = Jobs(spark, f"rankjury-{uuid4().hex}", context.accumulator([], Told()))
+    with (
+        quiet(),
+        explained(),
+        with_variables(context.environment, dict.fromkeys(_ONE_THREAD, "1")),
+        held_back() as interrupt,
+        _looked_after(jobs, interrupt, what, progress),
+    ):
+        before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
+        context.setJobGroup(jobs.group, f"rankjury: {what}", interruptOnCancel=True)
+        try:
+            yield jobs
+        except Exception:
+            interrupt.raise_it()
+            jobs.raise_failure()
+            raise
+        finally:
+            with suppress(Exception):  # the context may be gone
+                for name, value in before.items():
+                    context.setLocalProperty(name, value)
+        interrupt.raise_it()
+        jobs.raise_failure()
+
+
+@contextmanager
+def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
+    """A thread that looks at the jobs now and then, and ends them where they are of no more use."""
+    left, whole = Event(), [False]
+
+    def look() -> None:
+        while not left.wait(_SECONDS_BETWEEN_LOOKS):
+            with suppress(Exception):
+                if jobs.failed or interrupt.pressed:
+                    jobs.cancel()
+                progress.update(what, *_tasks(jobs))
+        if not whole[0]:
+            with suppress(Exception):
+                jobs.cancel()
+        jobs.let_go()
+
+    looking = Thread(target=look, name="rankjury looks after jobs", daemon=True)
+    looking.start()
+    try:
+        yield
+        whole[0] = True
+    finally:
+        left.set()
+        looking.join()
+
+
+def _tasks(jobs: Jobs) -> tuple[int, int]:
+    """How many tasks of the jobs are done, and how many are known."""
+    tracker = jobs.spark.sparkContext.statusTracker()
+    known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]
+    stages = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
+    return sum(one.numCompletedTasks for one in stages if one), sum(one.numTasks for one in stages if one)

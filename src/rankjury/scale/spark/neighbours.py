@@ -1,0 +1,121 @@
+"""Exact nearest neighbours on Spark: queries in parts, the corpus on every worker, or one tile of it after the other.
+
+The score of a pair hangs on its two vectors alone, and equal scores go by id. So the k best of the k best of every tile
+are the k best of all, to the last digit, whatever the tiles and whoever worked on them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankjury.neighbours import NOBODY, Neighbours, nearest
+from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.scale.spark.jobs import Jobs, watched
+from rankjury.types import Floats, Ints, Matrix, cut_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["nearest_on_spark"]
+
+TILE_BYTES = 1 << 28
+"""Of the corpus at once: every task's process has a copy."""
+_BYTES_AT_ONCE = 1 << 28
+"""Of queries, and of what was found for them, in one job."""
+_PART_BYTES = 1 << 24
+"""Of queries in one task."""
+_PAIR_BYTES = 16
+_FEWEST_QUERIES, _MOST_QUERIES = 64, 4096
+_PARTS_A_CORE = 4
+"""So that one slow task does not hold up the others for long."""
+
+Found = tuple[Ints, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some queries, and for each the item that is itself."""
+
+    queries: Matrix
+    own: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Tile:
+    """Some items, from ``first`` on, and their places in the order of ids."""
+
+    first: int
+    items: Matrix
+    places: Ints
+
+    def nearest_to(self, part: _Part, k: int, metric: str) -> Found:
+        within = (part.own >= self.first) & (part.own < self.first + len(self.items))
+        own = np.where(within, part.own - self.first, NOBODY)
+        found = nearest(part.queries, self.items, k, metric=metric, places=self.places, own=own)
+        return np.where(found.items == NOBODY, NOBODY, found.items + self.first), found.scores
+
+
+def nearest_on_spark(
+    spark: "SparkSession",
+    queries: Matrix,
+    items: Matrix,
+    k: int,
+    *,
+    metric: str = "cosine",
+    places: Ints | None = None,
+    own: Ints | None = None,
+    tile_bytes: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Neighbours:
+    """What ``rankjury.neighbours.nearest`` finds, found by Spark's workers."""
+    k = min(k, len(items))
+    if not len(queries) or not k:
+        return nearest(queries, items, k, metric=metric)
+    places = np.arange(len(items)) if places is None else places
+    own = np.full(len(queries), NOBODY, dtype=np.int64) if own is None else own
+    tiles = cut_rows(len(items), max(1, (tile_bytes or TILE_BYTES) // _row_bytes(items)))
+    jobs = [
+        [_Part(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
+        for ranges in _cut(queries, k, spark.sparkContext.defaultParallelism)
+    ]
+    tasks = sum(map(len, jobs))  # of each tile
+    best: Found = np.empty((len(queries), 0), dtype=np.int64), np.empty((len(queries), 0))
+    for number, (low, high) in enumerate(tiles):
+        tile = _Tile(low, np.ascontiguousarray(items[low:high]), places[low:high])
+        with watched(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
+            found = _in_tile(watch, tile, jobs, k, metric)
+        best = _best_of(best, found, k, places)
+    return Neighbours(*best)
+
+
+def _in_tile(watch: Jobs, tile: _Tile, jobs: Sequence[Sequence[_Part]], k: int, metric: str) -> Found:
+    """What is nearest to every query within a tile."""
+    sent = watch.sent(tile)
+    found = [
+        both for parts in jobs for both in watch.spread(parts, lambda part: sent.value.nearest_to(part, k, metric))
+    ]
+    return np.concatenate([items for items, _ in found]), np.concatenate([scores for _, scores in found])
+
+
+def _cut(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
+    """Ranges of queries, one a task; those of a job together, so that no job holds too much at once."""
+    fitting = min(_MOST_QUERIES, _PART_BYTES // _row_bytes(queries))
+    size = max(1, min(fitting, max(_FEWEST_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
+    ranges = cut_rows(len(queries), size)
+    of_a_job = max(cores, _BYTES_AT_ONCE // (size * max(_row_bytes(queries), _PAIR_BYTES * k)))
+    return [ranges[first:last] for first, last in cut_rows(len(ranges), of_a_job)]
+
+
+def _row_bytes(vectors: Matrix) -> int:
+    return int(max(1, vectors.shape[1] * vectors.dtype.itemsize))
+
+
+def _best_of(one: Found, other: Found, k: int, places: Ints) -> Found:
+    """The k best of what was found in two parts of the corpus: by score, then by id."""
+    items, scores = (np.concatenate(both, axis=1) for both in zip(one, other, strict=True))
+    by_id = np.argsort(places[items], axis=1)
+    items, scores = (np.take_along_axis(both, by_id, axis=1) for both in (items, scores))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, axis=1)

@@ -1,0 +1,158 @@
+"""Where the rows of an evaluation are, and how they come in pieces of buckets of queries."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from rankjury.intake import ITEM, QUERY
+from rankjury.scale.blocks import with_ids_alike
+from rankjury.scale.spark.frames import Given, alike
+from rankjury.scale.spark.jobs import Jobs
+from rankjury.scale.spark.packing import PIECES, Packing, pieces_of
+from rankjury.scale.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["BYTES_IN_A_BUCKET", "Buckets", "FromFiles", "FromFrames", "Source"]
+
+_UNKNOWN = 1 << 60
+"""Spark's size of a table of which it knows nothing, or more."""
+_ROWS_PACKED = (1_000_000, 4_000_000)
+_ROWS_IN_A_PIECE = 500
+"""Fewer would cost more than they hold."""
+BYTES_IN_A_BUCKET = 8 << 20
+"""Of what a table's size is taken to be; of Parquet that is a million rows or so."""
+_ROWS_READ = (100_000, 3_000_000)
+_TASKS_OF_A_CORE = 4
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Into how many buckets rows go, and what the pieces of a bucket are sent by: buckets take turns."""
+
+    number: int
+    parts: tuple[int, ...]
+
+    @property
+    def rows_packed(self) -> int:
+        """At once."""
+        return min(max(_ROWS_PACKED[0], self.number * _ROWS_IN_A_PIECE), _ROWS_PACKED[1])
+
+
+class Source(Protocol):
+    """The gold, the systems' rankings and the attributes."""
+
+    @property
+    def size(self) -> int:
+        """In bytes, about."""
+
+    @property
+    def schemas(self) -> tuple[pl.Schema, ...]: ...
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The ids that are compared as text."""
+
+    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame": ...
+
+
+@dataclass(frozen=True, eq=False)
+class FromFrames:
+    """DataFrames: Spark reads, and hands over rows to be packed."""
+
+    tables: Sequence[Given]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return alike(self.tables)
+
+    @cached_property
+    def schemas(self) -> tuple[pl.Schema, ...]:
+        return tuple(one.schema(self.texts) for one in self.tables)
+
+    @property
+    def size(self) -> int:
+        return sum(_size(one.frame) for one in self.tables)
+
+    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame":
+        found = [
+            jobs.mapped(
+                one.bucketed(self.texts, buckets.number),
+                Packing(number, one.kind, one.where, tuple(one.columns.items()), buckets.parts, buckets.rows_packed),
+                PIECES,
+            )
+            for number, one in enumerate(self.tables)
+        ]
+        return reduce(lambda ours, theirs: ours.unionAll(theirs), found)
+
+
+def _size(frame: "DataFrame") -> int:
+    """What Spark takes the size of all that a table is made of to be, before anything is read.
+
+    One that it knows nothing of counts as large enough for the partitions that it would make itself.
+    """
+    usual = BYTES_IN_A_BUCKET * int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    leaves = frame._jdf.queryExecution().optimizedPlan().collectLeaves()
+    sizes = [int(str(leaves.apply(place).stats().sizeInBytes())) for place in range(leaves.size())]
+    return sum(size if size < _UNKNOWN else usual for size in sizes)
+
+
+class FromFiles:
+    """Parquet on the machine where all tasks are: they read it themselves, which takes a third of the time."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = [  # tasks may work in another folder
+            replace(table, parts=tuple(replace(part, path=part.path.absolute()) for part in table.parts))
+            for table in with_ids_alike(tables)
+        ]
+
+    @property
+    def texts(self) -> list[str]:
+        gold = self._tables[0].schema
+        return [name for name in (QUERY, ITEM) if gold[name] == pl.String]
+
+    @property
+    def schemas(self) -> tuple[pl.Schema, ...]:
+        return tuple(table.schema for table in self._tables)
+
+    @property
+    def size(self) -> int:
+        return sum(path.stat().st_size for table in self._tables for path in table.files)
+
+    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame":
+        cores = jobs.spark.sparkContext.defaultParallelism
+        stretches = list(self._stretches(_TASKS_OF_A_CORE * cores))
+        numbers = jobs.spark.range(len(stretches), numPartitions=len(stretches))
+        return jobs.mapped(numbers, _Reading(jobs.sent((self._tables, stretches)), buckets), PIECES)
+
+    def _stretches(self, tasks: int) -> Iterator[tuple[int, int, int, int]]:
+        """Table, file, and the rows from the first up to the last."""
+        rows = sum(table.rows for table in self._tables)
+        step = min(max(rows // tasks, _ROWS_READ[0]), _ROWS_READ[1])
+        for number, table in enumerate(self._tables):
+            for place, part in enumerate(table.parts):
+                for first in range(0, part.rows, step):
+                    yield number, place, first, min(first + step, part.rows)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Numbers of stretches → the pieces of their rows."""
+
+    sent: Any
+    buckets: Buckets
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        tables: Sequence[Table]
+        tables, stretches = self.sent.value
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                number, part, first, last = stretches[task]
+                for rows in tables[number].stretch(part, first, last, self.buckets.rows_packed):
+                    bucket = (rows[QUERY].hash(0).to_numpy() % np.uint64(self.buckets.number)).astype(np.int64)
+                    yield pieces_of(rows.rechunk(), bucket, number, self.buckets.parts)

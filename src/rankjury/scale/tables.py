@@ -1,0 +1,211 @@
+"""A gold, a run or attributes as Parquet, read in batches and never whole."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from rankjury.errors import DataError, guard_reading
+from rankjury.formats.parquet import check_rows, scan
+from rankjury.intake import ITEM, QUERY, RANK, SCORE, as_ids, find_id_column, finite_numbers, match_columns
+from rankjury.scale.files import Named, is_table, names_of_folders, parquet_files
+from rankjury.scale.scratch import packed
+
+__all__ = ["Part", "Table", "is_table", "open_table"]
+
+_SAMPLED_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the files."""
+
+    path: Path
+    rows: int
+    schema: pl.Schema
+    """Of the file's own columns, and of those that its folders name."""
+    named: Named
+
+    def scan(self) -> pl.LazyFrame:
+        inside = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)  # checked when it was opened
+        return inside.with_columns(pl.lit(value, self.schema[name]).alias(name) for name, value in self.named.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A gold, a run or attributes as Parquet: one file, or a folder of them, with hive partitions or without."""
+
+    name: str
+    """The path as it was given."""
+    kind: str
+    """``gold``, ``run`` or ``attributes``."""
+    parts: tuple[Part, ...]
+    """The files, in the natural order of their paths."""
+    columns: Mapping[str, str]
+    """rankjury's names of the columns → those of the files."""
+    schema: pl.Schema
+    """What the batches hold: ids are Int64 or String; grades, scores and ranks Float64."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(part.path for part in self.parts)
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @cached_property
+    def bytes_per_row(self) -> float:
+        """Packed, as the first rows tell."""
+        part = next(part for part in self.parts if part.rows)
+        head = next(self._frames(part, _SAMPLED_ROWS, self.schema.names()))
+        return len(packed(head)) / head.height
+
+    def with_text(self, name: str) -> "Table":
+        """With the ids of one column read as text."""
+        return replace(self, schema=pl.Schema({**self.schema, name: pl.String()}))
+
+    def batches(self, rows: int, *, queries_alone: bool = False) -> Iterator[pl.DataFrame]:
+        """All rows in the order of the files, about so many at once; all columns, or those of the queries alone.
+
+        Whatever is wrong with a row is an error that names file and row.
+        """
+        held: list[pl.DataFrame] = []
+        for part in self.parts:
+            for frame in self._frames(part, rows, [QUERY] if queries_alone else self.schema.names()):
+                if sum(one.height for one in held) + frame.height > rows:
+                    yield from _joined(held)
+                    held = []
+                held.append(frame)
+        yield from _joined(held)
+
+    def stretch(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
+        """The rows of one file from ``first`` up to ``last``, so many at once."""
+        return self._frames(self.parts[part], rows, self.schema.names(), (first, last))
+
+    def _frames(
+        self, part: Part, rows: int, names: Sequence[str], within: tuple[int, int] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        if not part.rows:
+            return
+        done, last = within or (0, part.rows)
+        wanted = part.scan().slice(done, last - done).select(pl.col(self.columns[name]).alias(name) for name in names)
+        frames = wanted.collect_batches(chunk_size=rows, maintain_order=True)
+        while True:
+            with guard_reading(str(part.path), "Parquet"):
+                frame = next(frames, None)
+            if frame is None:
+                break
+            yield self._checked(frame, str(part.path), done)
+            done += frame.height
+        if done != last:  # Polars ends without an error where it panics in a thread of its own
+            raise DataError(
+                f"cannot be read as Parquet beyond row {done:,}", where=str(part.path), expected=f"{last:,} rows"
+            )
+
+    def _checked(self, frame: pl.DataFrame, where: str, rows_before: int) -> pl.DataFrame:
+        looked_at = frame.select(QUERY) if self.kind == "attributes" else frame
+        check_rows(looked_at, self.columns, where, rows_before=rows_before)
+        for name in looked_at.columns:
+            if name not in (QUERY, ITEM):
+                numbers = finite_numbers(frame, name, where, rows_before=rows_before)
+                frame = frame.with_columns(pl.Series(name, numbers))
+        return frame.cast({name: self.schema[name] for name in frame.columns})
+
+
+def open_table(path: str | Path, kind: str) -> Table:
+    """Look at all files, but at none of their rows; ``kind`` is ``gold``, ``run`` or ``attributes``."""
+    root = Path(path)
+    files = parquet_files(root)
+    parts = tuple(_opened(file, named) for file, named in zip(files, names_of_folders(files, root), strict=True))
+    columns = _columns(parts[0], kind)
+    _check_columns(parts, columns.values(), kind)
+    schema = pl.Schema({name: _type(parts, given, name, kind) for name, given in columns.items()})
+    table = Table(str(path), kind, parts, columns, schema)
+    if not table.rows:
+        raise DataError("found no rows", where=str(path), expected="at least one row")
+    return table
+
+
+def _joined(frames: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    if frames:
+        yield frames[0] if len(frames) == 1 else pl.concat(frames)
+
+
+def _opened(path: Path, named: Named) -> Part:
+    with guard_reading(str(path), "Parquet"):
+        if not path.stat().st_size:
+            raise DataError("the file is empty", where=str(path), expected="a Parquet file")
+        held = scan(path, str(path))
+        inside = held.collect_schema()
+        rows = held.select(pl.len()).collect().item()
+    outside = {name: value for name, value in named.items() if name not in inside}
+    types = {name: pl.Int64() if isinstance(value, int) else pl.String() for name, value in outside.items()}
+    return Part(path, rows, pl.Schema({**inside, **types}), outside)
+
+
+def _columns(part: Part, kind: str) -> dict[str, str]:
+    """rankjury's names of the columns that are read → the file's."""
+    names, where = part.schema.names(), str(part.path)
+    if kind == "attributes":
+        found = find_id_column(names, "query", where)
+        if len(names) == 1:
+            raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
+        return {QUERY: found, **{name: name for name in names if name not in (found, QUERY)}}
+    columns = match_columns(names, kind, where)
+    if SCORE in columns:
+        columns.pop(RANK, None)
+    return columns
+
+
+def _check_columns(parts: Sequence[Part], needed: Collection[str], kind: str) -> None:
+    """All files have the columns that are read; of attributes none has more."""
+    for part in parts:
+        names = part.schema.names()
+        missing = [name for name in needed if name not in names]
+        more = [name for name in names if name not in parts[0].schema] if kind == "attributes" else []
+        if missing or more:
+            fault = f"no column {missing[0]}" if missing else f"the column {more[0]} is not in all files"
+            raise DataError(
+                f"found the columns {', '.join(names)}; {fault}",
+                where=str(part.path),
+                expected=f"the columns of {parts[0].path}",
+            )
+
+
+def _type(parts: Sequence[Part], given: str, name: str, kind: str) -> pl.DataType:
+    """The type in which a column is read, the same for all files."""
+    of_ids = name == QUERY or (name == ITEM and kind != "attributes")
+    found = parts[0].schema[given]
+    for part in parts:
+        here = part.schema[given]
+        if of_ids:
+            as_ids(pl.Series(given, [], here), str(part.path))
+        common = _common(found, here)
+        if common is None:
+            raise DataError(
+                f"column {given!r} is of type {here}",
+                where=str(part.path),
+                expected=f"{parts[0].schema[given]}, as in {parts[0].path}",
+                hint="Write all files with the same types.",
+            )
+        found = common
+    if of_ids:
+        return as_ids(pl.Series(given, [], found)).dtype
+    return found if kind == "attributes" else pl.Float64()
+
+
+def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+    """A type that holds the values of both; there is none for numbers and texts."""
+    if one == other or other == pl.Null:
+        return one
+    if one == pl.Null:
+        return other
+    if one.is_integer() and other.is_integer():
+        return pl.Int128() if pl.UInt64 in (one, other) else pl.Int64()
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64()
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    return pl.String() if one in texts and other in texts else None

@@ -1,0 +1,244 @@
+"""Sections: what a speciality adds to a report, such as embedding diagnostics, an index benchmark or a drift.
+
+A section is a frozen dataclass with a name. It belongs to one system or to the report as a whole, is one key of the
+report's JSON, and has its tables and charts in one renderer (``rankjury.reports.sections``) that all writers use. To add
+one, write the dataclass, the renderer and a test; nothing else knows its name.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+from rankjury.registry import Registry
+from rankjury.statistics.estimates import QuantileValues
+from rankjury.validation import Record, RecordError
+
+__all__ = [
+    "QUERIES",
+    "SECTIONS",
+    "Facts",
+    "Fingerprints",
+    "Fusion",
+    "Keywords",
+    "MappingSection",
+    "Quantiles",
+    "ReportWarning",
+    "ScoreHistogram",
+    "Section",
+    "UnknownSection",
+    "as_warnings",
+    "merge_warnings",
+    "read_sections",
+    "with_unit",
+]
+
+QUERIES = ("query", "queries")
+"""What a query is called, and queries are, unless they are users."""
+_MANY = 3
+"""Systems from which on a warning that they share is shown once."""
+
+
+@dataclass(frozen=True)
+class ReportWarning(Record):
+    """One warning. The same warning of several systems is shown once (``merge_warnings``)."""
+
+    text: str
+    """A sentence without the system's name. ``{query}`` and ``{queries}`` stand for what the queries of the report
+    are (users of a recommender, for example) until the report is assembled (``with_unit``)."""
+    system: str | None = None
+    """The system that it is about; None: all, or the data."""
+    code: str = ""
+    """A short name for programs, such as ``missing-queries``."""
+    count: int | None = None
+    """How many queries, items or rows it is about, where that is known."""
+
+    def about(self, system: str) -> "ReportWarning":
+        """Return it as a warning about a system, unless it is about one already."""
+        return self if self.system is not None else replace(self, system=system)
+
+    def with_unit(self, one: str, many: str) -> "ReportWarning":
+        """Return it with the words for a query and for queries filled in."""
+        return replace(self, text=self.text.replace("{query}", one).replace("{queries}", many))
+
+    def __str__(self) -> str:
+        text = self.with_unit(*QUERIES).text
+        return text if self.system is None else f"{self.system}: {text}"
+
+
+def with_unit(warnings: Iterable[ReportWarning], unit: tuple[str, str] = QUERIES) -> tuple[ReportWarning, ...]:
+    """Return warnings with the words for a query and for queries filled in."""
+    return tuple(one.with_unit(*unit) for one in warnings)
+
+
+def as_warnings(texts: Iterable[str], code: str) -> list[ReportWarning]:
+    """Return texts, such as a reader's notes, as warnings of one code."""
+    return [ReportWarning(text, code=code) for text in texts]
+
+
+def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:
+    """Return warnings as lines to show: each once, and what holds of three or more systems in one line."""
+    distinct = list(dict.fromkeys(replace(one, code="", count=None) for one in warnings))
+    owners: dict[str, list[str]] = {}
+    for one in distinct:
+        if one.system is not None:
+            owners.setdefault(one.text, []).append(one.system)
+    lines = []
+    for one in distinct:
+        names = owners[one.text] if one.system is not None else []
+        if len(names) < _MANY:
+            lines.append(str(one))
+        elif one.system == names[0]:
+            lines.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {one.text}")
+    return lines
+
+
+class Section(Record):
+    """Base class of sections. Two sections are equal where their JSON is."""
+
+    name: ClassVar[str]
+    """The key in the report's JSON."""
+    unit: ClassVar[tuple[str, str] | None] = None
+    """What a query is called, and queries are, in a report with this section; None: it does not say."""
+    system_only: ClassVar[bool] = False
+    """Whether only systems have it: the report as a whole may have something else under its name."""
+
+    def warnings(self) -> Iterator[ReportWarning]:
+        """Return what a reader should be warned of; the system is filled in where the section belongs to one."""
+        yield from ()
+
+    def absent_slices(self) -> Mapping[str, str]:
+        """Return slices that the report could have but has not, by name, each with the reason."""
+        return {}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+SECTIONS: Registry[type[Section]] = Registry(
+    "section",
+    home={
+        "agreement": "rankjury.agreement:Agreement",
+        "reference": "rankjury.agreement:ReferenceGold",
+        "drift": "rankjury.drift:Drift",
+        "examples": "rankjury.examples:Examples",
+        "exposure": "rankjury.exposures:Exposure",
+        "facts": "rankjury.sections:Facts",
+        "fingerprints": "rankjury.sections:Fingerprints",
+        "first_scores": "rankjury.sections:ScoreHistogram",
+        "fusion": "rankjury.sections:Fusion",
+        "gate": "rankjury.gates:Gate",
+        "hints": "rankjury.hints:Hints",
+        "index": "rankjury.indexed:Indexed",
+        "interactions": "rankjury.interactions.summary:Interactions",
+        "keywords": "rankjury.sections:Keywords",
+        "partial_matches": "rankjury.partial:Partial",
+        "quantiles": "rankjury.sections:Quantiles",
+        "space": "rankjury.hygiene:Hygiene",
+        "spaces": "rankjury.hygiene:GoldSpaces",
+        "stability": "rankjury.stability:Stability",
+    },
+    group="rankjury.sections",
+)
+"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.sections``."""
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, eq=False)
+class MappingSection(Section, Mapping[str, Any]):
+    """Base class of sections that are a table of names and JSON values."""
+
+    json_field = "content"
+
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.content)
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownSection(Section):
+    """A section whose class is not installed here: it is kept as it was read, and not shown."""
+
+    json_field = "value"
+
+    key: str
+    value: Any
+
+
+def read_sections(
+    form: Mapping[str, Any], other_keys: Collection[str], where: str, *, system: bool = False
+) -> dict[str, Section]:
+    """Read the sections that a report's JSON, or one of its systems, has besides its own keys."""
+    found: dict[str, Section] = {}
+    for key, value in form.items():
+        if key in other_keys or value is None:
+            continue
+        kind = SECTIONS.find(key)
+        if kind is None or (kind.system_only and not system):
+            found[key] = UnknownSection(key, value)
+            continue
+        try:
+            found[key] = kind.from_json(value, where)
+        except RecordError as error:
+            raise error.within(key) from error
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Facts(MappingSection):
+    """What a system is made of: a model, a chunking, a threshold."""
+
+    name = "facts"
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion(MappingSection):
+    """How a system was fused from others."""
+
+    name = "fusion"
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprints(MappingSection):
+    """Hashes of a system's items, vectors and queries."""
+
+    name = "fingerprints"
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles(Section):
+    """Scores at some shares of the queries, by measure."""
+
+    name = "quantiles"
+    json_field = "measures"
+
+    measures: Mapping[str, QuantileValues] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Keywords(MappingSection):
+    """What queries ask for by keywords: groups, match, how texts were mapped and how well."""
+
+    name = "keywords"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram(Section):
+    """Histogram of the scores of a system's first items."""
+
+    name = "first_scores"
+    omitted = ("fallback_queries",)
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    fallback_queries: int | None = None
+    """How many queries were answered by a fallback, whose scores are left out."""

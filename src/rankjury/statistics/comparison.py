@@ -1,0 +1,448 @@
+"""Comparison of systems over the same queries: differences, intervals, tests, corrected for one another."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import exp, isfinite, isnan, nan
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from rankjury.errors import DataError
+from rankjury.measure import Aggregate
+from rankjury.statistics.estimates import Pooled, onto_scale, pool, summarise
+from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, interval
+from rankjury.statistics.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
+from rankjury.statistics.tests import (
+    Randomised,
+    at_floor,
+    benjamini_hochberg,
+    detectable_difference,
+    holm,
+    is_shown,
+    queries_needed,
+    sign_flip_tests,
+    t_test_of,
+    wilcoxon_test,
+)
+from rankjury.types import Floats
+from rankjury.validation import Record
+from rankjury.wording import snippet_of
+
+__all__ = [
+    "Comparison",
+    "Differences",
+    "Paired",
+    "Versus",
+    "compare_pairs",
+    "contributions_of_all",
+    "correct",
+    "with_relative",
+]
+
+
+@dataclass(frozen=True)
+class Comparison(Record):
+    """A system against a baseline under one measure, over the queries where both are defined.
+
+    What cannot be known, such as a p-value of no query, is None. ``p`` is the sign-flip test's; of a figure over all
+    queries it is that of the jackknife, as the values are contributions, and no query is better or worse.
+    """
+
+    computed = ("difference", "p_method")
+    json_keys = MappingProxyType({"effect": "effect_size", "needed": "queries_needed", "resamples": "p_resamples"})
+    omitted = ("lower_is_better", "relative", "relative_ci")
+    unwritten = ("exact", "whole")
+
+    system: str
+    baseline: str
+    measure: str
+    n: int
+    left_out: int
+    """Queries where the measure is undefined for one or both."""
+    mean: float
+    baseline_mean: float
+    ci: Bounds | None
+    p: float | None
+    p_t: float | None
+    p_wilcoxon: float | None
+    effect: float | None
+    """Cohen's d_z: the mean difference in standard deviations of the differences."""
+    better: int
+    equal: int
+    worse: int
+    std: float | None
+    """Sample standard deviation of the per-query differences."""
+    detectable: float | None
+    """The difference that so many queries would show with a power of 80 %."""
+    needed: int | None
+    """Queries with which the difference found would be shown with a power of 80 %."""
+    lower_is_better: bool = False
+    p_holm: float | None = None
+    p_bh: float | None = None
+    """``p`` corrected for all comparisons made together."""
+    relative: float | None = None
+    """The difference as a share of the baseline's mean, where it was asked for."""
+    relative_ci: Bounds | None = None
+    whole: bool = False
+    """Of a figure over all queries."""
+    exact: bool = False
+    """``p`` is over all assignments of signs, not a sample of them."""
+    resamples: int | None = None
+    """How many assignments of signs ``p`` rests on, where these were drawn."""
+
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for: none is made where no query differs.
+
+        Source: Tarone, A modified Bonferroni method for discrete data, Biometrics 1990.
+        """
+        return self.p is not None and (self.p < 1 or self.better > 0 or self.worse > 0)
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether ``p`` is the smallest that so many resamples can give."""
+        return at_floor(self.p, self.resamples)
+
+    @property
+    def difference(self) -> float:
+        return self.mean - self.baseline_mean
+
+    @property
+    def gain(self) -> float:
+        """The difference, counted so that more is better."""
+        return -self.difference if self.lower_is_better else self.difference
+
+    def is_shown(self, level: float) -> bool:
+        """Whether chance alone would seldom make such a difference, all comparisons considered."""
+        return is_shown(self.p_holm, level)
+
+    def needed_for(self, difference: float, level: float) -> int | None:
+        """Queries with which such a difference would be shown with a power of 80 %."""
+        return None if self.std is None else queries_needed(self.std, difference, level=level)
+
+    def to_json(self) -> dict[str, Any]:
+        """One row of the report: of a figure over all queries none is better or worse."""
+        found: dict[str, Any] = super().to_json()
+        if self.whole:
+            found |= dict.fromkeys(("better", "equal", "worse"))
+        return found
+
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        """Return a row with what follows from its tallies and the name of its test."""
+        if not isinstance(value, dict):
+            return value
+        absent = [key for key in ("better", "equal", "worse") if value.get(key) is None]
+        if absent and len(absent) < 3:
+            raise DataError("expected better, equal and worse together")
+        exact = value.get("p_method") == "exact"
+        return {**value, **dict.fromkeys(absent, 0), "whole": bool(absent), "exact": exact}
+
+    def _repr_html_(self) -> str:
+        return snippet_of("comparison", self)
+
+    @property
+    def p_method(self) -> str | None:
+        if self.p is None:
+            return None
+        return "jackknife" if self.whole else "exact" if self.exact else "monte carlo"
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Which system is compared with which, under what measure."""
+
+    system: str
+    baseline: str
+    measure: str
+    aggregate: Aggregate = "mean"
+    lower_is_better: bool = False
+    whole: bool = False
+    """Of a figure over all queries."""
+    descriptive: bool = False
+    """Of a measure that describes the run rather than how good it is, and which is not tested."""
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """What a comparison is made of, over the queries where both sides are defined."""
+
+    left_out: int
+    mean: float
+    baseline_mean: float
+    apart: tuple[float, float]
+    """Mean and standard deviation of the differences, on the scale on which means are taken."""
+    steps: Extent
+    """Of the differences in fixed point."""
+    rose: int
+    fell: int
+    test: Randomised | None
+    p_wilcoxon: float
+    pooled: tuple[Pooled, ...]
+    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    crossed: tuple[int, int, int] | None = None
+    """Of both sides, the sums of products of their fixed-point values (see ``exact_products``)."""
+
+    @property
+    def n(self) -> int:
+        return self.steps.n
+
+    def compared(self, versus: Versus, how: Resampling) -> Comparison:
+        """Not yet corrected."""
+        n, rose, fell = self.n, self.rose, self.fell
+        varied = n >= 2 and self.steps.high - self.steps.low > 1
+        # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
+        known = varied and versus.aggregate != "geometric"
+        difference, std = self.mean - self.baseline_mean, self.apart[1]
+        p_t = t_test_of(*self.apart, n) if varied else None
+        p = self.test.p if self.test and n else None
+        if versus.whole:
+            p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0
+        p_wilcoxon = None if versus.whole else _or_none(self.p_wilcoxon)
+        if versus.descriptive:
+            p = p_t = p_wilcoxon = None
+        resampled = p is not None and self.test is not None and not versus.whole
+        ci = None if n < 2 else (difference,) * 2
+        return Comparison(
+            versus.system,
+            versus.baseline,
+            versus.measure,
+            n=n,
+            left_out=self.left_out,
+            mean=self.mean,
+            baseline_mean=self.baseline_mean,
+            ci=self._interval(how) if varied else ci,
+            p=p,
+            exact=resampled and n > 0 and self.test is not None and self.test.exact,
+            p_t=p_t,
+            p_wilcoxon=p_wilcoxon,
+            std=std if known else None,
+            effect=difference / std if known else None,
+            better=fell if versus.lower_is_better else rose,
+            equal=0 if versus.whole else n - rose - fell,
+            worse=rose if versus.lower_is_better else fell,
+            detectable=detectable_difference(std, n, level=how.level) if known else None,
+            needed=queries_needed(std, difference, level=how.level) if known else None,
+            lower_is_better=versus.lower_is_better,
+            whole=versus.whole,
+            resamples=self.test.resamples if resampled and self.test is not None else None,
+        )
+
+    def _interval(self, how: Resampling) -> Bounds:
+        """Of resampled differences; of both sides, their geometric means are subtracted."""
+        if self.crossed is None:
+            (apart,) = self.pooled
+            return interval(apart.means(), apart.mean, apart.influence, how.level, how.of_differences)
+        one, other = self.pooled
+        mean, baseline_mean = exp(one.mean), exp(other.mean)
+        resampled = np.exp(one.means()) - np.exp(other.means())
+        influence = _influence_of_both(one, other, self.crossed, (mean, baseline_mean))
+        return interval(resampled, mean - baseline_mean, influence, how.level, how.of_differences)
+
+
+def _influence_of_both(
+    one: Pooled, other: Pooled, crossed: tuple[int, int, int], weights: tuple[float, float]
+) -> Influence:
+    """Of a weighted difference of two columns over the same queries."""
+    ab, aab, abb = central_products(one.powers, other.powers, crossed)
+    p, q = map(Fraction, weights)
+    between = Influence(-2 * p * q * ab, 3 * p * q * q * abb - 3 * p * p * q * aab)
+    exact = (Influence(Fraction(side.powers.squares), Fraction(side.powers.cubes)) for side in (one, other))
+    ours, theirs = exact
+    return (
+        between
+        + Influence(ours.squares * p**2, ours.cubes * p**3)
+        + Influence(theirs.squares * q**2, -theirs.cubes * q**3)
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """What is to be compared: per-query values of a measure for a system and for the baseline."""
+
+    system: str
+    baseline: str
+    measure: str
+    values: Floats
+    baseline_values: Floats
+    aggregate: Aggregate = "mean"
+    lower_is_better: bool = False
+    whole: bool = False
+    """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
+    descriptive: bool = False
+    """The measure describes the run rather than how good it is: the difference is not tested."""
+
+    def __post_init__(self) -> None:
+        # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
+        if self.whole:
+            ours, theirs = contributions_of_all(self.values, self.baseline_values)
+            object.__setattr__(self, "values", ours)
+            object.__setattr__(self, "baseline_values", theirs)
+
+    @property
+    def versus(self) -> Versus:
+        return Versus(
+            *(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole),
+            self.descriptive,
+        )
+
+
+def compare_pairs(
+    pairs: Sequence[Paired], keys: Keys, how: Resampling, *, signs: int | None = None
+) -> list[Comparison]:
+    """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected.
+
+    ``signs`` is how many assignments of signs are tried, where it is not as many as resamples.
+    """
+    columns = [_columns(pair) for pair in pairs]
+    fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
+    flat = [column for some in columns for column in some]
+    pooled = pool([one for some in fixed for one in some], flat, keys, how)
+    # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
+    steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
+    tests = sign_flip_tests(steps, keys, signs or how.resamples, rounded=True) if pairs else []
+    return [
+        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair.versus, how)
+        for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
+    ]
+
+
+def contributions_of_all(values: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Contributions to two figures, of everybody who contributes to either: the means stay what the figures are.
+
+    Who takes no part in a figure does not move it; the others then count for as much more as there are more of them.
+    Where the contributions to a figure are not known, both figures stand in one place, and nothing is known of the
+    spread of their difference.
+    """
+    sides = [~np.isnan(values), ~np.isnan(others)]
+    every = sides[0] | sides[1]
+    if min(int(side.sum()) for side in sides) < 2:
+        first = np.arange(values.size) == 0
+        figures = (mean_and_std(given[side])[0] for side, given in zip(sides, (values, others), strict=True))
+        ours, theirs = (np.where(first, figure, nan) for figure in figures)
+        return ours, theirs
+    if (sides[0] == sides[1]).all():
+        return values, others
+    found = []
+    for side, given in zip(sides, (values, others), strict=True):
+        figure, n = mean_and_std(given[side])[0], int(side.sum())
+        spread = figure + np.where(side, given - figure, 0.0) * (int(every.sum()) / n)
+        found.append(np.where(every, spread, nan))
+    return found[0], found[1]
+
+
+def _columns(pair: Paired) -> list[Floats]:
+    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    if pair.aggregate != "geometric":
+        return [_difference(pair)]
+    both = ~np.isnan(_difference(pair))
+    return [np.where(both, onto_scale(values, pair.aggregate), nan) for values in (pair.values, pair.baseline_values)]
+
+
+def _difference(pair: Paired) -> Floats:
+    """Per query, on the scale on which means are taken."""
+    return onto_scale(pair.values, pair.aggregate) - onto_scale(pair.baseline_values, pair.aggregate)
+
+
+def _largest(pair: Paired) -> float:
+    """The largest score that takes part."""
+    both = ~np.isnan(pair.values - pair.baseline_values)
+    sides = (onto_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
+    return max(float(np.abs(side).max(initial=0.0)) for side in sides)
+
+
+def _found(pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomised | None) -> Differences:
+    apart = _difference(pair)
+    both = ~np.isnan(apart)
+    steps = whole[both]
+    crossed = None
+    if len(pooled) == 2:
+        crossed = exact_products(*(one.whole[both] for one in to_fixed(*_columns(pair), largest=_largest(pair))))
+    return Differences(
+        left_out=int(both.size - steps.size),
+        mean=summarise(pair.values[both], pair.aggregate).mean,
+        baseline_mean=summarise(pair.baseline_values[both], pair.aggregate).mean,
+        apart=mean_and_std(apart[both]),
+        steps=Extent.of(steps),
+        rose=int((steps > 0).sum()),
+        fell=int((steps < 0).sum()),
+        test=test,
+        p_wilcoxon=wilcoxon_test(steps),
+        pooled=tuple(pooled),
+        crossed=crossed,
+    )
+
+
+class Tested(Protocol):
+    """What has a p-value to be corrected."""
+
+    @property
+    def p(self) -> float | None: ...
+
+    @property
+    def tested(self) -> bool:
+        """Whether it counts among the tests that p-values are corrected for."""
+        ...
+
+
+SomeTested = TypeVar("SomeTested", bound=Tested)
+
+
+def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
+    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together that are tests.
+
+    Where no query differs p is 1 and stays so; it does not make the p-values of others larger.
+    """
+    made = list(tested)
+    p_values = [one.p if one.tested else None for one in made]
+    rows = zip(made, holm(p_values), benjamini_hochberg(p_values), strict=True)
+    return [
+        replace(one, p_holm=p_holm if one.tested else one.p, p_bh=p_bh if one.tested else one.p)  # type: ignore[type-var]
+        for one, p_holm, p_bh in rows
+    ]
+
+
+def with_relative(
+    comparisons: Sequence[Comparison], pairs: Sequence[Paired], keys: Keys, how: Resampling
+) -> list[Comparison]:
+    """The comparisons of these pairs, each with its relative difference: resampled means over each other, less 1.
+
+    There is none of a geometric mean, nor where the baseline's mean is 0.
+    """
+    columns = [column for pair in pairs for column in _paired_columns(pair)]
+    pooled = list(pool([to_fixed(column)[0] for column in columns], columns, keys, how))
+    sides = zip(comparisons, pairs, pooled[::2], pooled[1::2], strict=True)
+    return [_with_share(*side, how.level) for side in sides]
+
+
+def _with_share(one: Comparison, pair: Paired, ours: Pooled, theirs: Pooled, level: float) -> Comparison:
+    if pair.aggregate == "geometric" or one.n < 2 or one.baseline_mean == 0:
+        return one
+    share = one.difference / abs(one.baseline_mean)
+    return replace(one, relative=share, relative_ci=_interval(ours, theirs, level)) if isfinite(share) else one
+
+
+def _paired_columns(pair: Paired) -> tuple[Floats, Floats]:
+    """Both sides, where both are defined."""
+    both = ~np.isnan(pair.values - pair.baseline_values)
+    return np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)
+
+
+def _interval(ours: Pooled, theirs: Pooled, level: float) -> Bounds | None:
+    held = theirs.drawn > 0
+    sums, baseline_sums = ours.sums[held], theirs.sums[held]
+    if not baseline_sums.all():  # a baseline that may as well be 0 has no shares
+        return None
+    scale = ours.unit / theirs.unit
+    with np.errstate(over="ignore", invalid="ignore"):
+        resampled = (sums * scale - baseline_sums) / np.abs(baseline_sums)
+    if not np.isfinite(resampled).all():
+        return None
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return low, high

@@ -1,0 +1,298 @@
+"""Estimates of one measure over all queries: mean, spread, interval, quantiles.
+
+A score keeps its exponent and 11 bits of its fraction; how often each such number stands does not depend on the order
+or the parts in which scores came. So a quantile is off by at most one part in 4,096 of the score at its rank; between
+two scores, of the one that is farther from zero.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, isnan, nan, sqrt
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, shorten
+from rankjury.measure import Aggregate
+from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
+from rankjury.statistics.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
+from rankjury.types import Floats, Ints
+from rankjury.validation import Record
+
+__all__ = [
+    "ERROR",
+    "FEW_QUERIES",
+    "FRACTION",
+    "Estimate",
+    "Pooled",
+    "QuantileValues",
+    "Quantiles",
+    "about",
+    "bits_to_drop",
+    "estimate_all",
+    "mean_of",
+    "off_scale",
+    "onto_scale",
+    "pool",
+    "summarise",
+    "with_interval",
+]
+
+FEW_QUERIES = 20
+"""An interval from fewer queries is too narrow more often than it says."""
+_GEOMETRIC_FLOOR = 0.00001
+
+
+@dataclass(frozen=True)
+class Estimate(Record):
+    """One measure over all queries."""
+
+    computed = ("se",)
+    json_keys = MappingProxyType({"total": "sum"})
+    omitted = ("total",)
+
+    mean: float
+    """NaN where no query is defined."""
+    n: int
+    undefined: int
+    total: float | None = None
+    """The sum, for measures that count."""
+    std: float = nan
+    """Sample standard deviation over queries; NaN under two of them."""
+    ci: Bounds | None = None
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean."""
+        return self.std / sqrt(self.n) if self.n else nan
+
+
+def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
+    """Mean and spread over the queries where a measure is defined.
+
+    Sums are exact before they are rounded, so the digits do not depend on the order of queries.
+    """
+    raw = values[~np.isnan(values)]
+    defined = onto_scale(raw, aggregate)
+    n = defined.size
+    total = total_of(defined)
+    mean = off_scale(total / n, aggregate) if n else nan
+    std = mean_and_std(raw, total if defined is raw else None)[1]
+    return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, std)
+
+
+def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate]:
+    """Each column summarised, all at once; geometric means one by one."""
+    totals, means, stds, numbers = means_and_stds(values)
+    found = []
+    for place, (aggregate, n) in enumerate(zip(aggregates, numbers.tolist(), strict=True)):
+        if aggregate == "geometric":
+            found.append(summarise(values[:, place], aggregate))
+            continue
+        total = float(totals[place]) if aggregate == "sum" else None
+        found.append(Estimate(float(means[place]) if n else nan, n, len(values) - n, total, float(stds[place])))
+    return found
+
+
+def mean_of(values: Floats, aggregate: Aggregate = "mean") -> float:
+    """The mean of ``summarise``, to the same digit, where nothing else is wanted."""
+    defined = onto_scale(values[~np.isnan(values)], aggregate)
+    return off_scale(total_of(defined) / defined.size, aggregate) if defined.size else nan
+
+
+def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:
+    """The values whose plain mean is taken."""
+    return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
+
+
+def off_scale(mean: float, aggregate: Aggregate) -> float:
+    return exp(mean) if aggregate == "geometric" else mean
+
+
+def estimate_all(
+    values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, how: Resampling | None
+) -> list[Estimate]:
+    """Each column of queries × measures summarised, with an interval where there are two queries or more.
+
+    None for ``keys`` or ``how``: no intervals.
+    """
+    if how is None or keys is None:
+        return _summaries(values, aggregates)
+    columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
+    pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, how)
+    return [
+        with_interval(summarise(column, aggregate), aggregate, one, how)
+        for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
+    ]
+
+
+def with_interval(estimate: Estimate, aggregate: Aggregate, pooled: "Pooled", how: Resampling) -> Estimate:
+    """An estimate with the interval that the resampled sums give."""
+    if estimate.n < 2:
+        return estimate
+    if not pooled.powers.varies:
+        return replace(estimate, ci=(estimate.mean, estimate.mean))
+    low, high = interval(pooled.means(), pooled.mean, pooled.influence, how.level, how.of_means)
+    return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """What resampling needs of a column of fixed-point scores: sums of powers of those defined, and resampled sums."""
+
+    unit: float
+    powers: Powers
+    sums: Ints
+    drawn: Ints
+    """How many queries, counted as often as drawn, each resample holds."""
+
+    @property
+    def n(self) -> int:
+        return self.powers.n
+
+    @property
+    def mean(self) -> float:
+        return self.powers.mean * self.unit
+
+    def __add__(self, other: "Pooled") -> "Pooled":
+        """With other queries; both are to the same scale."""
+        return Pooled(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
+
+    def without(self, part: "Pooled") -> "Pooled":
+        """Of the other queries; both are to the same scale."""
+        return Pooled(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
+
+    def means(self) -> Floats:
+        """The resampled means; a resample that drew no query is left out."""
+        held = self.drawn > 0
+        return self.sums[held] / self.drawn[held] * self.unit
+
+    @property
+    def influence(self) -> Influence:
+        return Influence(self.powers.squares, self.powers.cubes)
+
+
+def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Resampling) -> Iterator[Pooled]:
+    """Resample columns together; those that are defined on the same queries share the count of them."""
+    if not fixed:
+        return
+    defined = [~np.isnan(column) for column in columns]
+    patterns = {mask.tobytes(): mask for mask in defined}
+    matrix = np.column_stack([*(one.whole for one in fixed), *patterns.values()])
+    sums = draw_sums(keys, matrix, how.resamples)
+    drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
+    for one, mask, row in zip(fixed, defined, sums, strict=False):
+        yield Pooled(one.unit, Powers.of(one.whole[mask]), row, drawn[mask.tobytes()])
+
+
+FRACTION = 52
+"""Bits of a float's fraction."""
+_BITS_DROPPED = 41
+ERROR = 2.0**-12
+"""The largest error of a quantile that is not exact, relative to the score at its rank (the larger one of two)."""
+_HIGHEST_BIT = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True)
+class QuantileValues(Record):
+    """The scores at some shares of the queries, and how far they may be off."""
+
+    at: Mapping[str, float]
+    """By share, as a text; NaN where no query is defined."""
+    relative_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        for share in self.at:
+            try:
+                known = 0.0 <= float(share) <= 1.0
+            except ValueError:
+                known = False
+            if not known:
+                raise DataError(f"found the share {shorten(share, quoted=True)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Scores to take quantiles of; more than ``limit`` of them are counted instead of held."""
+
+    limit: int
+    held: Floats | None
+    places: Ints
+    """Rounded scores, as whole numbers in the same order."""
+    counts: Ints
+
+    @classmethod
+    def of(cls, values: Floats, limit: int) -> "Quantiles":
+        known = values[~np.isnan(values)]
+        places, counts = np.unique(_places(known), return_counts=True)
+        return cls(limit, known if known.size <= limit else None, places, counts.astype(np.int64))
+
+    def __add__(self, other: "Quantiles") -> "Quantiles":
+        places, group = np.unique(np.concatenate((self.places, other.places)), return_inverse=True)
+        counts = np.bincount(group, np.concatenate((self.counts, other.counts)), places.size).astype(np.int64)
+        held = None
+        if self.held is not None and other.held is not None and self.held.size + other.held.size <= self.limit:
+            held = np.concatenate((self.held, other.held))
+        return Quantiles(self.limit, held, places, counts)
+
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def error(self) -> float:
+        return 0.0 if self.held is not None else ERROR
+
+    def at(self, shares: Sequence[float]) -> list[float]:
+        """By linear interpolation between the scores next to each rank, which are rounded where they are not held."""
+        if self.n == 0:
+            return [float("nan")] * len(shares)
+        if self.held is not None:
+            return [float(value) for value in np.quantile(np.sort(self.held), shares)]
+        ranks = np.asarray(shares, dtype=np.float64) * (self.n - 1)
+        below, above = self._rounded_at(np.floor(ranks)), self._rounded_at(np.ceil(ranks))
+        share = ranks - np.floor(ranks)
+        found = np.where(below == above, below, below * (1 - share) + above * share)
+        return [float(value) for value in found]
+
+    def _rounded_at(self, ranks: Floats) -> Floats:
+        """The rounded scores that have these ranks, from 0 on."""
+        return _middles(self.places[np.searchsorted(np.cumsum(self.counts), ranks, side="right")])
+
+    def values(self, shares: Sequence[float]) -> QuantileValues:
+        """Return the scores at some shares, for a report."""
+        found = zip(shares, self.at(shares), strict=True)
+        return QuantileValues({f"{share:g}": nan if isnan(value) else value for share, value in found}, self.error)
+
+
+def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
+    """Without so many bits of their fractions no more than ``most`` of these ascending numbers differ, if possible."""
+    for dropped in range(at_least, FRACTION):
+        if np.count_nonzero(np.diff(_places(numbers, dropped))) < most:
+            return dropped
+    return FRACTION
+
+
+def about(values: Floats, dropped: int) -> Floats:
+    """The values without so many bits of their fractions: what is about the same becomes the same.
+
+    It remains the same when more bits are dropped later.
+    """
+    return _middles(_places(values, dropped), dropped)
+
+
+def _places(values: Floats, dropped: int = _BITS_DROPPED) -> Ints:
+    bits = (values + 0.0).view(np.uint64)
+    ordered: NDArray[np.uint64] = np.where(bits & _HIGHEST_BIT, ~bits, bits | _HIGHEST_BIT)
+    return (ordered >> np.uint64(dropped)).astype(np.int64)
+
+
+def _middles(places: Ints, dropped: int = _BITS_DROPPED) -> Floats:
+    """The numbers in the middle of those that are rounded alike; zero stays zero, and what is infinite so."""
+    first = places.astype(np.uint64) << np.uint64(dropped)
+    middle = first | np.uint64(1 << (dropped - 1))
+    bits = np.where(middle & _HIGHEST_BIT, middle & ~_HIGHEST_BIT, ~middle)
+    found = bits.view(np.float64)
+    found = np.where(np.isnan(found), np.copysign(np.inf, found), found)
+    return np.where(first == _HIGHEST_BIT, 0.0, found)

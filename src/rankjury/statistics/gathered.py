@@ -1,0 +1,489 @@
+"""The same statistics, bit for bit, from blocks of queries: what is gathered of each can be joined in any order.
+
+Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which say to what scale scores
+are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of differences need
+their order, and are a round of their own (``Ranks``).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from math import nan
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+
+from rankjury.measure import Aggregate
+from rankjury.statistics.comparison import Differences, Versus
+from rankjury.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
+from rankjury.statistics.resampling import Keys, Resampling, draw_sums, flip_sums
+from rankjury.statistics.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
+from rankjury.statistics.tests import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
+from rankjury.types import Bools, Floats, Ints
+
+__all__ = [
+    "Column",
+    "ColumnOutline",
+    "Layout",
+    "Outline",
+    "Pair",
+    "PairOutline",
+    "Ranks",
+    "RanksWithin",
+    "Spread",
+    "Tally",
+    "added",
+    "moved",
+    "plainly_estimated",
+    "ranges_for",
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """Whose scores under which measure."""
+
+    system: str
+    measure: str
+    aggregate: Aggregate
+    lower_is_better: bool
+    descriptive: bool = False
+    """The measure describes the run rather than how good it is: differences are not tested."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns: the system's and the baseline's."""
+
+    versus: Versus
+    ours: int
+    theirs: int
+
+    def apart(self, scores: Floats) -> Floats:
+        """The differences, on the scale on which means are taken."""
+        ours, theirs = self.sides(scores)
+        return ours - theirs
+
+    def sides(self, scores: Floats) -> tuple[Floats, Floats]:
+        aggregate = self.versus.aggregate
+        return onto_scale(scores[:, self.ours], aggregate), onto_scale(scores[:, self.theirs], aggregate)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a table of scores, queries × columns."""
+
+    columns: tuple[Column, ...]
+    pairs: tuple[Pair, ...] = ()
+
+    @classmethod
+    def of(cls, columns: tuple[Column, ...], baseline: str | None) -> "Layout":
+        """Every system but the baseline is compared with it, under every measure."""
+        place = {(one.system, one.measure): number for number, one in enumerate(columns)}
+        pairs = [
+            Pair(
+                Versus(
+                    *(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
+                    descriptive=one.descriptive,
+                ),
+                number,
+                place[baseline, one.measure],
+            )
+            for number, one in enumerate(columns)
+            if baseline is not None and one.system != baseline
+        ]
+        return cls(columns, tuple(pairs))
+
+    def masks(self, scores: Floats) -> Bools:
+        """Where each column, then each pair, is defined; as columns × queries."""
+        defined = ~np.isnan(scores.T)
+        pairs = [defined[pair.ours] & defined[pair.theirs] for pair in self.pairs]
+        return np.array([*defined, *pairs], dtype=bool).reshape(len(self.columns) + len(pairs), len(scores))
+
+
+class Addable(Protocol):
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+Summand = TypeVar("Summand", bound=Addable)
+
+
+def added(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
+    """Each of ours with that of theirs in the same place."""
+    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
+
+
+@dataclass(frozen=True)
+class ColumnOutline:
+    """Of one column, where it is defined."""
+
+    extent: Extent
+    total: ExactSum
+    scaled: Extent
+    """On the scale on which the mean is taken."""
+    scaled_total: ExactSum
+
+    @classmethod
+    def of(cls, values: Floats, aggregate: Aggregate) -> "ColumnOutline":
+        extent, total = Extent.of(values), ExactSum.of(values)
+        if aggregate != "geometric":
+            return cls(extent, total, extent, total)
+        scaled = onto_scale(values, aggregate)
+        return cls(extent, total, Extent.of(scaled), ExactSum.of(scaled))
+
+    def __add__(self, other: "ColumnOutline") -> "ColumnOutline":
+        return ColumnOutline(
+            self.extent + other.extent,
+            self.total + other.total,
+            self.scaled + other.scaled,
+            self.scaled_total + other.scaled_total,
+        )
+
+    @property
+    def unit(self) -> float:
+        return unit_for(self.scaled.largest)
+
+
+@dataclass(frozen=True)
+class PairOutline:
+    """Of two columns, where both are defined; on the scale on which means are taken."""
+
+    sides: tuple[Extent, Extent]
+    totals: tuple[ExactSum, ExactSum]
+    apart: Extent
+    apart_total: ExactSum
+
+    @classmethod
+    def of(cls, scores: Floats, pair: Pair) -> "PairOutline":
+        ours, theirs = pair.sides(scores)
+        apart = ours - theirs
+        return cls(
+            (Extent.of(ours), Extent.of(theirs)),
+            (ExactSum.of(ours), ExactSum.of(theirs)),
+            Extent.of(apart),
+            ExactSum.of(apart),
+        )
+
+    def __add__(self, other: "PairOutline") -> "PairOutline":
+        (ours, theirs), (our_total, their_total) = self.sides, self.totals
+        return PairOutline(
+            (ours + other.sides[0], theirs + other.sides[1]),
+            (our_total + other.totals[0], their_total + other.totals[1]),
+            self.apart + other.apart,
+            self.apart_total + other.apart_total,
+        )
+
+    @property
+    def unit_of_sides(self) -> float:
+        return unit_for(max(side.largest for side in self.sides))
+
+    @property
+    def unit(self) -> float:
+        """Of the differences: that of the scores, or larger where these have different signs."""
+        return unit_for(max(self.apart.largest, *(side.largest for side in self.sides)))
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Of a table of scores."""
+
+    size: int
+    columns: tuple[ColumnOutline, ...]
+    pairs: tuple[PairOutline, ...]
+    alike: Bools
+    """Which columns, and then pairs, are defined on the same queries; as a square."""
+
+    @classmethod
+    def of(cls, scores: Floats, layout: Layout) -> "Outline":
+        masks = layout.masks(scores)
+        single, double = masks[: len(layout.columns)], masks[len(layout.columns) :]
+        columns = [
+            ColumnOutline.of(scores[mask, place], column.aggregate)
+            for place, (column, mask) in enumerate(zip(layout.columns, single, strict=True))
+        ]
+        pairs = [PairOutline.of(scores[mask], pair) for pair, mask in zip(layout.pairs, double, strict=True)]
+        return cls(len(scores), tuple(columns), tuple(pairs), (masks[:, None] == masks[None, :]).all(axis=2))
+
+    def __add__(self, other: "Outline") -> "Outline":
+        return Outline(
+            self.size + other.size,
+            added(self.columns, other.columns),
+            added(self.pairs, other.pairs),
+            self.alike & other.alike,
+        )
+
+    @cached_property
+    def patterns(self) -> list[int]:
+        """For each column, and then pair, the first that is defined on the same queries."""
+        return [int(np.argmax(row)) for row in self.alike]
+
+
+_SIZES = 38
+"""Bits that a size of difference has at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """What Wilcoxon's test needs of a pair; few differences are held themselves."""
+
+    sums: RankSums
+    few: Floats
+
+    @classmethod
+    def of(cls, ranges: "Sequence[RanksWithin]") -> "Ranks":
+        """From all ranges, ascending."""
+        sums = RankSums()
+        for one in ranges:
+            sums = sums + one.sums
+        few = np.concatenate([one.few for one in ranges]) if sums.n <= EXACT_RANKS and ranges else np.empty(0)
+        return cls(sums, few)
+
+    @property
+    def p(self) -> float:
+        return self.sums.p if self.sums.n > EXACT_RANKS else SignedRanks.of(self.few).p
+
+
+@dataclass(frozen=True, eq=False)
+class RanksWithin:
+    """Of one range of sizes."""
+
+    sums: RankSums
+    few: Floats
+
+    @classmethod
+    def of(cls, counts: SignedRanks) -> "RanksWithin":
+        sums = counts.part()
+        return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
+
+
+def moved(scores: Floats, pair: Pair, outline: PairOutline) -> SignedRanks:
+    """The differences in steps."""
+    return SignedRanks.of(steps_of(pair.apart(scores), outline.unit))
+
+
+def ranges_for(queries: int, at_once: int) -> list[tuple[float, float]]:
+    """Ranges of sizes, ascending, of which each may hold about so many differences."""
+    parts = max(1, -(-queries // at_once))
+    edges = [0.0, *(float(round(2**_SIZES * part / parts)) for part in range(1, parts)), np.inf]
+    return list(pairwise(edges))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The squared distances of a table's columns from their means: of the values, and on the scale of the mean."""
+
+    squares: tuple[ExactSum, ...]
+    scaled: tuple[ExactSum, ...]
+
+    @classmethod
+    def of(cls, scores: Floats, layout: Layout, outline: Outline) -> "Spread":
+        squares, scaled = [], []
+        for column, one, values in zip(layout.columns, outline.columns, scores.T, strict=True):
+            values = values[~np.isnan(values)]
+            found = ExactSum.of(one.extent.squares(values, one.total.value)) if values.size else ExactSum()
+            squares.append(found)
+            if column.aggregate == "geometric" and values.size:
+                logs = onto_scale(values, column.aggregate)
+                found = ExactSum.of(one.scaled.squares(logs, one.scaled_total.value))
+            scaled.append(found)
+        return cls(tuple(squares), tuple(scaled))
+
+    def __add__(self, other: "Spread") -> "Spread":
+        return Spread(added(self.squares, other.squares), added(self.scaled, other.scaled))
+
+    def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
+        """Mean, standard deviation and number of values on the scale of the mean."""
+        one = outline.columns[place]
+        n = one.scaled.n
+        return (
+            one.scaled_total.value / n if n else nan,
+            one.scaled.std(self.scaled[place].value) if n else nan,
+            n,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _PairTally:
+    """Of two columns, where both are defined."""
+
+    steps: Extent
+    total: int
+    rose: int
+    fell: int
+    squares: ExactSum
+    pooled: tuple[Pooled, ...]
+    crossed: tuple[int, ...] | None
+    flipped: Ints
+
+    def __add__(self, other: "_PairTally") -> "_PairTally":
+        crossed = None
+        if self.crossed is not None and other.crossed is not None:
+            crossed = tuple(map(int.__add__, self.crossed, other.crossed))
+        return _PairTally(
+            self.steps + other.steps,
+            self.total + other.total,
+            self.rose + other.rose,
+            self.fell + other.fell,
+            self.squares + other.squares,
+            added(self.pooled, other.pooled),
+            crossed,
+            self.flipped + other.flipped,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Of a table of scores; parts of one table are joined by adding them."""
+
+    pooled: tuple[Pooled, ...]
+    beside: tuple[Pooled, ...]
+    """The same to the scale of all queries, where the table is a part of them that is compared with the rest."""
+    spread: Spread
+    pairs: tuple[_PairTally, ...]
+
+    @classmethod
+    def of(
+        cls,
+        scores: Floats,
+        keys: Keys,
+        layout: Layout,
+        outline: Outline,
+        how: Resampling,
+        *,
+        signs: int | None = None,
+        whole: Outline | None = None,
+    ) -> "Tally":
+        """``whole`` is the outline of all queries, where the table is to be compared with the rest of them."""
+        masks = layout.masks(scores)
+        scaled = [onto_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
+        columns: list[tuple[Floats, float, int]] = []
+        for of in (outline, *([] if whole is None else [whole])):
+            columns += [(scaled[place], one.unit, place) for place, one in enumerate(of.columns)]
+        for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True), len(layout.columns)):
+            columns += [(values, unit, place) for values, unit in _resampled(pair, one, scores, masks[place])]
+        found = iter(_pool(columns, masks, outline.patterns, keys, how))
+        pooled = tuple(next(found) for _ in layout.columns)
+        beside = tuple(next(found) for _ in layout.columns) if whole is not None else ()
+        return cls(
+            pooled,
+            beside,
+            Spread.of(scores, layout, outline),
+            tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or how.resamples)),
+        )
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            added(self.pooled, other.pooled),
+            added(self.beside, other.beside),
+            self.spread + other.spread,
+            added(self.pairs, other.pairs),
+        )
+
+    def estimates(self, layout: Layout, outline: Outline, how: Resampling) -> list[Estimate]:
+        """Each column summarised, with its interval."""
+        plain = plainly_estimated(layout, outline, self.spread)
+        return [
+            with_interval(one, column.aggregate, pooled, how)
+            for one, column, pooled in zip(plain, layout.columns, self.pooled, strict=True)
+        ]
+
+    def differences(self, layout: Layout, outline: Outline, ranks: Sequence[Ranks]) -> list[Differences]:
+        """Each pair's."""
+        rows = zip(layout.pairs, outline.pairs, self.pairs, ranks, strict=True)
+        return [_differences(outline.size, *row) for row in rows]
+
+
+def plainly_estimated(layout: Layout, outline: Outline, spread: Spread) -> list[Estimate]:
+    """Each column summarised, without an interval."""
+    rows = zip(layout.columns, outline.columns, spread.squares, strict=True)
+    return [_estimated(one, outline.size, squares, column.aggregate) for column, one, squares in rows]
+
+
+def _estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: Aggregate) -> Estimate:
+    n = one.extent.n
+    total = one.scaled_total.value
+    return Estimate(
+        off_scale(total / n, aggregate) if n else nan,
+        n,
+        size - n,
+        total if aggregate == "sum" else None,
+        one.extent.std(squares.value) if n else nan,
+    )
+
+
+def _resampled(pair: Pair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
+    """Differences; of a geometric mean, both sides by themselves; with what a step is worth."""
+    ours, theirs = (np.where(both, side, nan) for side in pair.sides(scores))
+    if pair.versus.aggregate != "geometric":
+        return [(ours - theirs, one.unit)]
+    return [(ours, one.unit_of_sides), (theirs, one.unit_of_sides)]
+
+
+def _pool(
+    columns: Sequence[tuple[Floats, float, int]], masks: Bools, patterns: Sequence[int], keys: Keys, how: Resampling
+) -> list[Pooled]:
+    """Values, what a step of them is worth, and whose mask they have."""
+    used = list(dict.fromkeys(patterns[place] for _, _, place in columns))
+    whole = [steps_of(values, unit) for values, unit, _ in columns]
+    sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), how.resamples)
+    drawn = dict(zip(used, sums[len(columns) :], strict=True))
+    return [
+        Pooled(unit, Powers.of(steps[masks[place]]), row, drawn[patterns[place]])
+        for steps, (_, unit, place), row in zip(whole, columns, sums, strict=False)
+    ]
+
+
+def _pair_tallies(
+    scores: Floats, keys: Keys, layout: Layout, outline: Outline, masks: Bools, pooled: Iterator[Pooled], signs: int
+) -> list[_PairTally]:
+    if not layout.pairs:
+        return []
+    apart = [pair.apart(scores) for pair in layout.pairs]
+    steps = [steps_of(values, one.unit) for values, one in zip(apart, outline.pairs, strict=True)]
+    flipped = flip_sums(keys, np.column_stack(steps), signs)
+    found = []
+    for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True)):
+        both = masks[len(layout.columns) + place]
+        geometric = pair.versus.aggregate == "geometric"
+        sides = tuple(next(pooled) for _ in range(1 + geometric))
+        crossed = None
+        if geometric:
+            ours, theirs = (steps_of(side[both], one.unit_of_sides) for side in pair.sides(scores))
+            crossed = exact_products(ours, theirs)
+        known, moved = apart[place][both], steps[place][both]
+        found.append(
+            _PairTally(
+                Extent.of(moved),
+                int(moved.astype(np.int64).sum()),
+                int((moved > 0).sum()),
+                int((moved < 0).sum()),
+                ExactSum.of(one.apart.squares(known, one.apart_total.value)) if known.size else ExactSum(),
+                sides,
+                crossed,
+                flipped[place],
+            )
+        )
+    return found
+
+
+def _differences(size: int, pair: Pair, one: PairOutline, tally: _PairTally, ranks: Ranks) -> Differences:
+    n, moving = one.apart.n, tally.rose + tally.fell
+    test = None
+    if n:
+        few = enumerated(ranks.few, rounded=True) if moving <= ENUMERATED else None
+        test = few or randomised(tally.flipped, tally.total, moving)
+    mean, baseline_mean = (off_scale(total.value / n, pair.versus.aggregate) if n else nan for total in one.totals)
+    return Differences(
+        left_out=size - n,
+        mean=mean,
+        baseline_mean=baseline_mean,
+        apart=(one.apart_total.value / n, one.apart.std(tally.squares.value)) if n else (nan, nan),
+        steps=replace(tally.steps, n=n),
+        rose=tally.rose,
+        fell=tally.fell,
+        test=test,
+        p_wilcoxon=ranks.p if n else nan,
+        pooled=tally.pooled,
+        crossed=None if tally.crossed is None else (tally.crossed[0], tally.crossed[1], tally.crossed[2]),
+    )

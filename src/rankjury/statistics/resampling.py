@@ -1,0 +1,369 @@
+"""Resampling over queries: seeded weights and signs, resampled sums, and bootstrap intervals made of them.
+
+Each query has a key, a hash of (seed, id). The i-th word of its stream is SplitMix64's i-th output from that key, so
+any part of any stream can be made by itself: in any order, in any block, in any process. Hence no digit depends on the
+order of rows, on threads, on blocks, or on which other queries and measures take part.
+
+Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+
+Work is cut into ranges of resamples, done in threads, and blocks of queries within them that stay in the processor's
+cache. Sums are exact (see ``sums``), so nothing depends on either.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate
+from math import erfc, exp, inf, isfinite, isinf, isnan, lgamma, log, sqrt
+from typing import Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import UnknownName, UsageError
+from rankjury.statistics.sums import LARGEST_BLOCK
+from rankjury.types import Floats, Ints, cut_rows, in_threads
+from rankjury.validation import Record, SignedInt, check_fields
+
+__all__ = [
+    "FEWEST_RESAMPLES",
+    "MOST_RESAMPLES",
+    "Bounds",
+    "Influence",
+    "IntervalMethod",
+    "Keys",
+    "Resampling",
+    "Signs",
+    "Weights",
+    "bootstrap_weights",
+    "draw_sums",
+    "flip_sums",
+    "interval",
+    "keys_of",
+    "normal_cdf",
+    "normal_quantile",
+    "normal_tails",
+    "pair_words",
+    "random_words",
+    "sign_bits",
+    "t_quantile",
+    "t_tails",
+]
+
+Keys = NDArray[np.uint64]
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_LAST_SHIFT = np.uint64(31)
+_WEIGHTS_PER_WORD = 8
+_BITS_PER_WORD = 64
+# In 256ths: none, one, two … draws. A byte at or above the i-th threshold means more than i draws.
+_CHANCES = (94, 95, 46, 16, 4, 1)
+_THRESHOLDS = tuple(accumulate(_CHANCES))[:-1]
+# The kinds of stream start from different keys, so that tests, intervals and samples do not share numbers.
+_WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uint64(0x8CB92BA72F3D8DD7)
+
+
+def keys_of(queries: pl.Series, seed: int) -> Keys:
+    """The key of each query, by the seed and the id as a string."""
+    salt = int(seed).to_bytes(16, "little", signed=True)
+    digests = b"".join(blake2b(query.encode(), digest_size=8, salt=salt).digest() for query in queries.cast(pl.String))
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
+    """How often each query is drawn in resamples ``first`` to ``last``, as keys × resamples.
+
+    Poisson with mean 1, its probabilities rounded to 256ths such that mean and variance are exactly 1; the third moment
+    is 4.98 instead of 5. ``first`` is a multiple of eight.
+    """
+    return Weights(first, last, keys.size).draw(keys)
+
+
+def sign_bits(keys: Keys, first: int, last: int) -> Floats:
+    """A fair 0 or 1 for each key and resample, as keys × resamples; ``first`` is a multiple of 64."""
+    return Signs(first, last, keys.size).draw(keys)
+
+
+def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
+    """64 random bits each, numbers ``first`` to ``last`` of every key's stream of choices, as keys × words."""
+    return _Words(first, last, keys.size, 1, _CHOICES).of(keys)
+
+
+def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
+    """64 random bits of each pair of keys, as left × right: they hang on the two keys alone."""
+    words: NDArray[np.uint64] = left[:, None] * _GAMMA + right
+    for shift, factor in _MIX:
+        words ^= words >> shift
+        words *= factor
+    words ^= words >> _LAST_SHIFT
+    return words
+
+
+class Weights:
+    """Draws the weights of blocks of queries, for the same resamples, into arrays that are used again.
+
+    What was drawn before is gone with the next draw.
+    """
+
+    def __init__(self, first: int, last: int, most: int) -> None:
+        self._words = _Words(first, last, most, _WEIGHTS_PER_WORD, _WEIGHTS)
+        self._above = np.empty((most, last - first), dtype=bool)
+        self._counts = np.empty((most, last - first), dtype=np.uint8)
+        self._weights = np.empty((most, last - first))
+
+    def draw(self, keys: Keys) -> Floats:
+        above, counts = self._above[: keys.size], self._counts[: keys.size]
+        octets = self._words.of(keys).view(np.uint8)[:, : counts.shape[1]]
+        counts[:] = 0
+        for threshold in _THRESHOLDS:
+            np.greater_equal(octets, threshold, out=above)
+            np.add(counts, above.view(np.uint8), out=counts)
+        weights = self._weights[: keys.size]
+        weights[:] = counts
+        return weights
+
+
+class Signs:
+    """Draws the signs of blocks of queries, for the same resamples."""
+
+    def __init__(self, first: int, last: int, most: int) -> None:
+        self._words = _Words(first, last, most, _BITS_PER_WORD, _SIGNS)
+        self._bits = last - first
+
+    def draw(self, keys: Keys) -> Floats:
+        octets = self._words.of(keys).view(np.uint8)
+        return np.unpackbits(octets, axis=1, bitorder="little", count=self._bits).astype(np.float64)
+
+
+class _Words:
+    """The words of each key's stream that hold the numbers ``first`` to ``last``, so many to a word."""
+
+    def __init__(self, first: int, last: int, most: int, per_word: int, kind: np.uint64) -> None:
+        places = np.arange(first // per_word + 1, -(-last // per_word) + 1, dtype=np.uint64)
+        self._steps = places * _GAMMA
+        self._kind = kind
+        self._held, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
+
+    def of(self, keys: Keys) -> NDArray[np.uint64]:
+        """As keys × words, in little-endian order of bytes."""
+        words, spare = self._held[: keys.size], self._spare[: keys.size]
+        np.add((keys ^ self._kind)[:, None], self._steps[None, :], out=words)
+        for shift, factor in _MIX:
+            np.right_shift(words, shift, out=spare)
+            np.bitwise_xor(words, spare, out=words)
+            np.multiply(words, factor, out=words)
+        np.right_shift(words, _LAST_SHIFT, out=spare)
+        np.bitwise_xor(words, spare, out=words)
+        return words.astype("<u8", copy=False)
+
+
+_RESAMPLES_PER_PART = 2560
+_QUERIES_PER_BLOCK = 128
+_PRODUCTS_AT_ONCE = 1 << 18
+"""More at a time, and OpenBLAS would start threads within ours, which then wait for each other."""
+
+
+def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+    """Sums of each column over resampled queries, as columns × resamples.
+
+    Every query is drawn a random number of times, with mean 1, independently of the others. ``columns`` holds whole
+    numbers, as queries × columns.
+    """
+    return _sums(Weights, keys, columns, resamples)
+
+
+def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+    """Sums of each column with the signs of its values flipped at random, as columns × resamples."""
+    total = columns.astype(np.int64).sum(axis=0)
+    flipped = _sums(Signs, keys, columns, resamples)
+    flipped *= 2
+    flipped -= total[:, None]
+    return flipped
+
+
+def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, resamples: int) -> Ints:
+    across = np.ascontiguousarray(columns.T)
+    blocks = cut_rows(keys.size, min(_QUERIES_PER_BLOCK, LARGEST_BLOCK))
+
+    def work(first: int, last: int) -> Ints:
+        drawn = numbers(first, last, min(_QUERIES_PER_BLOCK, keys.size))
+        sums = np.zeros((across.shape[0], last - first), dtype=np.int64)
+        exact, product = np.zeros((2, *sums.shape))
+        since = 0
+        parts = cut_rows(last - first, max(1, _PRODUCTS_AT_ONCE // (across.shape[0] * _QUERIES_PER_BLOCK)))
+        for start, end in blocks:
+            if end - since > LARGEST_BLOCK:
+                sums += exact.astype(np.int64)
+                exact[:] = 0.0
+                since = start
+            weights = drawn.draw(keys[start:end])
+            for low, high in parts:
+                np.matmul(across[:, start:end], weights[:, low:high], out=product[:, low:high])
+            np.add(exact, product, out=exact)
+        return sums + exact.astype(np.int64)
+
+    return np.concatenate(list(in_threads(work, cut_rows(resamples, _RESAMPLES_PER_PART))), axis=1)
+
+
+_SMALLEST = 1e-300
+_PRECISION = 1e-16
+_MOST_STEPS = 10_000
+
+
+def normal_cdf(z: float) -> float:
+    """P(Z ≤ z)."""
+    return 0.5 * erfc(-z / sqrt(2.0))
+
+
+def normal_tails(z: float) -> float:
+    """P(|Z| ≥ |z|)."""
+    return erfc(abs(z) / sqrt(2.0))
+
+
+def normal_quantile(p: float) -> float:
+    """The z with P(Z ≤ z) = p; infinite for 0 and 1."""
+    if p <= 0.0 or p >= 1.0:
+        return -inf if p <= 0.0 else inf
+    from statistics import NormalDist  # on use: it loads decimal numbers and fractions
+
+    return NormalDist().inv_cdf(p)
+
+
+def t_tails(t: float, df: float) -> float:
+    """P(|T| ≥ |t|) for df degrees of freedom."""
+    if isinf(t):
+        return 0.0
+    square = t * t
+    return 0.0 if isinf(square) else _incomplete_beta(df / 2.0, 0.5, df / (df + square), square / (df + square))
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(p: float, df: float) -> float:
+    """The t with P(T ≤ t) = p."""
+    if p < 0.5:
+        return -t_quantile(1.0 - p, df)
+    tails = 2.0 * (1.0 - p)
+    low, high = 0.0, 2.0
+    while t_tails(high, df) > tails:
+        high *= 2.0
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if t_tails(middle, df) > tails else (low, middle)
+    return (low + high) / 2.0
+
+
+def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction; ``rest`` is 1 − x.
+
+    Source: NIST Digital Library of Mathematical Functions, 8.17.22, evaluated by Lentz's method.
+    """
+    if x <= 0.0 or rest <= 0.0:
+        return 0.0 if x <= 0.0 else 1.0
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - _incomplete_beta(b, a, rest, x)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest)) / a
+    c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
+    fraction = d
+    for m in range(1, _MOST_STEPS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for step in (even, odd):
+            d = 1.0 / _apart(1.0 + step * d)
+            c = _apart(1.0 + step / c)
+            fraction *= c * d
+        if abs(c * d - 1.0) < _PRECISION * 4:
+            break
+    return front * fraction
+
+
+def _apart(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST
+
+
+Bounds = tuple[float, float]
+IntervalMethod = Literal["auto", "bca", "percentile"]
+FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 10_000_000
+
+
+@dataclass(frozen=True)
+class Resampling(Record):
+    """How intervals and randomisation tests are made."""
+
+    resamples: int = 10_000
+    level: float = 0.95
+    seed: SignedInt = 0
+    interval: IntervalMethod = "auto"
+    """``auto``: bca for means, which are skewed; percentile for differences, of which many are zero."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0.0 < self.level < 1.0:
+            raise UsageError(f"the level is {self.level}", expected="a share between 0 and 1, such as 0.95")
+        if not FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:
+            raise UsageError(f"found {self.resamples:,} resamples", expected=f"100 to {MOST_RESAMPLES:,}")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"the seed is {self.seed}", expected="a whole number of at most 63 bits")
+        if self.interval not in get_args(IntervalMethod):
+            raise UnknownName("kind of interval", self.interval, get_args(IntervalMethod))
+
+    @property
+    def of_means(self) -> IntervalMethod:
+        return "bca" if self.interval == "auto" else self.interval
+
+    @property
+    def of_differences(self) -> IntervalMethod:
+        return "percentile" if self.interval == "auto" else self.interval
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What each query moves the estimate by (the estimate less that without it, up to a factor): the sums that count.
+
+    They are floats, or numbers without rounding.
+    """
+
+    squares: float | Fraction
+    cubes: float | Fraction
+
+    def __add__(self, other: "Influence") -> "Influence":
+        return Influence(self.squares + other.squares, self.cubes + other.cubes)
+
+    def scaled(self, factor: float) -> "Influence":
+        return Influence(self.squares * factor**2, self.cubes * factor**3)
+
+    @property
+    def acceleration(self) -> float | None:
+        """None where no query moves it."""
+        squares = float(self.squares)
+        return float(self.cubes) / (6.0 * squares**1.5) if squares > 0.0 else None
+
+
+def interval(resampled: Floats, estimate: float, influence: Influence, level: float, method: IntervalMethod) -> Bounds:
+    """The bounds that hold the share ``level`` of the resampled estimates.
+
+    ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
+    from the queries' ``influence``.
+    Source: Efron, Better bootstrap confidence intervals, JASA 1987.
+    """
+    tail = (1.0 - level) / 2.0
+    tails = [tail, 1.0 - tail]
+    if method == "bca":
+        tails = _shifted(tails, resampled, estimate, influence)
+    low, high = np.quantile(resampled, tails).tolist()
+    return low, high
+
+
+def _shifted(tails: list[float], resampled: Floats, estimate: float, influence: Influence) -> list[float]:
+    below = (np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)) / (2 * resampled.size)
+    bias = normal_quantile(below)
+    acceleration = influence.acceleration
+    if not isfinite(bias) or acceleration is None:
+        return tails
+    shifted = []
+    for tail in tails:
+        z = bias + normal_quantile(tail)
+        shifted.append(normal_cdf(bias + z / (1.0 - acceleration * z)))
+    return tails if any(isnan(tail) for tail in shifted) else shifted

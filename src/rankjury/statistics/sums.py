@@ -1,0 +1,384 @@
+"""Exact sums, means and moments: sums are exact before they are rounded, so no digit depends on the order of values.
+
+A column of scores becomes whole numbers of at most 36 bits, to a scale that is a power of two. They are held as floats,
+so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks are
+added as 64-bit integers. Up to 2^25 queries fit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import frexp, fsum, inf, ldexp, nan, sqrt
+from typing import cast
+
+import numpy as np
+
+from rankjury.types import Bools, Floats, Ints, cut_rows
+
+__all__ = [
+    "LARGEST_BLOCK",
+    "ExactSum",
+    "Extent",
+    "Fixed",
+    "Powers",
+    "central_products",
+    "exact_products",
+    "exact_sum",
+    "mean_and_std",
+    "means_and_stds",
+    "same_sum",
+    "steps_of",
+    "to_fixed",
+    "total_of",
+    "unit_for",
+]
+
+_BITS = 36
+_SMALLEST = 5e-324
+LARGEST_BLOCK = 1 << 13
+"""Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Whole numbers, as floats, and what one of them is worth."""
+
+    whole: Floats
+    unit: float
+
+
+def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
+    """The columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
+
+    The scale may be larger than the columns need: that of the scores of which they are differences.
+    """
+    filled = [np.nan_to_num(column, nan=0.0) for column in columns]
+    unit = unit_for(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
+    return [Fixed(np.rint(column / unit), unit) for column in filled]
+
+
+def unit_for(largest: float) -> float:
+    """What one step is worth where no value is larger."""
+    exponent = frexp(largest)[1] if largest else 0
+    return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
+
+
+def steps_of(column: Floats, unit: float) -> Floats:
+    """The whole numbers of ``to_fixed``, to a scale that is known."""
+    return np.rint(np.nan_to_num(column, nan=0.0) / unit)
+
+
+def exact_sum(whole: Floats) -> int:
+    """The sum of whole numbers held as floats."""
+    return int(whole.astype(np.int64).sum())
+
+
+_AT_ONCE = 1 << 13
+_CELLS_AT_ONCE = 1 << 14
+_MANTISSA_BITS = 40
+"""So many numbers of so many bits have a sum that is a float."""
+_FEW = 1 << 9
+"""Added sooner one by one."""
+_SHORT = 1 << 11
+"""So many rows at most are summarised in all columns at once."""
+_MOST_ROUNDS = 4
+_TINY = 1e-200
+_SAME = 4 * float(np.finfo(np.float64).eps)
+
+
+def total_of(values: Floats) -> float:
+    """The sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
+    blocks = (values[first : first + _AT_ONCE] for first in range(0, values.size, _AT_ONCE))
+    return fsum(part for block in blocks for part in same_sum(block))
+
+
+def same_sum(values: Floats) -> list[float]:
+    """A few numbers that have the same sum.
+
+    Each round takes 40 bits off all values: whole numbers of one unit, whose sum is a float in whatever order they are
+    added. Where there are bits further down than the last round, the values stay as they are.
+    """
+    if values.size >= _FEW:
+        largest = float(np.abs(values).max())
+        rest, unit, sums = values, ldexp(1.0, frexp(largest)[1]), []
+        for _ in range(_MOST_ROUNDS if _TINY < largest < 1 / _TINY else 0):
+            unit = ldexp(unit, -_MANTISSA_BITS)
+            whole = np.rint(rest / unit) * unit
+            sums.append(float(whole.sum()))
+            rest = rest - whole
+            if not rest.any():
+                return sums
+    return cast(list[float], values.tolist())
+
+
+def totals_of(table: Floats) -> list[float]:
+    """The sum of each column, as ``total_of`` gives it; of all columns at once, as many rows as stay in cache."""
+    parts: list[list[float]] = [[] for _ in range(table.shape[1])]
+    for first, last in cut_rows(len(table), max(_FEW, _CELLS_AT_ONCE // max(1, table.shape[1]))):
+        columns = np.ascontiguousarray(table[first:last].T)
+        sums, settled = _same_sums(columns)
+        for place, part in enumerate(parts):
+            part += [float(one[place]) for one in sums] if settled[place] else columns[place].tolist()
+    return [fsum(part) for part in parts]
+
+
+def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
+    """Of each column, which is a row here, a few numbers that have the same sum, and whether they have."""
+    largest = np.abs(columns).max(axis=1, initial=0.0)
+    known = (largest > _TINY) & (largest < 1 / _TINY)
+    unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])[:, None]
+    rest, sums = columns if known.all() else np.where(known[:, None], columns, 0.0), []
+    for _ in range(_MOST_ROUNDS):
+        unit = np.ldexp(unit, -_MANTISSA_BITS)
+        whole = np.rint(rest / unit)
+        whole *= unit
+        sums.append(whole.sum(axis=1))
+        rest = rest - whole
+        left = rest.any(axis=1)
+        if not (left & known).any():
+            break
+    return sums, (known & ~left) | (largest == 0.0)
+
+
+def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, float]:
+    """The mean (NaN of nothing) and the sample standard deviation (NaN under two values, 0 where all are equal).
+
+    ``total`` is their sum, where it is known.
+    """
+    if values.size == 0:
+        return nan, nan
+    extent = Extent(values.size, float(values.min()), float(values.max()))
+    known = total is not None and _TINY < extent.largest < 1 / _TINY
+    scaled = np.ldexp(values, -extent.exponent)
+    mean = extent.scaled_mean(cast(float, total)) if known else total_of(scaled) / values.size
+    squares = total_of(_squared(scaled - mean)) if extent.varies else 0.0
+    return ldexp(mean, extent.exponent), extent.std(squares)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many values there are and between what: enough to bring them to a scale near 1.
+
+    It is a power of two, so that nothing is rounded: squares neither overflow nor vanish.
+    """
+
+    n: int = 0
+    low: float = inf
+    high: float = -inf
+
+    @classmethod
+    def of(cls, values: Floats) -> "Extent":
+        return cls(values.size, float(values.min(initial=inf)), float(values.max(initial=-inf)))
+
+    def __add__(self, other: "Extent") -> "Extent":
+        return Extent(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def largest(self) -> float:
+        """The largest of the values without their signs."""
+        return max(abs(self.low), abs(self.high)) if self.n else 0.0
+
+    @property
+    def exponent(self) -> int:
+        return frexp(self.largest)[1]
+
+    @property
+    def varies(self) -> bool:
+        return self.n >= 2 and ldexp(self.high, -self.exponent) - ldexp(self.low, -self.exponent) > _SAME
+
+    def scaled_mean(self, total: float) -> float:
+        return ldexp(total, -self.exponent) / self.n
+
+    def squares(self, values: Floats, total: float) -> Floats:
+        """Of some of the values the squared distance from the mean of all, on the scale."""
+        return _squared(np.ldexp(values, -self.exponent) - self.scaled_mean(total))
+
+    def std(self, squares: float) -> float:
+        """The sample standard deviation from the sum of all squares."""
+        if self.n < 2:
+            return nan
+        return ldexp(sqrt(squares / (self.n - 1)), self.exponent) if self.varies else 0.0
+
+
+def _squared(centred: Floats) -> Floats:
+    return centred * centred
+
+
+def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
+    """Of each column the sum, the mean and the standard deviation of what is defined, and how many values that are.
+
+    The same to the last digit as ``total_of`` and ``mean_and_std`` of each: all columns at once where they are short,
+    as those of slices are, of which there are many; else one by one, which is quicker then.
+    """
+    defined = ~np.isnan(table)
+    n = defined.sum(axis=0)
+    if len(table) > _SHORT:
+        kept = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
+        totals = np.array([total_of(column) for column in kept])
+        stds = np.array([mean_and_std(column, total)[1] for column, total in zip(kept, totals.tolist(), strict=True)])
+    else:
+        totals, stds = _of_short(table, defined, n)
+    return totals, np.divide(totals, n, out=np.full(n.size, nan), where=n > 0), stds, n
+
+
+def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
+    """The sum of each column, and its standard deviation."""
+    filled = table if defined.all() else np.where(defined, table, 0.0)
+    largest = np.abs(filled).max(axis=0, initial=0.0)
+    totals = np.array(totals_of(filled))
+    exponent = np.frexp(largest)[1]
+    scaled = np.ldexp(filled, -exponent)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centred = scaled - np.ldexp(totals, -exponent) / n
+        if filled is not table:
+            centred[~defined] = 0.0
+        squares = np.array(totals_of(np.multiply(centred, centred, out=centred)))
+        stds = np.ldexp(np.sqrt(squares / (n - 1)), exponent)
+    high = scaled.max(axis=0, where=defined, initial=-np.inf)
+    same = high - scaled.min(axis=0, where=defined, initial=np.inf) <= _SAME
+    stds[same & (n >= 2)] = 0.0
+    usual = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
+    for place in np.flatnonzero(~usual).tolist():
+        stds[place] = mean_and_std(table[defined[:, place], place])[1]
+    return totals, stds
+
+
+_ROWS_AT_ONCE = 1 << 12
+_LIMB_BITS = 13
+_LIMBS = 3
+"""They hold 39 bits. Three products of three limbs have 41, and so many rows of those add up within a float."""
+
+
+@dataclass
+class ExactSum:
+    """A sum of floats: a few numbers that do not overlap and have exactly that sum.
+
+    Source: Shewchuk, Adaptive precision floating-point arithmetic, 1997.
+    """
+
+    parts: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Floats) -> "ExactSum":
+        found = cls()
+        for first, last in cut_rows(values.size, _ROWS_AT_ONCE):
+            found.add(same_sum(values[first:last]))
+        return found
+
+    def add(self, numbers: Iterable[float]) -> None:
+        held = list(self.parts)
+        for number in numbers:
+            left, kept = number, 0
+            for other in held:
+                large, small = (left, other) if abs(left) >= abs(other) else (other, left)
+                left = large + small
+                lost = small - (left - large)
+                if lost:
+                    held[kept] = lost
+                    kept += 1
+            held[kept:] = [left]
+        self.parts = tuple(held)
+
+    def __add__(self, other: "ExactSum") -> "ExactSum":
+        found = ExactSum(self.parts)
+        found.add(other.parts)
+        return found
+
+    @property
+    def value(self) -> float:
+        """Rounded once."""
+        return fsum(self.parts)
+
+
+@dataclass(frozen=True)
+class Powers:
+    """How many whole numbers there are, and the sums of them, of their squares and of their cubes."""
+
+    n: int = 0
+    first: int = 0
+    second: int = 0
+    third: int = 0
+
+    @classmethod
+    def of(cls, whole: Floats) -> "Powers":
+        second, third, _ = exact_products(whole, whole)
+        return cls(whole.size, int(whole.astype(np.int64).sum()), second, third)
+
+    def __add__(self, other: "Powers") -> "Powers":
+        return Powers(self.n + other.n, self.first + other.first, self.second + other.second, self.third + other.third)
+
+    def __sub__(self, other: "Powers") -> "Powers":
+        return Powers(self.n - other.n, self.first - other.first, self.second - other.second, self.third - other.third)
+
+    @property
+    def mean(self) -> float:
+        return self.first / self.n
+
+    @property
+    def varies(self) -> bool:
+        return self.n * self.second != self.first * self.first
+
+    @property
+    def squares(self) -> float:
+        """The sum of squared distances from the mean."""
+        return (self.n * self.second - self.first**2) / self.n if self.n else 0.0
+
+    @property
+    def cubes(self) -> float:
+        """The sum of cubed distances from the mean."""
+        n = self.n
+        return (n * n * self.third - 3 * n * self.first * self.second + 2 * self.first**3) / (n * n) if n else 0.0
+
+
+def exact_products(left: Floats, right: Floats) -> tuple[int, int, int]:
+    """The sums of left × right, of left² × right and of left × right², of whole numbers held as floats."""
+    totals = [0, 0, 0]
+    for first, last in cut_rows(left.size, _ROWS_AT_ONCE):
+        ours, theirs = _limbs(left[first:last]), _limbs(right[first:last])
+        squares = [_products(ours), _products(theirs)]
+        for place, (one, other) in enumerate(((ours, theirs), (squares[0], theirs), (squares[1], ours))):
+            totals[place] += _joined(one @ other.T)
+    return totals[0], totals[1], totals[2]
+
+
+def _limbs(whole: Floats) -> Floats:
+    """Of each number 13 bits a row, the lowest first; the last row has the sign."""
+    left = whole.astype(np.int64)
+    rows = []
+    for _ in range(_LIMBS - 1):
+        rows.append(left & ((1 << _LIMB_BITS) - 1))
+        left = left >> _LIMB_BITS
+    return np.array([*rows, left], dtype=np.float64)
+
+
+def _products(limbs: Floats) -> Floats:
+    """The squares of the numbers, as sums of products of limbs: rows of equal worth are added, the lowest first."""
+    rows = np.zeros((2 * _LIMBS - 1, limbs.shape[1]))
+    for one in range(_LIMBS):
+        for other in range(_LIMBS):
+            rows[one + other] += limbs[one] * limbs[other]
+    return rows
+
+
+def _joined(table: Floats) -> int:
+    """A table of sums whose worth grows by 13 bits with each row and each column."""
+    return sum(
+        int(value) << (_LIMB_BITS * (row + column))
+        for row, line in enumerate(table.tolist())
+        for column, value in enumerate(line)
+    )
+
+
+def central_products(ours: Powers, theirs: Powers, crossed: tuple[int, int, int]) -> tuple[Fraction, ...]:
+    """The sums of products of two columns' distances from their means: ab, a²b and ab².
+
+    ``crossed`` are the plain sums of those products.
+    """
+    n = ours.n
+    a, b = Fraction(ours.first, n), Fraction(theirs.first, n)
+    ab, aab, abb = crossed
+    return (
+        ab - n * a * b,
+        aab - b * ours.second - 2 * a * ab + 2 * n * a * a * b,
+        abb - a * theirs.second - 2 * b * ab + 2 * n * a * b * b,
+    )

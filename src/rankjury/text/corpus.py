@@ -1,0 +1,132 @@
+"""A table of texts: an id and a text a row, the text put together from the columns that were chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import polars as pl
+
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.formats.attributes import is_query_lines, query_lines
+from rankjury.formats.jsonl import read_json_table
+from rankjury.formats.nested import records_by_id
+from rankjury.formats.source import Source, plain_suffix
+from rankjury.formats.vectors.checks import listed, names_of
+from rankjury.formats.vectors.ids import TABLES, read_table
+from rankjury.formats.vectors.metadata import hash_strings
+from rankjury.intake import find_id_column
+
+__all__ = ["EMPTY_POLICIES", "Corpus", "read_corpus"]
+
+EMPTY_POLICIES = ("error", "skip")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Ids and texts, in the order of the table."""
+
+    ids: pl.Series
+    texts: pl.Series
+    columns: tuple[str, ...]
+    joint: str = "\n"
+    """What stands between the texts of several columns."""
+    source: str = "corpus"
+    skipped: list[str] = field(default_factory=list)
+    """Ids whose texts were empty, and which were left out."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of ids and texts in their order."""
+        return hash_strings(self.ids, self.texts)
+
+
+def read_corpus(
+    given: str, columns: Sequence[str], *, joint: str = "\n", id_column: str | None = None, empty: str = "error"
+) -> Corpus:
+    """A .jsonl, .json (a list of objects, or {id: object}), .csv, .tsv or .parquet table, or a .txt of queries.
+
+    The cells, without blanks around them, are joined by ``joint``, those that are empty left out. ``empty`` says what
+    becomes of rows without any text: ``error``, or ``skip`` to leave them out.
+    """
+    if empty not in EMPTY_POLICIES:
+        raise UnknownName("policy on empty texts", empty, EMPTY_POLICIES)
+    source = Source.open(given)
+    with guard_reading(source.name, "a table of texts"):
+        frame = _table(source)
+        if frame.is_empty():
+            raise DataError("found no rows", where=source.name, expected="a text a row")
+        chosen = id_column or _found_id_column(frame.columns, columns, source.name)
+        for name in (chosen, *columns):
+            if name not in frame.columns:
+                raise UnknownName("column", name, frame.columns, where=source.name)
+        if not columns:
+            raise UsageError("no column of texts was named", expected="something like title,abstract")
+        ids = names_of(frame[chosen], source.name)
+        if ids.is_duplicated().any():
+            twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+            raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
+        texts = _joined(frame, columns, joint, source.name)
+        return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
+
+
+def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:
+    """The column of the items' ids, or else of the queries': what is embedded may be either."""
+    try:
+        return find_id_column(names, "item", where)
+    except DataError as error:
+        try:
+            return find_id_column([name for name in names if name not in texts], "query", where)
+        except DataError:
+            error.hint = "Name the column of ids with --id."
+            raise error from None
+
+
+def _table(source: Source) -> pl.DataFrame:
+    suffix = plain_suffix(source.name)
+    if suffix in TABLES or (suffix == ".txt" and not is_query_lines(source)):
+        return read_table(source, suffix)
+    if suffix == ".txt":
+        return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
+    if suffix != ".json":
+        raise UsageError(
+            f"cannot tell from the name {source.name!r} how the texts are stored",
+            expected=f"a suffix among {', '.join((*TABLES, '.json', '.txt'))}",
+        )
+    keyed = records_by_id(source)
+    return read_json_table(source) if keyed is None else pl.DataFrame(keyed, infer_schema_length=None)
+
+
+def _joined(frame: pl.DataFrame, columns: Sequence[str], joint: str, where: str) -> pl.Series:
+    parts = [_as_text(frame[name], where).str.strip_chars() for name in columns]
+    parts = [part.set(part == "", None).rename(str(place)) for place, part in enumerate(parts)]
+    return pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=joint, ignore_nulls=True).alias("text"))["text"]
+
+
+def _as_text(cells: pl.Series, where: str) -> pl.Series:
+    """Texts and numbers as they are written; lists of them with commas."""
+    inner = cells.dtype.inner if isinstance(cells.dtype, pl.List) else cells.dtype
+    plain = inner in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean) or inner.is_numeric()
+    if not plain:
+        raise DataError(f"the column {cells.name} is of type {cells.dtype}", where=where, expected="texts")
+    if isinstance(cells.dtype, pl.List):
+        return cells.cast(pl.List(pl.String)).list.join(", ")
+    return cells.cast(pl.String)
+
+
+def _without_empty(corpus: Corpus, empty: str) -> Corpus:
+    bare = (corpus.texts == "") | corpus.texts.is_null()
+    if not bare.any():
+        return corpus
+    ids = corpus.ids.filter(bare)
+    if empty == "error" or bare.all():
+        raise DataError(
+            f"no text in {', '.join(corpus.columns)} for {listed(ids)}",
+            where=corpus.source,
+            expected="a text a row",
+            hint=None if bare.all() else "Leave them out with --empty skip.",
+        )
+    kept = ~bare
+    return replace(corpus, ids=corpus.ids.filter(kept), texts=corpus.texts.filter(kept), skipped=ids.to_list())

@@ -1,0 +1,57 @@
+"""Exact matching: the names of keywords, and phrases that mean them, as they stand in a text.
+
+Case, accents, hyphens, plurals and articles are of no account, and an underscore in a name is a blank.
+"""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from rankjury.progress import Progress
+from rankjury.text.keywords import MAPPERS, Candidate, Settings
+from rankjury.text.keywords.settling import best_first
+from rankjury.text.keywords.spellings import spellings_of
+from rankjury.vocabulary import Vocabulary
+
+__all__ = ["Exact"]
+
+_DIGITS = 6
+_LEAST_ALIKE = 0.6
+
+
+@MAPPERS.register("exact")
+class Exact:
+    """Every score is 1; what does not stand in the text is not found."""
+
+    about = "names and synonyms as they stand in the text"
+
+    def __init__(self, vocabulary: Vocabulary, settings: Settings) -> None:
+        self.threshold = 1.0
+        self._spellings = spellings_of(vocabulary, settings)
+        self.notes = self._spellings.notes
+
+    def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
+        found = [list(self._spellings.literal(self._spellings.read(text))) for text in texts]
+        progress.update("Mapping texts", len(texts), len(texts))
+        return found
+
+    def nearest(self, text: str, count: int) -> list[Candidate]:
+        """By their letters: what may be a slip of the pen."""
+        words = self._spellings.read(text)
+        found = []
+        for start, end in words.spans(1, self._spellings.longest):
+            if words.says_something(start, end):
+                shown = words.phrase(start, end)
+                matcher = SequenceMatcher(None, "", shown, autojunk=False)
+                alike = ((one, _likeness(matcher, one.shown)) for one in self._spellings.listed)
+                found += [Candidate(start, end, one.number, score, shown, one.shown) for one, score in alike if score]
+        return best_first(found, count)
+
+
+def _likeness(matcher: "SequenceMatcher[str]", other: str) -> float:
+    """Of their letters; 0 where there is little."""
+    matcher.set_seq1(other)
+    for quick in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio):
+        score = quick()
+        if score < _LEAST_ALIKE:
+            return 0.0
+    return round(score, _DIGITS)

@@ -1,0 +1,181 @@
+"""How the keywords of a vocabulary may be written: their names, and the phrases that mean them.
+
+At its top may stand ``ignored = ["video", "show me"]``; then a table ``[synonyms]`` of keywords, with their group or
+without it: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rankjury.errors import DataError, UnknownName, parse_toml
+from rankjury.formats.source import Source
+from rankjury.text.keywords import Candidate, Settings
+from rankjury.text.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
+from rankjury.text.words import Phrase, key_of
+from rankjury.vocabulary import Vocabulary
+
+__all__ = ["KeywordSynonyms", "Spelling", "Spellings", "read_keyword_synonyms", "spellings_of"]
+
+_TABLE, _IGNORED = "synonyms", "ignored"
+_EXPECTED = 'phrases, such as ["cyclist", "bike rider"]'
+
+
+@dataclass(frozen=True)
+class KeywordSynonyms:
+    """Phrases by the number of their keyword."""
+
+    phrases: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Keywords of the file that the vocabulary does not have."""
+
+
+def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> KeywordSynonyms:
+    """Those of a file; none without one. Keywords that the vocabulary lacks are noted: it may be of other data."""
+    if given is None:
+        return KeywordSynonyms()
+    source = Source.open(given)
+    table = parse_toml(source.text(), source.name)
+    for name in table:
+        if name not in (_TABLE, _IGNORED):
+            raise UnknownName("key", name, (_TABLE, _IGNORED), where=source.name)
+    listed = table.get(_TABLE, {})
+    if not isinstance(listed, dict):
+        raise DataError(f"{_TABLE} is {listed!r}", where=source.name, expected=f"a table [{_TABLE}]")
+    ignored = _phrases(table.get(_IGNORED, []), f"{source.name}, {_IGNORED}")
+    known = {spelling for one in vocabulary.keywords for spelling in (one.name, str(one))}
+    phrases: dict[int, tuple[str, ...]] = {}
+    lacking = []
+    for name, value in listed.items():
+        read = _phrases(value, f"{source.name}, {name}")
+        if name in known:
+            number = vocabulary.find(name, where=source.name)
+            phrases[number] = (*phrases.get(number, ()), *read)
+        elif name == _IGNORED:  # written below the table's head, to which it then belongs
+            ignored += read
+        else:
+            near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
+            lacking.append(f"{name!r} ({near[0]}?)" if near else repr(name))
+    notes = (f"{source.name}: the vocabulary has no {', '.join(lacking)}",) if lacking else ()
+    return KeywordSynonyms(phrases, ignored, notes)
+
+
+def _phrases(value: Any, where: str) -> tuple[str, ...]:
+    wrong = value if not isinstance(value, list) else next((one for one in value if not _is_phrase(one)), None)
+    if wrong is not None:
+        raise DataError(f"found {wrong!r}", where=where, expected=_EXPECTED)
+    return tuple(value)
+
+
+def _is_phrase(value: Any) -> bool:
+    return isinstance(value, str) and bool(phrase_of(value)[1])
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way to write a keyword."""
+
+    number: int
+    shown: str
+    phrase: Phrase
+
+
+@dataclass(frozen=True, eq=False)
+class Spellings:
+    """Of all keywords: first their names in the order of the vocabulary, then the synonyms, so that names win ties."""
+
+    listed: tuple[Spelling, ...]
+    ignored: frozenset[Phrase] = frozenset()
+    fillers: frozenset[str] = FILLERS
+    notes: tuple[str, ...] = ()
+
+    def read(self, text: str) -> Words:
+        return read_words(text, self.fillers)
+
+    @cached_property
+    def by_key(self) -> dict[str, list[Spelling]]:
+        """The keywords that a key may stand for, each once."""
+        found: dict[str, list[Spelling]] = {}
+        for one in self.listed:
+            same = found.setdefault(key_of(one.phrase), [])
+            if one.number not in {other.number for other in same}:
+                same.append(one)
+        return found
+
+    @cached_property
+    def longest(self) -> int:
+        """Words that may have to be put together: one more than spellings have, for *cross walk* is *crosswalk*."""
+        return max(len(one.phrase) for one in self.listed) + 1
+
+    def literal(self, words: Words) -> Iterator[Candidate]:
+        """The spellings that stand in a text."""
+        for start, end in words.spans(1, self.longest):
+            same = self.by_key.get(words.key(start, end))
+            if same:
+                shown, own = words.phrase(start, end), words.compared[start:end]
+                as_written = sorted(same, key=lambda one: one.phrase != own)
+                first, *others = (
+                    Candidate(start, end, one.number, 1.0, shown, one.shown, literal=True) for one in as_written
+                )
+                yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others), literal=True)
+
+    @cached_property
+    def _owners(self) -> dict[Phrase, dict[int, None]]:
+        """The keywords that a phrase is a part of, stop words left aside, without being one of their spellings."""
+        found: dict[Phrase, dict[int, None]] = {}
+        for one in self.listed:
+            own = _telling(one.phrase)
+            for start in range(len(own)):
+                for end in range(start + 1, len(own) + (start > 0)):
+                    found.setdefault(own[start:end], {})[one.number] = None
+        return found
+
+    def sharing(self, words: Words, start: int, end: int) -> tuple[int, ...]:
+        """Keywords that have these words in common, so that they mean none of them: *lane* of *lane change*."""
+        owners = self._owners.get(_telling(words.compared[start:end]), ())
+        return tuple(owners) if len(owners) > 1 else ()
+
+    def closed(self, words: Words) -> frozenset[int]:
+        """The places of words that say nothing."""
+        most = max(map(len, self.ignored), default=0)
+        spans = (span for span in words.spans(1, most) if words.compared[slice(*span)] in self.ignored)
+        return frozenset(place for start, end in spans for place in range(start, end))
+
+
+def _telling(phrase: Phrase) -> Phrase:
+    return tuple(word for word in phrase if word not in STOP_WORDS)
+
+
+def spellings_of(vocabulary: Vocabulary, settings: Settings) -> Spellings:
+    """Names and synonyms; a keyword that has no word at all is noted: no text can mean it."""
+    synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
+    texts = [(number, one.name) for number, one in enumerate(vocabulary.keywords)]
+    texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
+    # a spelling may have fillers only: then they count in texts, too
+    spelled = (read_words(text, ()).shown for _, text in texts)
+    fillers = FILLERS.difference(*(words for words in spelled if FILLERS.issuperset(words)))
+    listed = tuple(Spelling(number, *phrase_of(text, fillers)) for number, text in texts)
+    written = tuple(one for one in listed if one.phrase)
+    if not written:
+        raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
+    wordless = [repr(str(vocabulary.keywords[one.number])) for one in listed if not one.phrase]
+    notes = [f"no text can mean {', '.join(wordless)}: there is no word in it"] if wordless else []
+    notes += _alike(written, vocabulary)
+    ignored = frozenset(phrase_of(text, fillers)[1] for text in synonyms.ignored)
+    return Spellings(written, ignored, fillers, (*synonyms.notes, *notes))
+
+
+def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[str]:
+    """Keywords of one group that come to the same words, as C# and C++ do: texts always mean the first."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in written[: len(vocabulary)]:
+        keyword = vocabulary.keywords[one.number]
+        if one.shown and phrase_of(keyword.name)[1] == one.phrase:
+            found.setdefault((keyword.group, key_of(one.phrase)), {})[keyword.name] = None
+    for (_, key), names in found.items():
+        if len(names) > 1:
+            yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"

@@ -1,0 +1,246 @@
+"""A catalogue of products: rankjury's own columns, or what shops export; told apart by the names of the fields."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.formats import form_to_write, write_table
+from rankjury.formats.source import Source
+from rankjury.formats.vectors.checks import listed
+from rankjury.text.corpus import Corpus
+from rankjury.text.product_fields import (
+    DEPARTMENT,
+    FIELDS,
+    IDS,
+    PATHS,
+    as_brand,
+    as_list,
+    as_paths,
+    as_price,
+    as_prose,
+    as_text,
+    folded,
+    is_simple,
+    paths_of,
+    spread,
+)
+from rankjury.text.records import Record, read_records
+from rankjury.validation import check_arguments
+
+__all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
+
+TEXTS = ("title", "bullets", "description")
+_STEP = " > "
+_OWN: dict[str, Any] = {
+    **dict.fromkeys(("id", "title", "brand", "category", "color", "material", "audience"), pl.String),
+    **{"price": pl.Float64, "bullets": pl.List(pl.String), "description": pl.String, "categories": pl.List(pl.String)},
+}
+_RARE = 0.01
+"""Fields of less than this share of the products are left away."""
+_SHOWN = 40
+_TABLE_FORMS = ("jsonl", "parquet", "csv", "tsv")
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Products, a row each."""
+
+    frame: pl.DataFrame
+    """id, title, brand, category, color, material, audience, price, bullets, description, categories (each a way down
+    to the category, ``Shoes > Boots``), then whatever else is a text, a number or a list of texts."""
+    source: str = "catalogue"
+    notes: tuple[str, ...] = ()
+    """What could not be used."""
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Catalogue({self.source}: {len(self):,} items)"
+
+    @property
+    def ids(self) -> pl.Series:
+        return self.frame["id"]
+
+    @property
+    def extras(self) -> list[str]:
+        """The columns that are not rankjury's own."""
+        return [name for name in self.frame.columns if name not in _OWN]
+
+    def attributes(self) -> pl.DataFrame:
+        """The id and what items can be filtered and grouped by; without texts and columns that are empty."""
+        kept = [name for name in self.frame.columns if name not in TEXTS and self.frame[name].null_count() < len(self)]
+        return self.frame.select(kept)
+
+    def texts(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> pl.Series:
+        """The chosen fields of each item as one text, as ``rankjury embed`` joins columns; empty ones left out."""
+        return self.corpus(fields, joint=joint).texts
+
+    @check_arguments
+    def corpus(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> Corpus:
+        """What ``rankjury embed`` would read, for the same vectors without a file between."""
+        if not len(fields):
+            raise UsageError("no field was named", expected="something like title,bullets")
+        for name in fields:
+            if name not in self.frame.columns:
+                raise UnknownName("field", name, self.frame.columns, where=self.source)
+        parts = [_written(self.frame[name]).alias(str(place)) for place, name in enumerate(fields)]
+        texts = pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=joint, ignore_nulls=True).alias("text"))
+        return Corpus(self.ids, texts["text"], tuple(fields), joint, self.source)
+
+
+@check_arguments
+def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalogue:
+    """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
+
+    ``id_field`` says which field holds the ids where several do; else it is the first of those rankjury knows that every
+    record has. Products without any text stay where other fields tell something of them.
+    """
+    source = Source.open(given)
+    with guard_reading(source.name, "a catalogue"):
+        records = [_spread(one) for one in read_records(source)]
+        chosen = _id_field(records, id_field, source.name)
+        ids = _checked([_id(one, chosen) for one in records], records, chosen)
+        paths = paths_of([one.fields for one in records])
+        rows = [_row(name, one.fields, ways) for name, one, ways in zip(ids, records, paths, strict=True)]
+        frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
+        kept, bare_notes = _without_nothing(frame, records[0].place)
+        return Catalogue(kept, source.name, (*_price_notes(frame, records), *bare_notes))
+
+
+def write_catalogue(catalogue: Catalogue, path: Path) -> None:
+    """As a table that every command reads; in CSV and TSV lists become lines of one cell."""
+    form, _ = form_to_write(path, None, _TABLE_FORMS)
+    frame = catalogue.frame
+    if form in ("csv", "tsv"):
+        lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
+        frame = frame.with_columns(pl.col(name).list.join("\n") for name in lists)
+    write_table(frame, path)
+
+
+def _spread(record: Record) -> Record:
+    try:
+        return Record(record.place, spread(record.fields))
+    except ValueError as error:
+        named = next((record.fields[name] for name in IDS if record.fields.get(name)), None)
+        of = "" if named is None else f" (id {named})"
+        raise DataError(f"{error}{of}", where=record.place, expected='a table such as {"Color": "Red"}') from error
+
+
+def _id_field(records: Sequence[Record], asked: str | None, where: str) -> str:
+    if asked is not None:
+        if not any(folded(asked) in one.fields for one in records):
+            raise UnknownName("field", asked, {name for one in records for name in one.fields}, where=where)
+        return folded(asked)
+    known = [name for name in IDS if any(name in one.fields for one in records)]
+    everywhere = [name for name in known if all(one.fields.get(name) not in (None, "") for one in records)]
+    if not known:
+        raise DataError(
+            f"found the fields {', '.join(records[0].fields)}; none holds ids",
+            where=records[0].place,
+            expected=f"one of {', '.join(IDS)}",
+            hint="Name the field of ids with --id.",
+        )
+    return (everywhere or known)[0]
+
+
+def _id(record: Record, field: str) -> str:
+    value = record.fields.get(field)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        title = as_text(record.fields.get("title"))
+        of = "" if title is None else f" ({title[:_SHOWN]!r})"
+        raise DataError(f"the {field} is {value!r}{of}", where=record.place, expected="an id: a text or whole number")
+    return str(value).strip()
+
+
+def _checked(ids: list[str], records: Sequence[Record], field: str) -> list[str]:
+    """Each id once."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(ids):
+        earlier = first.setdefault(name, number)
+        if earlier != number:
+            others = [one for one in IDS if one != field and all(one in record.fields for record in records)]
+            hint = f"Is {others[0]} the id? Then --id {others[0]}." if others else None
+            found = f"the {field} {name!r} stands at {records[earlier].place} already"
+            raise DataError(found, where=records[number].place, expected="each id once", hint=hint)
+    return ids
+
+
+def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str, Any]:
+    several = lambda value: as_list(value) or None  # noqa: E731
+    forms = {"price": as_price, "bullets": several, "brand": as_brand, "description": as_prose}
+    found = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
+    found["category"] = paths[0][-1] if paths else None
+    ways = as_paths(fields.get("categories"))
+    if not any(path[-1] == found["category"] for path in ways):
+        ways = [*paths, *ways]
+    found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
+    return found
+
+
+def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
+    """Items of which no text and no other field that can be matched tells anything are left out."""
+    bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
+    if bare.all():
+        raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
+    matched = pl.col(pl.String, pl.List(pl.String)).exclude(IDS)
+    nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
+    if not bare.any():
+        return frame, []
+    found, out = frame["id"].filter(bare), frame["id"].filter(nothing)
+    lacking = f"{len(found):,} of {frame.height:,} items have no title, bullets or description"
+    note = f"{lacking}, so that their other fields count alone: {listed(found)}"
+    omitted = f"; left out, as they have none of those either: {listed(out)}" if len(out) else ""
+    return frame.filter(~nothing), [note + omitted]
+
+
+def _first(fields: dict[str, Any], field: str) -> Any:
+    """The value under the first name of the field that tells something."""
+    told = (fields.get(name) for name in FIELDS[field])
+    return next((value for value in told if as_text(value) is not None), None)
+
+
+def _extras(records: Sequence[Record], id_field: str) -> list[pl.Series]:
+    """What else is simple, and not too rare."""
+    used = {id_field, *PATHS, DEPARTMENT, *(name for names in FIELDS.values() for name in names), *_OWN}
+    counts = Counter(
+        name for one in records for name, value in one.fields.items() if name not in used and is_simple(value)
+    )
+    fewest = ceil(_RARE * len(records))
+    kept = [name for name, number in counts.items() if number >= fewest and name]
+    return [_column(name, [one.fields.get(name) for one in records]) for name in kept]
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    """As numbers or truths where all are, else as texts, or as lists of texts."""
+    told = [value for value in values if value is not None]
+    for kind, dtype in ((bool, pl.Boolean), (int, pl.Int64), (int | float, pl.Float64)):
+        if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in told):
+            return pl.Series(name, values, dtype=dtype, strict=False)
+    if any(isinstance(value, list | tuple) for value in told):
+        return pl.Series(name, [as_list(value) or None for value in values], dtype=pl.List(pl.String))
+    return pl.Series(name, [str(v).lower() if isinstance(v, bool) else as_text(v) for v in values], dtype=pl.String)
+
+
+def _price_notes(frame: pl.DataFrame, records: Iterable[Record]) -> Iterator[str]:
+    told = [as_text(_first(one.fields, "price")) for one in records]
+    unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
+    if unread:
+        shown = ", ".join(f"{frame['id'][place]} ({told[place]})" for place in unread[:3])
+        more = " …" if len(unread) > 3 else ""
+        yield f"{len(unread):,} of {frame.height:,} prices could not be read: {shown}{more}"
+
+
+def _written(cells: pl.Series) -> pl.Series:
+    if isinstance(cells.dtype, pl.List):
+        cells = cells.cast(pl.List(pl.String)).list.join(", ")
+    texts = cells.cast(pl.String).str.strip_chars()
+    return texts.set(texts == "", None)

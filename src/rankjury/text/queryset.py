@@ -1,0 +1,163 @@
+"""A set of queries that is asked again and again: its version, its hash, and the pins that tell when it was changed.
+
+Figures over time are comparable only while the queries stay the same. So a version is pinned, in a small file beside
+the queries, and changed queries under a pinned version are an error: changed queries need a new version.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from os.path import exists
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from rankjury.errors import DataError
+from rankjury.formats.atomic import write_text
+from rankjury.formats.jsonl import parse_json
+from rankjury.formats.source import Source
+from rankjury.formats.vectors.checks import listed
+from rankjury.formats.vectors.metadata import hash_strings
+from rankjury.text.queries import read_queries
+
+__all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_pinned", "read_query_set"]
+
+PINS_SCHEMA = "pins/1"
+_SHORT = 12
+Pinned = Literal["pinned", "new", "no version"]
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySet:
+    """Queries in the order of their file."""
+
+    ids: pl.Series
+    texts: pl.Series
+    types: pl.Series
+    """Empty where a query has none, as are categories and brands."""
+    categories: pl.Series
+    brands: pl.Series
+    version: str | None
+    source: str = "queries"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of all that the queries say, by id: the same for any order of rows and any form of the file."""
+        return hash_strings(pl.Series([cell for cells in sorted(self._said()) for cell in cells], dtype=pl.String))
+
+    @cached_property
+    def each(self) -> dict[str, str]:
+        """A short hash of every query, by id: tells which of them changed."""
+        return {cells[0]: hash_strings(pl.Series(cells, dtype=pl.String))[:_SHORT] for cells in self._said()}
+
+    def _said(self) -> Iterator[tuple[str, ...]]:
+        """The id, text and type of each query, and its category and brand where it has one of them."""
+        for *cells, category, brand in zip(self.ids, self.texts, self.types, self.categories, self.brands, strict=True):
+            yield (*cells, category, brand) if category or brand else tuple(cells)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"version": self.version, "sha256": self.sha256, "queries": len(self)}
+
+
+def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
+    """A table of queries as ``read_queries`` reads it, with an id and a text each, and perhaps the set's version.
+
+    ``version`` is for a table that does not say its own.
+    """
+    source = str(path)
+    frame = read_queries(path)
+    versions = sorted(set(frame["version"].drop_nulls()))
+    if len(versions) > 1:
+        raise DataError(
+            f"found the versions {', '.join(versions)}",
+            where=source,
+            expected="one version of the whole set",
+            hint="A set with new queries is a new version, also of the queries that it keeps.",
+        )
+    if versions and version is not None and version != versions[0]:
+        expected = f"version {version}, as it was asked"
+        raise DataError(f"the queries say version {versions[0]}", where=source, expected=expected)
+    types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
+    texts = frame["text"].str.strip_chars()
+    return QuerySet(frame["id"], texts, types, categories, brands, versions[0] if versions else version, source)
+
+
+def pins_beside(source: str) -> Path:
+    """``queries.pins.json`` of ``queries.jsonl``."""
+    path = Path(source)
+    return path.parent / f"{Source(source, path).system}.pins.json"
+
+
+def read_pinned(path: str | Path) -> pl.DataFrame:
+    """As ``read_queries`` does; where pins stand beside them, changed queries are an error."""
+    if str(path) != "-" and exists(pins_beside(str(path))):
+        check_pins(read_query_set(path))
+    return read_queries(path)
+
+
+def check_pins(queries: QuerySet) -> Pinned:
+    """Whether this version is pinned; other queries than those that were is an error that names them."""
+    if queries.version is None:
+        return "no version"
+    known = _read_pins(pins_beside(queries.source)).get(queries.version)
+    if known is None:
+        return "new"
+    if known["sha256"] == queries.sha256:
+        return "pinned"
+    before, after = known.get("each") or {}, queries.each
+    groups = {
+        "changed": sorted(name for name in before if name in after and before[name] != after[name]),
+        "added": sorted(set(after) - set(before)),
+        "removed": sorted(set(before) - set(after)),
+    }
+    told = "; ".join(f"{name}: {listed(ids)}" for name, ids in groups.items() if before and ids)
+    told = told or "which of them is not known"
+    raise DataError(
+        f"the queries are not those that were pinned as version {queries.version}: {told}",
+        where=queries.source,
+        expected=f"the {known['queries']:,} queries of sha256 {known['sha256'][:_SHORT]}…",
+        hint="Undo the change, or give the set a new version and pin that: rankjury pin QUERIES.",
+    )
+
+
+def pin(queries: QuerySet) -> Pinned:
+    """Pin this version, unless it is: ``new`` where it was added. A pinned version never changes."""
+    if queries.version is None:
+        raise DataError(
+            "the queries have no version",
+            where=queries.source,
+            expected="a column version with the same value in every row, or in a .txt the line: # version: 1",
+        )
+    known = check_pins(queries)
+    if known == "new":
+        path = pins_beside(queries.source)
+        entry = {"sha256": queries.sha256, "queries": len(queries), "each": dict(sorted(queries.each.items()))}
+        form = {"rankjury": PINS_SCHEMA, "versions": {**_read_pins(path), queries.version: entry}}
+        write_text(path, json.dumps(form, indent=2, ensure_ascii=False) + "\n")
+    return known
+
+
+def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
+    """By version; none where there is no such file."""
+    if not exists(path):
+        return {}
+    expected = f'{{"rankjury": "{PINS_SCHEMA}", "versions": …}}'
+    form = parse_json(Source.open(path).text(), str(path), expected=expected)
+    schema = form.get("rankjury") if isinstance(form, dict) else None
+    if schema != PINS_SCHEMA:
+        raise DataError(f"found the schema {schema!r}", where=str(path), expected=expected)
+    versions = form.get("versions")
+    if not isinstance(versions, dict) or not all(_is_pin(entry) for entry in versions.values()):
+        raise DataError("a version without sha256 and queries", where=str(path), expected=expected)
+    return versions
+
+
+def _is_pin(entry: Any) -> bool:
+    fits = isinstance(entry, dict) and isinstance(entry.get("sha256"), str) and type(entry.get("queries")) is int
+    each = entry.get("each", {}) if fits else None
+    return isinstance(each, dict) and all(isinstance(digest, str) for digest in each.values())

@@ -1,0 +1,200 @@
+"""What words mean: spellings of one thing, things that are others as well, and phrases that are not what they say."""
+
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from rankjury.errors import DataError, UnknownName, parse_toml
+from rankjury.formats.source import Source
+from rankjury.text.words import BREAK, Phrase, key_of, singular, surfaces, tokens
+
+__all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]
+
+CATEGORY, OTHER = "category", "other"
+KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
+_PARTS = ("same", "known", "counts_as", "whole")
+_LISTS = ("ignored", "beside")
+_WORDS_OF_WHOLE = 2
+_SHIPPED = "synonyms.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class Synonyms:
+    """Phrases by kind. What is no kind of its own, such as a column called fit, is spoken of as ``other``."""
+
+    groups: Mapping[str, Mapping[str, tuple[Phrase, ...]]] = field(default_factory=dict)
+    """For each kind the phrases that mean the same as a key, itself among them."""
+    also: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """For each kind the keys that a key counts as."""
+    whole: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+    def known(self, kind: str) -> Collection[tuple[Phrase, ...]]:
+        """The phrases of a kind, each with all its spellings."""
+        return set(self.groups.get(_spoken(kind), {}).values())
+
+    def same(self, kind: str, phrase: Phrase) -> tuple[Phrase, ...]:
+        """All spellings of a phrase."""
+        return self.groups.get(_spoken(kind), {}).get(key_of(phrase), (phrase,))
+
+    def name(self, kind: str, phrase: Phrase) -> str:
+        """One key for all spellings of a phrase."""
+        return min(map(key_of, self.same(kind, phrase)))
+
+    def tokens(self, text: str) -> list[str]:
+        """The words of a text, phrases that are not what their words say written together."""
+        words = tokens(text)
+        if self.whole.isdisjoint(map(str.__add__, words, words[1:])):
+            return words
+        return [key_of(words[start:end]) for start, end in self._spans(words)]
+
+    def words(self, text: str) -> list[tuple[str, str]]:
+        """The same, each with how it is shown."""
+        shown = surfaces(text)
+        words = [singular(one) for one in shown]
+        return [(key_of(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
+
+    def _spans(self, words: list[str]) -> list[tuple[int, int]]:
+        spans, place = [], 0
+        while place < len(words):
+            pair = words[place : place + 2]
+            end = place + (2 if len(pair) == 2 and key_of(pair) in self.whole else 1)
+            spans.append((place, end))
+            place = end
+        return spans
+
+    @cached_property
+    def covers(self) -> Callable[[str, Phrase], frozenset[str]]:
+        """(kind, phrase) → the names of all that an item which is so is: ankle boots are boots.
+
+        Those of all spellings, of the phrases that these end in, and of what they count as.
+        """
+        return cache(self._covers)
+
+    def _covers(self, kind: str, phrase: Phrase) -> frozenset[str]:
+        ends = {one[start:] for one in self.same(kind, phrase) for start in range(len(one))}
+        names = {self.name(kind, end) for end in ends}
+        also = self.also.get(_spoken(kind), {})
+        return frozenset(names.union(*(also.get(name, frozenset()) for name in names)))
+
+    def keys_for(self, kind: str, phrase: Phrase) -> set[str]:
+        """What in a text stands for a phrase: its spellings, and all that it covers."""
+        covered = self._covered_by.get(_spoken(kind), {}).get(self.name(kind, phrase), set())
+        return covered | set(map(key_of, self.same(kind, phrase)))
+
+    @cached_property
+    def _covered_by(self) -> dict[str, dict[str, set[str]]]:
+        found: dict[str, dict[str, set[str]]] = {}
+        for kind, groups in self.groups.items():
+            for key, phrases in groups.items():
+                for name in self.covers(kind, phrases[0]):
+                    found.setdefault(kind, {}).setdefault(name, set()).add(key)
+        return found
+
+
+def _spoken(kind: str) -> str:
+    return kind if kind in KINDS else OTHER
+
+
+def read_synonyms(given: str | Path | None = None) -> Synonyms:
+    """The synonyms that come with rankjury, with those of a file added to them, or instead of them if that says so."""
+    if given is None:
+        return _shipped()
+    source = Source.open(given)
+    own = parse_toml(source.text(), source.name)
+    _check(own, source.name)
+    return _made([own] if own.get("replace") else [_shipped_table(), own])
+
+
+@cache
+def _shipped() -> Synonyms:
+    return _made([_shipped_table()])
+
+
+def _shipped_table() -> dict[str, Any]:
+    return tomllib.loads((files("rankjury.text") / _SHIPPED).read_text(encoding="utf-8"))
+
+
+def _check(table: Mapping[str, Any], where: str) -> None:
+    for name, value in table.items():
+        if name in _LISTS:
+            _check_phrases(value, f"{where}, {name}")
+        elif name == "replace":
+            if not isinstance(value, bool):
+                raise DataError(f"replace is {value!r}", where=where, expected="true or false")
+        elif name not in KINDS:
+            raise UnknownName("kind of word", name, (*KINDS, *_LISTS, "replace"), where=where)
+        elif not isinstance(value, Mapping):
+            raise DataError(f"{name} is {value!r}", where=where, expected=f"a table [{name}]")
+        else:
+            _check_kind(value, f"{where}, [{name}]")
+
+
+def _check_kind(table: Mapping[str, Any], where: str) -> None:
+    for name, value in table.items():
+        if name not in _PARTS:
+            raise UnknownName("key", name, _PARTS, where=where)
+        if name == "counts_as" and not isinstance(value, Mapping):
+            raise DataError(f"counts_as is {value!r}", where=where, expected="phrases, each with a list of phrases")
+        if name == "same" and not isinstance(value, list):
+            raise DataError(f"same is {value!r}", where=where, expected="a list of lists of phrases")
+        listed = value.values() if name == "counts_as" else value if name == "same" else [value]
+        for phrases in listed:
+            _check_phrases(phrases, f"{where}, {name}")
+        single = next((one for one in value if len(_phrase(one)) != _WORDS_OF_WHOLE), None) if name == "whole" else None
+        if single is not None:
+            raise DataError(f"found {single!r}", where=f"{where}, whole", expected="phrases of two words")
+
+
+def _check_phrases(value: Any, where: str) -> None:
+    wrong = value if not isinstance(value, list) else next((one for one in value if not _is_phrase(one)), None)
+    if wrong is not None:
+        raise DataError(f"found {wrong!r}", where=where, expected='phrases, such as ["sneakers", "running shoes"]')
+
+
+def _is_phrase(value: Any) -> bool:
+    return isinstance(value, str) and any(word != BREAK for word in tokens(value))
+
+
+def _made(tables: list[dict[str, Any]]) -> Synonyms:
+    whole = {_phrase(text) for table in tables for kind in KINDS for text in table.get(kind, {}).get("whole", [])}
+    fusing = Synonyms(whole=frozenset(map(key_of, whole)))
+
+    def phrase(text: str) -> Phrase:
+        return tuple(word for word in fusing.tokens(text) if word != BREAK)
+
+    groups, also = {}, {}
+    for kind in KINDS:
+        of_kind = [table.get(kind, {}) for table in tables]
+        lists = [one for table in of_kind for one in table.get("same", [])]
+        lists += [[one] for table in of_kind for one in table.get("known", [])]
+        counts_as = [pair for table in of_kind for pair in table.get("counts_as", {}).items()]
+        lists += [[one] for name, others in counts_as for one in (name, *others)]
+        groups[kind] = _joined([[phrase(one) for one in listed] for listed in lists])
+        spoken = Synonyms({kind: groups[kind]})
+        counted: dict[str, frozenset[str]] = {}
+        for one, others in counts_as:
+            name = spoken.name(kind, phrase(one))
+            counted[name] = counted.get(name, frozenset()) | {spoken.name(kind, phrase(other)) for other in others}
+        also[kind] = counted
+    words = {name: frozenset(key_of(_phrase(one)) for t in tables for one in t.get(name, [])) for name in _LISTS}
+    return Synonyms(groups, also, fusing.whole, words["ignored"], words["beside"])
+
+
+def _phrase(text: str) -> Phrase:
+    return tuple(word for word in tokens(text) if word != BREAK)
+
+
+def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
+    """Groups that share a phrase are one."""
+    found: dict[str, list[Phrase]] = {}
+    for phrases in lists:
+        joined = list(dict.fromkeys(one for phrase in phrases for one in (*found.get(key_of(phrase), ()), phrase)))
+        for one in joined:
+            found[key_of(one)] = joined
+    return {key: tuple(phrases) for key, phrases in found.items()}

@@ -1,0 +1,190 @@
+"""Latency: percentiles with intervals, the longest, queries a second, and what was counted in."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, exp, floor, fsum, isnan, lgamma, log, log1p, nan, sqrt
+from typing import Literal
+
+import numpy as np
+
+from rankjury.errors import UsageError
+from rankjury.statistics.resampling import Bounds
+from rankjury.types import Floats, Ints
+from rankjury.validation import Record
+
+__all__ = [
+    "SHARES",
+    "FailureCount",
+    "Latency",
+    "Loop",
+    "Percentile",
+    "Timed",
+    "binomial_quantile",
+    "order_bounds",
+    "percentile_of",
+    "summarise",
+]
+
+_DEVIATIONS, _STEPS = 12, 40
+"""So far from the mean nothing is left of a binomial distribution: less than 1e-25."""
+
+
+@dataclass(frozen=True)
+class Percentile(Record):
+    """A percentile of times, in milliseconds, and where that of all such queries is."""
+
+    ms: float
+    """NaN where there is none."""
+    ci: Bounds | None = None
+    bounded: bool = False
+    """Whether the values are enough to bound it from above; if not, the upper end is the longest time seen."""
+
+
+def percentile_of(values: Floats, share: float, level: float = 0.95) -> Percentile:
+    """Return a percentile of seconds, between the two nearest values as in NumPy, its interval from the sample."""
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"the level is {level}", expected="a share between 0 and 1, such as 0.95")
+    if not values.size:
+        return Percentile(nan)
+    ordered = np.sort(values)
+    found = float(np.percentile(ordered, 100.0 * share))
+    lower, upper = order_bounds(values.size, share, level)
+    low, high = ordered[max(lower, 1) - 1], ordered[min(upper, values.size) - 1]
+    ci = min(found, float(low)) * 1e3, max(found, float(high)) * 1e3
+    return Percentile(found * 1e3, ci, lower >= 1 and upper <= values.size)
+
+
+def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:
+    """Which of n sorted values, counted from 1, bound a quantile; 0 and n + 1 where none does.
+
+    How many values lie below the quantile is binomial, whatever they are, so that the quantile is between the l-th and
+    the u-th with the chance that this number is from l to u − 1.
+    Source: David and Nagaraja, Order Statistics, 2003, section 7.1.
+    """
+    tail = (1.0 - level) / 2.0
+    return binomial_quantile(tail, n, share), binomial_quantile(1.0 - tail, n, share) + 1
+
+
+@lru_cache(maxsize=256)
+def binomial_quantile(chance: float, n: int, share: float) -> int:
+    """The least k such that at most k of n happen with this chance or more, where each has the chance ``share``."""
+    mean = n * share
+    reach = _DEVIATIONS * sqrt(mean * (1.0 - share)) + _STEPS
+    first, last = max(0, floor(mean - reach)), min(n, ceil(mean + reach))
+    odds, none = log(share) - log1p(-share), lgamma(n + 1) + n * log1p(-share)
+    chances = [exp(none - lgamma(k + 1) - lgamma(n - k + 1) + k * odds) for k in range(first, last + 1)]
+    sums = np.cumsum(chances)
+    return first + int(np.searchsorted(sums[:-1], chance * sums[-1]))
+
+
+Loop = Literal["closed", "open"]
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """Each asked query's time, in the order asked. Arrays are read-only."""
+
+    seconds: Floats
+    """In the open loop from the planned arrival on, so with the wait for a free worker; NaN where it failed."""
+    service: Floats
+    """From the moment it was asked on; NaN where it failed."""
+    queries: Ints
+    """Which query each was."""
+    failures: tuple[tuple[int, str], ...]
+    """Its place in the order asked, and why it failed."""
+    wall: float
+    """Seconds from the first that was due to the last that ended; warm-up does not count."""
+    kind: Loop
+    concurrency: int
+    rate: float | None
+    """How many came a second, in the open loop."""
+    gc_seconds: float
+    """What Python's garbage collector took meanwhile; it is part of the times."""
+    overhead_seconds: float
+    """What the loop itself takes for a query, found with an empty one; it is part of the times."""
+    late: int = 0
+    """How many were asked more than a millisecond after they were due, as no worker was free."""
+    planned: int = 0
+    """How many were to be asked; more than there are if the loop gave up."""
+
+    def __post_init__(self) -> None:
+        self.seconds.flags.writeable = self.service.flags.writeable = self.queries.flags.writeable = False
+
+    @property
+    def answered(self) -> Floats:
+        """The times of the queries that did not fail."""
+        return self.seconds[~np.isnan(self.seconds)]
+
+
+SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+_MESSAGES_KEPT = 3
+
+
+@dataclass(frozen=True)
+class FailureCount(Record):
+    """Why queries failed, and how many did so."""
+
+    message: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Latency(Record):
+    """Times of the queries of one loop."""
+
+    omitted = ("late", "messages", "not_asked")
+
+    kind: Loop
+    concurrency: int
+    rate: float | None
+    n: int
+    """How many were answered: percentiles, the longest and the mean are over these."""
+    failed: int
+    p50: Percentile
+    p95: Percentile
+    p99: Percentile
+    max_ms: float
+    mean_ms: float
+    qps: float
+    """Answered in a second."""
+    gc_ms: float
+    overhead_us: float
+    late: int | None = None
+    """Of the open loop: how many were asked later than they were due, as all workers were busy."""
+    messages: tuple[FailureCount, ...] = ()
+    """The most frequent."""
+    not_asked: int = 0
+    """How many were planned and never came to be asked, as the loop gave up before."""
+
+    @property
+    def percentiles(self) -> dict[str, Percentile]:
+        """By name."""
+        return {"p50": self.p50, "p95": self.p95, "p99": self.p99}
+
+    def figures(self, prefix: str) -> dict[str, float]:
+        """Milliseconds by name, such as ``latency_p95_ms`` for the prefix ``latency``; only those that are known."""
+        found = {name: one.ms for name, one in self.percentiles.items()} | {"mean": self.mean_ms, "max": self.max_ms}
+        return {f"{prefix}_{name}_ms": ms for name, ms in found.items() if not isnan(ms)}
+
+
+def summarise(timed: Timed, *, level: float = 0.95) -> Latency:
+    """Percentiles over the queries that were answered, each with an interval at this level."""
+    answered = timed.answered
+    messages = Counter(message for _, message in timed.failures)
+    return Latency(
+        kind=timed.kind,
+        concurrency=timed.concurrency,
+        rate=timed.rate,
+        n=answered.size,
+        failed=len(timed.failures),
+        **{name: percentile_of(answered, share, level) for name, share in SHARES.items()},
+        max_ms=float(answered.max()) * 1e3 if answered.size else nan,
+        mean_ms=fsum(answered.tolist()) / answered.size * 1e3 if answered.size else nan,
+        qps=answered.size / timed.wall if timed.wall > 0 else nan,
+        gc_ms=timed.gc_seconds * 1e3,
+        overhead_us=timed.overhead_seconds * 1e6,
+        late=timed.late if timed.kind == "open" else None,
+        messages=tuple(FailureCount(*one) for one in messages.most_common(_MESSAGES_KEPT)),
+        not_asked=max(0, timed.planned - timed.seconds.size),
+    )

@@ -1,0 +1,226 @@
+"""Which settings of a model to try: all combinations of values, or some that are drawn. The same on every machine."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise, product
+from math import ceil, exp, floor, inf, isfinite, log, prod
+from typing import Literal
+
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.lab.grid import key_of
+from rankjury.settings import Param, Params, Setting
+
+__all__ = ["MOST_TRIALS", "Edge", "Range", "Search", "Tried", "check_tried", "edges_of", "settings_to_try", "widened"]
+
+Search = Literal["grid", "random"]
+MOST_TRIALS = 10_000
+_DIGITS = 6
+"""Of a drawn number: what is behind them differs between machines, and shows nothing."""
+_DRAWS_PER_TRIAL = 200
+"""After so many that were drawn before, there is hardly anything left."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two, ends included; ``log``: as many below ten times the lowest as between that and a hundred."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def at(self, share: float, *, whole: bool) -> Setting:
+        """The number that has this share of the range below it."""
+        if whole and not self.log:
+            return int(self.low) + int(share * (int(self.high) - int(self.low) + 1))
+        if self.log:
+            found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
+        else:
+            found = self.low + share * (self.high - self.low)
+        rounded = float(f"{found:.{_DIGITS}g}")
+        within = min(max(rounded, self.low), self.high)
+        return round(within) if whole else within
+
+
+Tried = Mapping[str, Sequence[Setting] | Range]
+"""By parameter."""
+
+
+def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> None:
+    """Refuse parameters that a model does not know, values that it cannot have, and searches without an end."""
+    if not tried:
+        raise UsageError("no parameter to try", where="params", expected="params = { factors = [16, 64] }")
+    for name, values in tried.items():
+        try:
+            if isinstance(values, Range):
+                _check_range(known, name, values, search)
+                whole = name in known and _is_whole(known[name])
+                values = [int(end) if whole else float(end) for end in (values.low, values.high)]
+            elif not values:
+                raise UsageError("no value to try", expected="one or more")
+            for value in values:
+                key_of({name: value}, known)
+        except RankjuryError as error:
+            error.where = f"params.{name}"
+            raise
+    size = _size(known, tried)
+    if search == "grid" and size is not None and size > MOST_TRIALS:
+        raise UsageError(
+            f"the grid has {size:,} settings", where="params", expected=f"{MOST_TRIALS:,} or fewer",
+            hint='search = "random" draws some of them.',
+        )  # fmt: skip
+
+
+def _check_range(known: Mapping[str, Param], name: str, values: Range, search: Search) -> None:
+    if search == "grid":
+        raise UsageError("found a range", expected='a list of values, or search = "random"')
+    if not (isfinite(values.low) and isfinite(values.high)):
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="an end on both sides")
+    if not values.low < values.high:
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
+    if values.log and values.low <= 0:
+        raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
+    if name in known and (isinstance(known[name].usual, bool) or not isinstance(known[name].usual, int | float)):
+        raise UsageError("found a range", expected="a list of values: it is no number")
+    if name in known and _is_whole(known[name]) and not all(end == int(end) for end in (values.low, values.high)):
+        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
+
+
+def _is_whole(param: Param) -> bool:
+    return isinstance(param.usual, int) and not isinstance(param.usual, bool)
+
+
+def settings_to_try(
+    known: Mapping[str, Param],
+    own: Params,
+    tried: Tried,
+    *,
+    search: Search = "grid",
+    trials: int = 20,
+    seed: int = 0,
+    simpler: Params | None = None,
+) -> list[dict[str, Setting]]:
+    """Return the settings in use, then those to compare with them; each once, whatever its spelling.
+
+    A grid turns the last parameter fastest. ``trials`` are drawn by the seed alone: more of them begin with the same.
+    ``simpler`` are settings that make the model a simpler one: they are tried with those in use and, in a grid, with
+    all combinations of the other parameters, so that the best is never worse than the simpler model.
+    """
+    check_tried(known, tried, search)
+    if not 1 <= trials <= MOST_TRIALS:
+        raise UsageError(f"found {trials:,} trials", expected=f"1 to {MOST_TRIALS:,}")
+    size = _size(known, tried)
+    if search == "grid" or (size is not None and size <= trials):
+        each = [range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one for one in tried.values()]
+        others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
+    else:
+        others = islice(_drawn(known, own, tried, trials, seed), trials)
+    found: dict[str, dict[str, Setting]] = {key_of(own, known): dict(own)}
+    for some in others:
+        whole = {**own, **some}
+        found.setdefault(key_of(whole, known), whole)
+    for whole in list(found.values())[: None if search == "grid" else 1] if simpler else ():
+        found.setdefault(key_of({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A numeric parameter whose best value is the smallest or the largest that was tried."""
+
+    parameter: str
+    value: float
+    end: Literal["smallest", "largest"]
+    beyond: Setting
+    """The next value to try: a geometric step where the grid is geometric, else an arithmetic one."""
+
+
+def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params) -> list[Edge]:
+    """Return the numeric parameters of a grid whose best value has none of the tried ones on one side of it.
+
+    A value at the parameter's own limit is no edge, nor is one of a parameter of which only one value was tried.
+    """
+    found = []
+    for name, values in tried.items():
+        param = known[name]
+        if isinstance(values, Range) or isinstance(param.usual, bool) or not isinstance(param.usual, int | float):
+            continue
+        numbers = [float(one) for one in (*values, own.get(name, param.usual))]
+        grid = sorted({one for one in numbers if not (param.auto and one == 0)})
+        value = float(best.get(name, param.usual))
+        if len(grid) < 2 or value not in (grid[0], grid[-1]):
+            continue
+        beyond = _beyond(grid if value == grid[-1] else grid[::-1], param)
+        if beyond is not None:
+            found.append(Edge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
+    return found
+
+
+def widened(tried: Tried, edges: Sequence[Edge]) -> Tried:
+    """Return the grid with the next value of each parameter whose best value lies on its edge."""
+    beyond = {edge.parameter: edge.beyond for edge in edges}
+    return {
+        name: [*values, beyond[name]] if name in beyond and not isinstance(values, Range) else values
+        for name, values in tried.items()
+    }
+
+
+def _beyond(grid: Sequence[float], param: Param) -> Setting | None:
+    """Return the value after the last of these, which rise or fall, within the parameter's limits; None at a limit."""
+    step, last = grid[-1] - grid[-2], grid[-1]
+    found = last * last / grid[-2] if _is_geometric(grid) else last + step
+    if param.auto and found <= 0:
+        return None  # 0 stands for something else
+    within = max(found, -inf if param.least is None else param.least)
+    within = float(f"{min(within, inf if param.most is None else param.most):.{_DIGITS}g}")
+    if _is_whole(param):
+        within = ceil(within) if step > 0 else floor(within)
+    return None if (within - last) * step <= 0 else within
+
+
+def _is_geometric(grid: Sequence[float]) -> bool:
+    """Whether ratios of neighbours are more alike than differences; of two numbers: whether one is twice the other.
+
+    So 1, 3, 10, 30 is geometric as well; a 0 before it does not count.
+    """
+    positive = sorted(one for one in grid if one > 0)
+    if len(positive) < 2 or grid[-1] <= 0 or grid[-2] <= 0:
+        return False
+    ratios = [high / low for low, high in pairwise(positive)]
+    steps = [high - low for low, high in pairwise(positive)]
+    if len(ratios) == 1:
+        return ratios[0] >= 2
+    return max(ratios) / min(ratios) < max(steps) / min(steps)
+
+
+def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
+    """How many settings there are; None where a range has no end of numbers."""
+    sizes = []
+    for name, values in tried.items():
+        if not isinstance(values, Range):
+            sizes.append(len(values))
+        elif _is_whole(known[name]):
+            sizes.append(int(values.high) - int(values.low) + 1)
+        else:
+            return None
+    return prod(sizes)
+
+
+def _drawn(
+    known: Mapping[str, Param], own: Params, tried: Tried, trials: int, seed: int
+) -> Iterator[dict[str, Setting]]:
+    """Different ones, as long as there are any; the order of parameters in the table does not count."""
+    draw = random.Random(seed)
+    seen: set[str] = set()
+    for _ in range(trials * _DRAWS_PER_TRIAL):
+        some: dict[str, Setting] = {}
+        for name in sorted(tried):
+            values, share = tried[name], draw.random()
+            if isinstance(values, Range):
+                some[name] = values.at(share, whole=_is_whole(known[name]))
+            else:
+                some[name] = values[int(share * len(values))]
+        key = key_of({**own, **some}, known)
+        if key not in seen:
+            seen.add(key)
+            yield {name: some[name] for name in tried}

@@ -1,0 +1,443 @@
+"""Gold and Ranking: what should have come back, and what did; and Vectors.
+
+All are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
+``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
+decimal form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal
+their decimal form too, but equal scores put them in the order of their numbers, 2 before 10 (``sort_key``).
+
+Small blocks keep their arrays within the processor's cache, which is worth more than the threads. Nothing that comes
+out depends on the size of a block or on the number of threads.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, UsageError, shorten
+from rankjury.validation import check_arguments
+
+__all__ = [
+    "ROW_NUMBER",
+    "WHOLE",
+    "Bools",
+    "Floats",
+    "Gold",
+    "Ints",
+    "Matrix",
+    "Ranking",
+    "Runs",
+    "Vectors",
+    "as_floats",
+    "cut_into_blocks",
+    "cut_rows",
+    "freeze",
+    "gathered",
+    "ids_and_rows",
+    "in_threads",
+    "listed",
+    "names_of",
+    "places_in",
+    "segments_within",
+    "sort_key",
+    "threads",
+]
+
+Matrix = NDArray[np.floating]
+_LISTED = 5
+
+
+def listed(names: pl.Series | list[str], most: int = _LISTED) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" … ({len(names):,} in all)" if len(names) > most else ""
+    return ", ".join(shorten(str(name)) for name in names[:most]) + more
+
+
+def as_floats(values: NDArray[np.generic], where: str) -> Matrix:
+    """Return a row of numbers for each id, in the width they came in; whole numbers become floats."""
+    if values.ndim != 2 or values.dtype.kind not in "fiu":
+        raise DataError(
+            f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
+            where=where,
+            expected="a row of numbers for each id",
+        )
+    if values.shape[0] == 0 or values.shape[1] == 0:
+        raise DataError(f"found {values.shape[0]:,} vectors of {values.shape[1]:,} numbers", where=where,
+                        expected="at least one")  # fmt: skip
+    if values.dtype.kind != "f":
+        return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+    if values.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is named as such
+            return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def names_of(ids: pl.Series, where: str) -> pl.Series:
+    """Return ids as strings, one in every row."""
+    if not (ids.dtype == pl.String or ids.dtype.is_integer() or ids.dtype in (pl.Categorical, pl.Enum)):
+        raise DataError(f"the ids are of type {ids.dtype}", where=where, expected="strings or whole numbers")
+    names = ids.cast(pl.String).rename("id")
+    if names.null_count() or (names == "").any():
+        row = int((names.is_null() | (names == "")).arg_max() or 0)
+        raise DataError(f"row {row + 1:,} has no id", where=where, expected="an id in every row")
+    return names
+
+
+def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
+    """Return ids and a matrix from lists, arrays or a dict of id to vector."""
+    if isinstance(ids, Mapping) and values is None:
+        ids, values = list(ids), list(ids.values())
+    of_ids = isinstance(ids, Iterable) and not isinstance(ids, str) and getattr(ids, "ndim", 1) == 1
+    if not of_ids or not isinstance(values, Iterable):
+        found = f"found ids of type {type(ids).__name__} and values of type {type(values).__name__}"
+        raise UsageError(found, where=where, expected="Vectors(ids, matrix), or Vectors({id: vector})")
+    if not isinstance(ids, pl.Series):
+        listed_ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+        odd = [one for one in listed_ids if isinstance(one, bool) or not isinstance(one, str | int | np.integer)]
+        if odd:
+            raise DataError(f"found the id {odd[0]!r}", where=where, expected="strings or whole numbers")
+        ids = pl.Series("id", [str(one) for one in listed_ids], dtype=pl.String)
+    names = names_of(ids, where)
+    if isinstance(values, list) and any(isinstance(one, Mapping | str) for one in values):
+        one = next(one for one in values if isinstance(one, Mapping | str))
+        found = f"the vector of {shorten(names[values.index(one)], quoted=True)} is of type {type(one).__name__}"
+        hint = "Make Vectors of each space: {id: vectors[id][space] …}." if isinstance(one, Mapping) else None
+        raise DataError(found, where=where, expected="a list or an array of numbers", hint=hint)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        expected = "one row of numbers for each id, all of one length"
+        raise DataError(f"the values are not a matrix: {error}", where=where, expected=expected) from error
+    if array.ndim == 0:
+        raise DataError("the values are a single number", where=where, expected="one row of numbers for each id")
+    if len(array) != len(names):
+        raise DataError(f"found {len(array):,} vectors and {len(names):,} ids", where=where, expected="an id a row")
+    return names, as_floats(array.view(), where)
+
+
+WHOLE = 1 << 62
+"""The ``depth`` of a ranking whose lists hold all candidates."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+_ROWS_AT_ONCE = 1 << 14
+ROW_NUMBER = pl.UInt32
+"""The type of items that are called by the number of their row. Whole-number ids that were given are 64-bit."""
+
+
+def sort_key(ids: pl.Series) -> pl.Series:
+    """Return what ids are sorted by: row numbers as numbers, all other ids as strings."""
+    return ids if ids.dtype == ROW_NUMBER else ids.cast(pl.String)
+
+
+def freeze(instance: object) -> None:
+    """Make the arrays of an instance read-only: views of them, since the arrays may be the caller's."""
+    for name, value in list(vars(instance).items()):
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            view = value.view()
+            view.flags.writeable = False
+            object.__setattr__(instance, name, view)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """For each query how many items there are of each grade, best first (CSR)."""
+
+    starts: Ints
+    grades: Floats
+    counts: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """For each query its judged items with a grade."""
+
+    queries: pl.Series
+    starts: Ints
+    items: pl.Series
+    grades: Floats
+    relevant_from: float | None = None
+    """The grade from which an item counts as relevant; None: any grade above zero."""
+    ordered: bool = False
+    """A grade is a place in a list (the best item has the highest), so that the gold can be cut at k."""
+    complete: bool = False
+    """Whatever is not listed was looked at, and is not relevant."""
+    counted: Runs | None = None
+    """How many items of each grade there are in all, where only those are listed that a certain ranking names."""
+    lookup: Callable[["Ranking"], "Gold"] | None = field(default=None, repr=False)
+    """Makes such a gold for a ranking, where there are too many items to list; until then none is listed."""
+    source: str = "gold"
+    highest_of_whole: float | None = None
+    """The highest grade of the gold that this one is a part of; None where it is whole."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Gold({self.source}: {len(self):,} queries, {len(self.items):,} judged items)"
+
+    @cached_property
+    def sorted_queries(self) -> pl.Series:
+        return self.queries.sort()
+
+    @cached_property
+    def remembered(self) -> dict[str, Any]:
+        """What judging found of the gold alone, by name: system after system is evaluated against the same one."""
+        return {}
+
+    @cached_property
+    def item_places(self) -> tuple[pl.Series, Ints]:
+        """The judged items as strings, each once, ascending; and where each row's item stands among them."""
+        items = self.items.cast(pl.String)
+        ids = items.unique().sort()
+        return ids, places_in(ids, items)
+
+    def against(self, ranking: "Ranking") -> "Gold":
+        """With all items listed that matter to this ranking."""
+        return self if self.lookup is None else self.lookup(ranking)
+
+    def part(self, kept: Bools) -> "Gold":
+        """Return some of the rows; queries that have none of them are omitted."""
+        lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
+        held = lengths > 0
+        starts = np.concatenate(([0], np.cumsum(lengths[held])))
+        queries, items, grades = self.queries.filter(held), self.items.filter(kept), self.grades[kept]
+        highest = float(self.grades.max(initial=0.0)) if self.highest_of_whole is None else self.highest_of_whole
+        return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
+
+    def frame(self) -> pl.DataFrame:
+        """The judgments as a Polars frame: query_id, item_id, grade."""
+        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
+        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "grade": self.grades})
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """For each query its retrieved items, as given; ``judge`` orders them by score.
+
+    ``scores`` is None where the given order is the ranking.
+    """
+
+    queries: pl.Series
+    starts: Ints
+    items: pl.Series
+    scores: Floats | None
+    source: str = "ranking"
+    seconds: Floats | None = None
+    """Time each query took, where it was measured."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of how it was made; told with whatever is scored of it."""
+    ranks_only: bool = False
+    """``scores`` give the order and its ties only: they are negative ranks or levels, and are shown nowhere."""
+    depth: int | None = None
+    """Lists hold the first so many of a query's candidates, or all where these are fewer (``WHOLE``: all of them);
+    None: not known, as of a file."""
+    same_ids: bool = False
+    """Its items are of the catalogue that the gold's are of, so that ids cannot be spelled differently."""
+    fallback: Bools | None = None
+    """Which queries something else than the system answered, such as popularity: their scores are not its own."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Ranking({self.source}: {len(self):,} queries, {len(self.items):,} retrieved items)"
+
+    @cached_property
+    def has_scores(self) -> bool:
+        """Whether the scores say more than the order.
+
+        They do not where none were given, where the maker of the ranking says so (``ranks_only``), or where those of
+        every query are −1, −2 … or 0, −1 …: ranks, as a list without scores is read and as services without scores
+        are. Lists of one item tell 0 from no rank, so that at least one must be longer.
+        """
+        if self.scores is None or self.ranks_only:
+            return False
+        if not self.scores.size or (self.scores > 0).any() or (self.scores != np.rint(self.scores)).any():
+            return True
+        lengths = np.diff(self.starts)
+        rows: Ints = np.repeat(np.arange(lengths.size), lengths)
+        ordered, ranks = self.scores[np.lexsort((-self.scores, rows))], segments_within(self.starts)
+        if np.array_equal(ordered, -1 - ranks):
+            return False
+        return not (lengths.max() > 1 and np.array_equal(ordered, -ranks))
+
+    def frame(self) -> pl.DataFrame:
+        """The ranking as a Polars frame: query_id, item_id, score (falling with the place where none was given)."""
+        scores = self.scores
+        if scores is None:
+            scores = -1.0 - segments_within(self.starts).astype(np.float64)
+        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
+        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "score": scores})
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Vectors by id: row i of ``values`` belongs to the i-th id.
+
+    Args:
+        ids: Strings or whole numbers, in a list, an array or a Series; or a dict of id to vector, without ``values``.
+        values: A matrix of numbers with one row per id.
+        source: The name that errors and reports show.
+        numbered: Whether the ids are the numbers of the rows, as those of vectors that came without ids.
+
+    Raises:
+        DataError: An id is missing or a duplicate, there are more or fewer ids than rows, or a number is not finite.
+
+    >>> rankjury.Vectors(["a", "b"], [[1.0, 0.0], [0.0, 1.0]])
+    Vectors(vectors: 2 × 2, float64)
+    """
+
+    ids: pl.Series
+    values: Matrix = None  # type: ignore[assignment] # a dict holds both
+    source: str = "vectors"
+    numbered: bool = False
+    """They came without ids, and are called by the number of their row, from 0 on."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, ids: Any, values: Any = None, source: str = "vectors", numbered: bool = False) -> None: ...
+
+    def __post_init__(self) -> None:
+        ids, values = self.ids, self.values
+        plain = isinstance(ids, pl.Series) and ids.dtype == pl.String and isinstance(values, np.ndarray)
+        if not plain or values.ndim != 2 or values.dtype.kind != "f" or len(ids) != len(values):
+            names, matrix = ids_and_rows(ids, values, self.source)
+            object.__setattr__(self, "ids", names)
+            object.__setattr__(self, "values", matrix)
+            self.check()
+        freeze(self)
+
+    def check(self) -> Self:
+        """Return the same, or raise an error that names the ids that are duplicates or have numbers not finite."""
+        where, names, numbers = self.source, self.ids, self.values
+        if names.is_duplicated().any():
+            twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
+            raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
+        rows = np.concatenate(
+            [
+                first + np.flatnonzero(~np.isfinite(numbers[first : first + _ROWS_AT_ONCE]).all(axis=1))
+                for first in range(0, max(len(numbers), 1), _ROWS_AT_ONCE)
+            ]
+        )
+        if rows.size:
+            raise DataError(
+                f"NaN or infinite numbers in the vectors of {listed(names.gather(rows))}",
+                where=where,
+                expected="finite numbers",
+                hint="Embed those texts again, or leave them out.",
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Vectors({self.source}: {len(self):,} × {self.dimensions:,}, {self.values.dtype})"
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.values.shape[1])
+
+    @cached_property
+    def items(self) -> pl.Series:
+        """The ids as items of a ranking: row numbers where the vectors came without ids."""
+        numbers = self.ids.cast(ROW_NUMBER, strict=False) if self.numbered else self.ids
+        return self.ids if numbers.null_count() else numbers
+
+    @cached_property
+    def places(self) -> Ints:
+        """The place of each row in the order of ids, from 0, which decides between equal scores."""
+        return sort_key(self.items).rank("ordinal").cast(pl.Int64).to_numpy() - 1
+
+    @check_arguments
+    def rows_of(self, ids: pl.Series) -> Ints:
+        """The row of each of these ids, −1 where there is none."""
+        return places_in(self.ids, ids)
+
+    @check_arguments
+    def take(self, rows: Ints) -> "Vectors":
+        """Some of them."""
+        return replace(self, ids=self.ids.gather(rows), values=self.values[rows])
+
+
+def segments_within(starts: Ints) -> Ints:
+    """For CSR ``starts``: the position (from 0) of each row within its segment."""
+    lengths = np.diff(starts)
+    return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
+
+
+def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
+    """Where each of the wanted ids stands among the known, −1 where it does not."""
+    if wanted.dtype.is_nested():
+        raise DataError(f"the ids are of type {wanted.dtype}", expected="strings or whole numbers")
+    if known.dtype != wanted.dtype:
+        known, wanted = known.cast(pl.String), wanted.cast(pl.String)
+    if len(known) == len(wanted) and known.equals(wanted):
+        return np.arange(len(known))
+    places = pl.DataFrame({"id": known, "place": np.arange(len(known))})
+    found = wanted.to_frame("id").join(places, on="id", how="left", maintain_order="left")
+    return found["place"].fill_null(-1).cast(pl.Int64).to_numpy()
+
+
+def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Some segments one after the other: their CSR starts, and where their entries stand."""
+    lengths = np.diff(starts)[rows]
+    found = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return found, np.repeat(starts[:-1][rows], lengths) + segments_within(found)
+
+
+def _repeat(queries: pl.Series, starts: Ints) -> pl.Series:
+    return queries.gather(np.repeat(np.arange(len(queries)), np.diff(starts)))
+
+
+Result = TypeVar("Result")
+
+ROWS_PER_BLOCK = 1 << 18
+
+
+def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of whole segments (first, past the last) of about so many rows each."""
+    size = rows_per_block or ROWS_PER_BLOCK
+    segments = starts.size - 1
+    bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
+    edges = np.unique(np.concatenate(([0], bounds, [segments])))
+    return list(pairwise(edges.tolist()))
+
+
+def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of rows (first, past the last), whatever segments they belong to."""
+    size = rows_per_block or ROWS_PER_BLOCK
+    return [(first, min(first + size, rows)) for first in range(0, rows, size)]
+
+
+def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:
+    """The results of the parts, in their order."""
+    if len(parts) < 2 or threads() < 2:
+        yield from (work(first, last) for first, last in parts)
+        return
+    with ThreadPoolExecutor(max_workers=threads()) as pool:
+        yield from pool.map(lambda part: work(*part), parts)
+
+
+def threads() -> int:
+    """As many as cores; RANKJURY_THREADS says otherwise, where others have a claim to them."""
+    given = os.environ.get("RANKJURY_THREADS", "")
+    return int(given) if given.isdigit() and int(given) else os.cpu_count() or 1

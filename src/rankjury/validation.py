@@ -1,0 +1,524 @@
+"""Validation by annotations: arguments of public functions, and records that are written as JSON and read back.
+
+A wrong type otherwise shows up deep within, as whatever NumPy or Polars says about it. The check reads the annotations,
+so there is nothing to keep in step, and only when a call has failed: a valid call costs nothing, what a function says
+itself comes first, and objects that behave like the type that is named are welcome.
+
+The annotations are the schema. What a record holds is written under the names of its fields; reading checks every
+value and builds the record in one pass of pydantic's core. A number that cannot be known (NaN) is null. Values that
+follow from others (``computed``) are written for people who read the file, and ignored when it is read.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, partial, wraps
+from itertools import islice
+from math import isfinite, nan
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from rankjury.errors import DataError, RankjuryError, UsageError, shorten
+
+if TYPE_CHECKING:  # NumPy and pydantic are imported where they are used: `rankjury --help` needs neither
+    from pydantic_core import CoreSchema, SchemaValidator
+
+__all__ = [
+    "FiniteFloat",
+    "Positive",
+    "Record",
+    "RecordError",
+    "SignedInt",
+    "check_arguments",
+    "check_fields",
+    "read_record",
+    "to_json",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MOST_ELEMENTS = 1_000
+"""Elements of a list that are looked at: settings are short, and a long list is data, which readers check."""
+_LARGEST = 2**63
+"""Integers beyond are not a count, a seed or an id of anything, and do not fit into an array."""
+
+
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: where it fails and an argument does not fit its annotation, raise a UsageError.
+
+    Any other error passes unchanged.
+
+    Example:
+        >>> @check_arguments
+        ... def half(number: int) -> float:
+        ...     return number / 2
+        >>> half("a")
+        Traceback (most recent call last):
+        rankjury.errors.UsageError: found number of type str: a; expected an integer
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        places: Any = map(_plain, args)
+        keywords: Any = {name: _plain(value) for name, value in kwargs.items()}
+        try:
+            return function(*places, **keywords)
+        except (RankjuryError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # Polars' PanicException is not an Exception
+            misfit = _misfit(signature, args, kwargs)
+            if misfit is None:
+                raise
+            raise misfit from error
+
+    return checked
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole number of NumPy as Python's: its small ones overflow."""
+    return value if isinstance(value, int) or not isinstance(value, Integral) else int(value)
+
+
+def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
+    """Return what is to be said of the first argument that does not fit; None where all do."""
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:  # arguments that the function does not take: Python says so itself
+        return None
+    for name, value in given.items():
+        parameter = signature.parameters[name]
+        pairs = [(name, value)]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            pairs = [(name, one) for one in value]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            pairs = list(value.items())
+        for each, one in pairs:
+            if not _fits(one, parameter.annotation):
+                return _error(each, one, parameter.annotation)
+    return None
+
+
+def check_fields(given: Any, *names: str) -> None:
+    """Check the fields of a dataclass against their annotations; to be called first in ``__post_init__``.
+
+    Args:
+        given: The instance.
+        names: The fields to check; none: all.
+
+    Raises:
+        UsageError: A field is of another type.
+    """
+    for one in fields(given):
+        if names and one.name not in names:
+            continue
+        value = getattr(given, one.name)
+        if not _fits(value, one.type):
+            raise _error(one.name, value, one.type)
+
+
+def _error(name: str, value: Any, annotation: Any) -> UsageError:
+    shown = f": {shorten(value)}" if isinstance(value, str | int | float) else ""
+    too_large = isinstance(value, Integral) and _fits(0, annotation)
+    expected = "an integer of at most 64 bits" if too_large else _describe(annotation)
+    return UsageError(f"found {name} of type {type(value).__name__}{shown}", expected=expected)
+
+
+def _is_checked(annotation: Any) -> bool:
+    return annotation not in (Any, object, inspect.Parameter.empty) and not isinstance(annotation, str)
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Return whether a value is of a type, and so are its elements where it is a list or a dict."""
+    if not _is_checked(annotation) or isinstance(annotation, TypeVar):
+        return True
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _fits(value, inner[0])
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:  # which texts are known is told by the function, with the nearest of them
+        return any(isinstance(value, type(one)) for one in inner)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and _fit_tuple(value, inner)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and _fit_items(value, inner)
+    if origin in (Sequence, Iterable, list):
+        return _is_list(value, origin) and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
+    if origin is Callable:
+        return callable(value)
+    if getattr(origin, "__name__", None) == "ndarray":
+        return _fit_array(value, get_args(inner[1]) if len(inner) > 1 else ())
+    return _is_a(value, origin or annotation)
+
+
+def _fit_array(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Return whether a value is an array, and its numbers are of the kind that is named, in whatever width."""
+    import numpy as np
+
+    kind = inner[0] if inner and isinstance(inner[0], type) else object
+    wanted = next((one for one in (np.bool_, np.integer, np.floating) if issubclass(kind, one)), np.generic)
+    return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, wanted)
+
+
+def _fit_all(values: Iterable[Any], annotation: Any) -> bool:
+    if isinstance(values, str | bytes):
+        return False
+    try:
+        return all(_fits(one, annotation) for one in islice(values, _MOST_ELEMENTS))
+    except TypeError:  # it has a method that says that it cannot be gone through
+        return False
+
+
+def _fit_tuple(value: Sequence[Any], inner: tuple[Any, ...]) -> bool:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return _fit_all(value, inner[0])
+    return len(value) == len(inner) and all(map(_fits, value, inner))
+
+
+def _fit_items(value: Mapping[Any, Any], inner: tuple[Any, ...]) -> bool:
+    pairs = islice(value.items(), _MOST_ELEMENTS)
+    return not inner or all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in pairs)
+
+
+def _is_list(value: Any, origin: Any) -> bool:
+    """Return whether a value can be gone through; arrays and columns count as lists, tables do not."""
+    if not isinstance(value, Iterable) or hasattr(value, "columns"):
+        return False
+    return origin is Iterable or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    if kind is None or kind is NoneType:
+        return value is None
+    if kind is bool:
+        import numpy as np
+
+        return isinstance(value, bool | np.bool_)
+    if kind is int:
+        return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST <= int(value) < _LARGEST
+    if kind is float:
+        return isinstance(value, Real) and not (isinstance(value, Integral) and not -_LARGEST <= int(value) < _LARGEST)
+    if getattr(kind, "_is_protocol", False):  # which cannot be asked
+        return all(hasattr(value, name) for name in vars(kind) if name == "__call__" or not name.startswith("_"))
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+_NAMES: Mapping[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    NoneType: "None",
+    None: "None",
+}
+
+
+def _describe(annotation: Any) -> str:
+    """Return an annotation in words."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _describe(inner[0])
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_describe(one) for one in inner if one is not NoneType))
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, inner))}"
+    if origin is tuple and not (len(inner) == 2 and inner[1] is Ellipsis):
+        return f"{len(inner)} values, each {_describe(inner[0])}"
+    if origin in (Sequence, Iterable, list, tuple):
+        return f"a list, each {_describe(inner[0])}" if inner and _is_checked(inner[0]) else "a list"
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return f"a dict, each value {_describe(inner[1])}" if inner and _is_checked(inner[1]) else "a dict"
+    if origin is Callable:
+        return "a function"
+    return _NAMES.get(annotation, getattr(annotation, "__name__", str(annotation)))
+
+
+_LARGEST_NUMBER = 1e150
+"""Bound of the numbers that others are computed from: their differences and squares stay finite."""
+_LARGEST_COUNT = 2**53
+SignedInt = Annotated[int, "signed"]
+"""A whole number of 64 bits; a plain ``int`` of a record is a count, which is not negative."""
+Positive = Annotated[int, "positive"]
+"""A count of at least 1."""
+FiniteFloat = Annotated[float, "finite"]
+"""A number up to the largest that there is; a plain ``float`` of a record is one to compute with, or NaN."""
+_EXPECTED = "a report as rankjury writes it"
+_PLAIN = {str, int, bool, NoneType}
+
+
+class RecordError(DataError):
+    """A value that is not as rankjury writes it, with its path."""
+
+    def __init__(self, place: tuple[str, ...], reason: str, where: str) -> None:
+        self.place, self.reason = place, reason
+        path = " → ".join(shorten(part) for part in place)
+        super().__init__(f"{path}: {reason}" if path else reason, where=where, expected=_EXPECTED)
+
+    def within(self, *place: str) -> "RecordError":
+        """Return it with the path of the value that holds the record."""
+        return RecordError((*place, *self.place), self.reason, self.where or "report")
+
+
+class Record:
+    """Base class of dataclasses that are written as JSON."""
+
+    computed: ClassVar[tuple[str, ...]] = ()
+    """Names of properties that are written too."""
+    json_keys: ClassVar[Mapping[str, str]] = {}
+    """By field or property, its key in JSON where that is another."""
+    json_field: ClassVar[str | None] = None
+    """The one field whose JSON is that of the record."""
+    omitted: ClassVar[tuple[str, ...]] = ()
+    """Fields that are written only where they differ from their default."""
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    """Fields that are not written; they have a default."""
+
+    def __post_init__(self) -> None:
+        """Replace any NaN by one object, so that records read back equal those written."""
+        for name in _float_fields(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if value is not None and value != value:
+                object.__setattr__(self, name, nan)
+
+    def to_json(self) -> Any:
+        """Return the record as JSON values; what cannot be known is null."""
+        if self.json_field is not None:
+            return to_json(getattr(self, self.json_field))
+        found = {}
+        for name, key, default in _written(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if default is MISSING or value != default:
+                found[key] = value if type(value) in _PLAIN else to_json(value)
+        return found
+
+    @classmethod
+    def from_json(cls, value: Any, where: str = "report") -> Self:
+        """Read what ``to_json`` wrote.
+
+        Args:
+            value: The JSON value.
+            where: The file, for errors.
+
+        Raises:
+            DataError: With the path of the first value that is not as rankjury writes it.
+        """
+        return cast(Self, read_record(cls, value, where))
+
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        """Return the JSON value with what its record has and its JSON says in another way; it is not checked yet."""
+        return value
+
+
+@cache
+def _float_fields(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind) if one.type in (float, "float", float | None, "float | None"))
+
+
+@cache
+def _written(kind: type[Record]) -> tuple[tuple[str, str, Any], ...]:
+    """Return what is written of a record: the name, the key, and the value that is omitted."""
+    found = [
+        (one.name, one.default if one.name in kind.omitted else MISSING)
+        for one in fields(kind)  # type: ignore[arg-type]
+        if one.name not in kind.unwritten
+    ]
+    found += [(name, MISSING) for name in kind.computed]
+    return tuple((name, kind.json_keys.get(name, name), default) for name, default in found)
+
+
+def to_json(value: Any) -> Any:
+    """Return any value that a record holds as JSON values."""
+    kind = type(value)
+    if kind is float:  # most values are of these types: they are asked about first
+        return value if isfinite(value) else None
+    if kind in _PLAIN:
+        return value
+    if kind is tuple or kind is list:
+        return [to_json(held) for held in value]
+    if isinstance(value, Record):
+        return value.to_json()
+    if isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): to_json(held) for key, held in value.items()}
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
+        return to_json(value.tolist())
+    return [to_json(held) for held in value]
+
+
+def read_record(cls: type[Any], value: Any, where: str) -> Any:
+    """Check a JSON value against the annotations of a dataclass, and return it as one."""
+    from pydantic_core import ValidationError
+
+    try:
+        return _validator(cls).validate_python(value)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = tuple(str(part) for part in first["loc"])
+        inner = (first.get("ctx") or {}).get("error")
+        if isinstance(inner, _WithinError):
+            raise RecordError((*place, *inner.place), inner.reason, where) from error
+        raise RecordError(place, first["msg"].removeprefix("Value error, "), where) from error
+
+
+class _WithinError(ValueError):
+    """The fault of a record that is read by its own function."""
+
+    def __init__(self, error: RankjuryError) -> None:
+        self.place = error.place if isinstance(error, RecordError) else ()
+        self.reason = error.reason if isinstance(error, RecordError) else error.found
+        super().__init__(self.reason)
+
+
+@cache
+def _validator(cls: type[Any]) -> "SchemaValidator":
+    from pydantic_core import SchemaValidator
+
+    return SchemaValidator(_record_schema(cls))
+
+
+def _schema_of(kind: Any) -> "CoreSchema":
+    """Return the schema of a type; records within records are read by their own ``from_json`` where they have one."""
+    from pydantic_core import core_schema as schema
+
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        known = [one for one in inner if one is not NoneType]
+        each = [_number() if one is float else _schema_of(one) for one in known]
+        found = each[0] if len(each) == 1 else schema.union_schema(list(each))
+        return schema.nullable_schema(found) if NoneType in inner else found
+    if origin is Literal:
+        return schema.literal_schema(list(inner))
+    if origin is tuple and inner == (float, float):
+        return schema.no_info_after_validator_function(_check_interval, schema.tuple_schema([_number()] * 2))
+    if origin is tuple:
+        several = inner[-1] is Ellipsis
+        return schema.tuple_schema(
+            [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
+        )
+    if getattr(origin, "__name__", None) == "ndarray":
+        import numpy as np
+
+        numbers = schema.list_schema(schema.nullable_schema(_number()), strict=True)
+        return schema.no_info_after_validator_function(partial(np.array, dtype=np.float64), numbers)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        keys = schema.int_schema() if inner[0] is int else schema.str_schema(strict=True)
+        return schema.dict_schema(keys, _schema_of(inner[1]))
+    if is_dataclass(kind) and isinstance(kind, type):
+        own = getattr(kind, "from_json", None)
+        if own is not None and own.__func__ is not Record.from_json.__func__:  # type: ignore[attr-defined]
+            return schema.no_info_plain_validator_function(_within(own))
+        return _record_schema(kind)
+    if kind not in _simple_schemas():
+        raise TypeError(f"no JSON schema for {kind!r}")
+    return _simple_schemas()[kind]
+
+
+@cache
+def _simple_schemas() -> "Mapping[Any, CoreSchema]":
+    from pydantic_core import core_schema as schema
+
+    return {
+        str: schema.str_schema(strict=True),
+        bool: schema.bool_schema(strict=True),
+        int: schema.int_schema(strict=True, ge=0, le=_LARGEST_COUNT),
+        float: _number_or_nan(),
+        Any: schema.no_info_plain_validator_function(_check_value),
+        SignedInt: schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1),
+        Positive: schema.int_schema(strict=True, ge=1, le=_LARGEST_COUNT),
+        FiniteFloat: schema.float_schema(strict=True, allow_inf_nan=False),
+    }
+
+
+def _record_schema(kind: type[Any]) -> "CoreSchema":
+    from pydantic_core import core_schema as schema
+
+    hints = get_type_hints(kind, include_extras=True)
+    json_field = getattr(kind, "json_field", None)
+    if json_field is not None:
+        return schema.no_info_after_validator_function(_within(kind), _schema_of(hints[json_field]))
+    keys = getattr(kind, "json_keys", {})
+    arguments = []
+    for one in fields(kind):
+        found = _schema_of(hints[one.name])
+        if one.default is not MISSING:
+            found = schema.with_default_schema(found, default=one.default)
+        elif one.default_factory is not MISSING:
+            found = schema.with_default_schema(found, default_factory=one.default_factory)
+        arguments.append(schema.dataclass_field(one.name, found, validation_alias=keys.get(one.name)))
+    table = schema.dataclass_args_schema(kind.__name__, arguments, extra_behavior="ignore")
+    built: CoreSchema = schema.dataclass_schema(kind, table, [one.name for one in fields(kind)])
+    if getattr(kind, "__post_init__", Record.__post_init__) is not Record.__post_init__:
+        built = schema.no_info_after_validator_function(_checked, built)
+    prepare = getattr(kind, "prepare", None)
+    if prepare is not None and prepare.__func__ is not Record.prepare.__func__:  # type: ignore[attr-defined]
+        built = schema.no_info_before_validator_function(_within(prepare), built)
+    return built
+
+
+def _checked(record: Any) -> Any:
+    """Return a record after the check of its values against each other, which its class makes when it is built."""
+    try:
+        record.__post_init__()
+    except RankjuryError as error:
+        raise _WithinError(error) from error
+    return record
+
+
+def _within(read: Any) -> Any:
+    def read_within(value: Any) -> Any:
+        try:
+            return read(value)
+        except RankjuryError as error:
+            raise _WithinError(error) from error
+
+    return read_within
+
+
+def _number() -> "CoreSchema":
+    from pydantic_core import core_schema as schema
+
+    return schema.float_schema(strict=True, allow_inf_nan=False, ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)
+
+
+def _number_or_nan() -> "CoreSchema":
+    """A number or null, which becomes NaN: None passes the first check, fails the second, and so is its default."""
+    from pydantic_core import core_schema as schema
+
+    known = schema.with_default_schema(schema.float_schema(strict=True), default=nan, on_error="default")
+    return schema.chain_schema([schema.nullable_schema(_number()), known])
+
+
+def _check_interval(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError("expected a lower and an upper end")
+    return ends
+
+
+def _check_value(value: Any) -> Any:
+    """Accept any JSON value but infinity, which JSON writes as 1e999 and cannot be written again."""
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError("the number is infinite")
+    for held in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_value(held)
+    return value

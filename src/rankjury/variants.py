@@ -1,0 +1,145 @@
+"""Smaller forms of vectors: the first so many dimensions, fewer bits a number; and the codes that files hold them as.
+
+A variant is made of numbers that are ready to be compared, whatever its file holds: an int8 number comes back as a
+whole number times the scale, a bit as +1 or −1.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.types import Floats, Matrix, Vectors
+
+__all__ = ["DTYPES", "Codes", "are_units", "decode", "encode", "normalised", "vary", "widened"]
+
+DTYPES = ("float64", "float32", "float16", "int8", "binary")
+_HIGHEST = 127
+_OFF_ONE = 1e-3
+"""How far from one a length may be that is taken for one: numbers of 16 bits give no better."""
+_SCALE_BITS = 16
+"""With the 7 bits of a code they fit the 24 of a float32, so that scale × code is exact."""
+_SMALLEST_SCALED, _LARGEST_SCALED = 1e-30, 1e38
+_ROWS_AT_ONCE = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A matrix as a file holds it: floats, whole numbers up to 127, or eight signs a byte."""
+
+    array: NDArray[np.generic]
+    dtype: str
+    dimensions: int
+    scale: float | None = None
+    """What a code of int8 is to be multiplied with."""
+
+
+def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = None) -> Vectors:
+    """A variant of the vectors: cut to the first ``truncate`` dimensions, then held as ``dtype``.
+
+    Rows that were all of length one are brought back to it after the cut, as is the habit with Matryoshka models.
+    float16 rounds; int8 rounds to 255 steps, one scale for the whole matrix; binary keeps the sign of each number
+    (zero counts as positive). A row that becomes zero stays so.
+    """
+    if truncate is not None and not 1 <= truncate <= vectors.dimensions:
+        raise UsageError(
+            f"cannot keep the first {truncate:,} dimensions",
+            where=vectors.source,
+            expected=f"a number from 1 to {vectors.dimensions:,}",
+        )
+    if dtype is not None and dtype not in DTYPES:
+        raise UnknownName("dtype", dtype, DTYPES)
+    values = vectors.values
+    if truncate is not None and truncate < vectors.dimensions:
+        cut = np.ascontiguousarray(values[:, :truncate])
+        values = normalised(cut) if are_units(values) else cut
+    if dtype is not None:
+        values = decode(encode(values, dtype, where=vectors.source))
+    named = [f"first {truncate}"] if truncate is not None else []
+    named += [dtype] if dtype is not None else []
+    return replace(vectors, values=values, source=f"{vectors.source} ({', '.join(named)})" if named else vectors.source)
+
+
+def are_units(values: Matrix) -> bool:
+    """Whether every row is of length one, those of zeros left aside."""
+    lengths = _lengths(values)
+    return bool((lengths > 0).any() and (np.abs(lengths[lengths > 0] - 1.0) <= _OFF_ONE).all())
+
+
+def normalised(values: Matrix) -> Matrix:
+    """Rows of length one in the width that they came in; rows of zeros stay."""
+    made = np.empty_like(values)
+    for part in _parts(values):
+        lengths = _lengths(values[part])
+        made[part] = values[part] / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return made
+
+
+def widened(values: Matrix) -> Matrix:
+    """Numbers of 16 bits as ones of 32: too coarse to hold a length of one."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Codes:
+    """The numbers as a file holds them."""
+    dimensions = int(values.shape[1])
+    if dtype == "binary":
+        return Codes(np.packbits(values >= 0, axis=1), dtype, dimensions)
+    if dtype == "int8":
+        scale = _scale_of(values, where)
+        codes = np.empty(values.shape, np.int8)
+        for part in _parts(values):
+            codes[part] = np.rint(values[part] / np.float64(scale))
+        return Codes(codes, dtype, dimensions, scale)
+    if dtype not in DTYPES:
+        raise UnknownName("dtype", dtype, DTYPES)
+    width = np.dtype(dtype)
+    if _largest(values) > float(np.finfo(width).max):
+        raise DataError(f"found numbers up to {_largest(values):.3g}, which {dtype} cannot hold", where=where,
+                        expected=f"at most {np.finfo(width).max:.5g}", hint="Normalise the vectors first.")  # fmt: skip
+    return Codes(values.astype(width, copy=False), dtype, dimensions)
+
+
+def decode(codes: Codes) -> Matrix:
+    """The numbers that the codes stand for."""
+    array = codes.array
+    if codes.dtype == "binary":
+        signs = np.unpackbits(array.astype(np.uint8, copy=False), axis=1, count=codes.dimensions)
+        return signs.astype(np.float32) * np.float32(2) - np.float32(1)
+    if codes.dtype == "int8":
+        return array.astype(np.float32) * np.float32(1.0 if codes.scale is None else codes.scale)
+    return array.astype(np.dtype(codes.dtype), copy=False)
+
+
+def _scale_of(values: Matrix, where: str) -> float:
+    """The largest number over 127, rounded up to so few bits that every multiple up to 127 is a float32 as it is."""
+    largest = _largest(values)
+    if largest == 0.0:
+        return 1.0
+    if not _SMALLEST_SCALED < largest < _LARGEST_SCALED:
+        raise DataError(
+            f"the largest number is {largest:.3g}: int8 has no scale for it",
+            where=where,
+            expected=f"one between {_SMALLEST_SCALED:g} and {_LARGEST_SCALED:g}",
+        )
+    fraction, exponent = math.frexp(largest / _HIGHEST)
+    return math.ldexp(math.ceil(math.ldexp(fraction, _SCALE_BITS)), exponent - _SCALE_BITS)
+
+
+def _largest(values: Matrix) -> float:
+    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
+
+
+def _lengths(values: Matrix) -> Floats:
+    made = np.empty(len(values))
+    for part in _parts(values):
+        block = values[part].astype(np.float64, copy=False)
+        with np.errstate(over="ignore"):
+            made[part] = np.sqrt(np.vecdot(block, block))
+    return made
+
+
+def _parts(values: Matrix) -> list[slice]:
+    return [slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(values), _ROWS_AT_ONCE)]

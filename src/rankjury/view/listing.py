@@ -1,0 +1,186 @@
+"""The list of runs: newest first, filtered and cut into pages here, so that it is quick for thousands of runs."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+from rankjury.archive import Archive, Run
+from rankjury.archive.files import order_of, shown_time
+from rankjury.archive.storing import RUNS
+from rankjury.errors import DataError, UnknownName
+from rankjury.view.opened import Opened, Recent
+from rankjury.view.server import Refused, Request
+from rankjury.wording import bounds_shown, count, decimals_of, figure_shown
+
+__all__ = ["Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
+
+_KEPT_OPEN = 4
+
+
+class Shelf:
+    """Looked up by whole names among those that are there: no path is ever made of what somebody asks for."""
+
+    def __init__(self, archive: Archive, beside: Sequence[Run] = ()) -> None:
+        self.archive = archive
+        home = (archive.path / RUNS).resolve()
+        self._beside = {run.name: run for run in beside if run.path.resolve().parent != home}
+        self._opened: Recent[str, Opened] = Recent(_KEPT_OPEN)
+
+    def runs(self) -> list[Run]:
+        """Oldest first."""
+        own = self.archive.runs()
+        if not self._beside:
+            return own
+        names = {run.name for run in own}
+        beside = [run for run in self._beside.values() if run.name not in names]
+        return sorted((*own, *beside), key=lambda run: order_of(run.time, run.name))
+
+    def run(self, name: str) -> Run:
+        """Look a run up by its whole name; a damaged one says what is wrong with it."""
+        try:
+            return self.archive.named(name)
+        except UnknownName as error:
+            if name not in self._beside:
+                raise Refused(404, "there is no such run here; it may have been pruned") from error
+        return self._beside[name]
+
+    def open(self, name: str) -> Opened:
+        """The last few stay open."""
+        run = self.run(name)
+        return self._opened.get(str(run.path), lambda: Opened(run))
+
+    def baselines(self) -> dict[str, str]:
+        """By plan, the name of its run; none where these cannot be read."""
+        with suppress(DataError):
+            return self.archive.baselines
+        return {}
+
+    def running(self) -> list[dict[str, Any]]:
+        return self.archive.running()
+
+    @property
+    def state(self) -> Hashable:
+        """What pages over all runs depend on: they stay the same while this does."""
+        return self.archive.version, tuple(sorted(self.baselines().items()))
+
+    def damaged(self) -> list[tuple[str, str]]:
+        """By name, what cannot be read, with the reason in one line."""
+        found = [(one.name, one.reason) for one in self.archive.damaged]
+        try:
+            self.archive.baselines  # noqa: B018
+        except DataError as error:
+            found.append(("baselines.json", error.found))
+        return found
+
+
+PAGE = 50
+_MOST_PAGES = 1_000_000
+_MOST_MEANS = 5
+_MOST_SEARCHED = 20_000
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A system under the first measure of a run."""
+
+    system: str
+    value: str
+    ci: str
+
+
+def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
+    """What ``/`` shows: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
+    text, plan, only = request.text("text"), request.text("plan"), request.all("run")
+    page = request.number("page", 1, _MOST_PAGES)
+    runs = shelf.runs()
+    words = text.lower().split()
+    found = [
+        run
+        for run in reversed(runs)
+        if (not plan or run.plan == plan)
+        and (not only or run.name in only)
+        and (not words or all(word in _searched(run) for word in words))
+    ]
+    pages = max(1, -(-len(found) // PAGE))
+    page = min(max(page, 1), pages)
+    shown = found[(page - 1) * PAGE : page * PAGE]
+    baselines = shelf.baselines()
+    asked = [("text", text), ("plan", plan), *(("run", name) for name in only)]
+    held = [(key, value) for key, value in asked if value]
+    lines = [line_of(run, baselines) for run in shown]
+    return {
+        "title": "Runs",
+        "lines": lines,
+        "commits": any(line["commit"] for line in lines),
+        "told": count(len(found), "run", "runs") + (f" of {len(runs):,}" if len(found) < len(runs) else ""),
+        "total": len(runs),
+        "plans": sorted({run.plan for run in runs}),
+        "text": text,
+        "plan": plan,
+        "only": only,
+        "page": page,
+        "pages": pages,
+        "earlier": f"/?{urlencode([*held, ('page', page + 1)])}" if page < pages else None,
+        "later": f"/?{urlencode([*held, ('page', page - 1)])}" if page > 1 else None,
+        "damaged": shelf.damaged(),
+        "fingerprint": fingerprint_of(runs, baselines),
+        "archive": str(shelf.archive.path),
+    }
+
+
+@lru_cache(maxsize=_MOST_SEARCHED)
+def _searched(run: Run) -> str:
+    """What a filter looks at; a run does not change."""
+    commit = (run.manifest.get("git") or {}).get("commit") or ""
+    return "\n".join((run.name, run.plan, run.verdict or "", shown_time(run.time), commit, *run.systems)).lower()
+
+
+def line_of(run: Run, baselines: Mapping[str, str]) -> dict[str, Any]:
+    """What the list shows of a run; ``more`` is how many systems it leaves out."""
+    means = means_of(run)
+    queries = run.manifest.get("queries")
+    return {
+        "name": run.name,
+        "time": shown_time(run.time),
+        "plan": run.plan,
+        "verdict": run.verdict,
+        "measure": next(iter(run.headline), ""),
+        "means": means[:_MOST_MEANS],
+        "more": max(0, len(means) - _MOST_MEANS),
+        "is_baseline": baselines.get(run.plan) == run.name,
+        "same_as": run.manifest.get("same_inputs_as"),
+        "commit": run.commit,
+        "queries": f"{queries:,}" if isinstance(queries, int) else "",
+    }
+
+
+def means_of(run: Run) -> list[Mean]:
+    """Under the first of its headline measures; a random order is not told, unless there is nothing else."""
+    label = next(iter(run.headline), "")
+    chance = set(run.manifest.get("by_chance") or ())
+    systems = [name for name in run.systems if name not in chance] or run.systems
+    found = []
+    for name in systems:
+        entry = run.manifest["summary"][name].get(label)
+        if entry is not None and entry.get("mean") is not None:
+            ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
+            shown = figure_shown(entry["mean"], decimals_of(ci))
+            found.append(Mean(name, shown, bounds_shown(ci) if ci else ""))
+    return found
+
+
+def fingerprint_of(runs: Sequence[Run], baselines: Mapping[str, str]) -> str:
+    """Differs where the list does: a page that shows it is told to look again."""
+    last = runs[-1].name if runs else ""
+    return f"{len(runs)} {last} {' '.join(f'{plan}={name}' for plan, name in sorted(baselines.items()))}"
+
+
+def running_form(shelf: Shelf) -> dict[str, Any]:
+    """What ``/api/running`` answers: plans at work, and what the list of runs is by now."""
+    runs = shelf.runs()
+    kept = ("name", "started", "updated", "what", "done", "of")
+    found = [{key: one.get(key) for key in kept} for one in shelf.running()]
+    return {"running": found, "runs": fingerprint_of(runs, shelf.baselines())}
