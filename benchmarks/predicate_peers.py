@@ -93,7 +93,7 @@ def by_rankjury_listed(table: Lists, keywords: int) -> Ask:
 def by_rankjury_measured(table: Lists, keywords: int, *, by_number: bool = False) -> Ask:
     """Until the means of measures."""
     from rankjury import evaluate
-    from rankjury.types import Ranking
+    from rankjury.core.types import Ranking
 
     annotations = rankjury_items(table, keywords)
 

@@ -38,7 +38,7 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def named(values: NDArray[Any], kind: str) -> Any:
-    from rankjury.types import Vectors
+    from rankjury.core.types import Vectors
 
     return Vectors(pl.Series([f"{kind}{row}" for row in range(len(values))]), values, kind)
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Floats
 from rankjury.report import SCHEMA, Report
 from rankjury.stability import stability_of
-from rankjury.types import Floats
 
 QUERIES, K = 24, 3
 META = {"model_version": "m1", "dataset_version": "d1", "chunking_config": "title", "query_set_version": "2026-11"}

@@ -17,9 +17,9 @@ from scipy import stats
 
 from rankjury import agreement
 from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
+from rankjury.core.types import Floats, cut_rows
 from rankjury.statistics import resampling
 from rankjury.statistics.resampling import Keys, Resampling, bootstrap_weights, keys_of
-from rankjury.types import Floats, cut_rows
 
 from .statistics.support import digits, keys, thorough
 

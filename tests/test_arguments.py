@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import DataError, UsageError
-from rankjury.validation import check_arguments, check_fields
 
 
 @check_arguments

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rankjury
-import rankjury.types
+import rankjury.core.types
 from rankjury.assessment import assess
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import resolve_all
@@ -102,8 +102,8 @@ class TestDigits:
     def test_the_number_of_threads_and_the_size_of_blocks(
         self, whole: Report, threads: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: threads)
-        monkeypatch.setattr(rankjury.types, "ROWS_PER_BLOCK", 50)
+        monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: threads)
+        monkeypatch.setattr(rankjury.core.types, "ROWS_PER_BLOCK", 50)
         monkeypatch.setattr("rankjury.statistics.resampling._RESAMPLES_PER_PART", 64 * threads)
         assert as_text(assessed()) == as_text(whole)
 

@@ -13,13 +13,13 @@ from statsmodels.stats.multitest import multipletests
 
 from rankjury.breakdown import Gap, Slice, break_down, correct_slices, signs_for, slice_of_items, worst_slices
 from rankjury.comparisons import pairs_of
+from rankjury.core.types import Bools, Floats
 from rankjury.measure import Aggregate
 from rankjury.results import Scores
 from rankjury.slices import Group
 from rankjury.statistics.comparison import Comparison, compare_pairs
 from rankjury.statistics.estimates import estimate_all
 from rankjury.statistics.resampling import Resampling, keys_of
-from rankjury.types import Bools, Floats
 
 NAN = math.nan
 QUICK = Resampling(resamples=400)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
+from rankjury.core.types import Floats
 from rankjury.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
 from rankjury.measure import METRICS, Measure
-from rankjury.types import Floats
 
 # The movies protocol: of 49 other movies the five nearest are the gold, the nearest graded 5.
 CANDIDATES, GOLD, CUT = 49, 5, 5

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import rankjury
 import rankjury.coded
 from rankjury.coded import evaluate_arrays, look_up, stands_twice
+from rankjury.core.convert import as_gold, as_ranking
+from rankjury.core.lists import Background
+from rankjury.core.types import Ints
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.evaluation import evaluate, resolve_all
-from rankjury.intake import as_gold, as_ranking
-from rankjury.lists import Background
 from rankjury.measure import METRICS
-from rankjury.types import Ints
 
 ITEMS = 12
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-import rankjury.types
+import rankjury.core.types
 from rankjury.assessment import assess
 from rankjury.chance import Chance, expected_scores
+from rankjury.core.types import Gold, Ranking, Runs, gathered
 from rankjury.evaluation import Evaluation, evaluate, resolve_all
 from rankjury.explain import explain
 from rankjury.judged import relevant_count
@@ -20,7 +21,6 @@ from rankjury.judging import judge
 from rankjury.measure import METRICS, Measure, Metric
 from rankjury.slices import Attribute, Cuts
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Gold, Ranking, Runs, gathered
 from rankjury.vocabulary import Predicates
 from tests.partial import plain
 from tests.test_predicates import CLIPS, by_items, by_words

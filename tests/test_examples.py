@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
+from rankjury.core.types import Gold
 from rankjury.examples import Example, ExampleItem, examples_of
 from rankjury.results import Scores
-from rankjury.types import Gold
 
 MANY = {f"q{number:02}": number / 10 for number in range(12)}
 

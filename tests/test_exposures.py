@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.lists import Background, Lists
+from rankjury.core.types import Ints
 from rankjury.exposures import Exposure, exposure_of
-from rankjury.lists import Background, Lists
-from rankjury.types import Ints
 
 
 def made(codes: Ints, popularity: Ints) -> Lists:

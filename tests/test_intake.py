@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import rankjury
-from rankjury import types
+from rankjury.core import types
+from rankjury.core.convert import stable_order
 from rankjury.errors import DataError, UsageError
-from rankjury.intake import stable_order
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
 Nested = dict[str, dict[str, float]]

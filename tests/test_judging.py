@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-import rankjury.types
+import rankjury.core.types
 from rankjury.judging import Bench, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
@@ -89,7 +89,7 @@ def test_block_size_is_of_no_account(gold: Any, run: Any, size: int) -> None:
         return
     whole = judge(rankjury.as_gold(gold), rankjury.as_ranking(run))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankjury.types, "ROWS_PER_BLOCK", size)
+        patch.setattr(rankjury.core.types, "ROWS_PER_BLOCK", size)
         parts = judge(rankjury.as_gold(gold), rankjury.as_ranking(run))
     assert flat(whole) == flat(parts)
     for name in ("tie_first", "tie_last", "gold_index", "depth", "gold_grades", "gold_starts"):

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rankjury.wording import markdown_text, spreadsheet_text, visible
+from rankjury.core.formatting import markdown_text, spreadsheet_text, visible
 
 READER = MarkdownIt("gfm-like", {"linkify": False}).disable("linkify")
 PLACES = ["{}", "### {}", "- {}", "> {}", "**x** {} y", "| a | b |\n|:--|:--|\n| {} | y |", "<b>{}</b>"]

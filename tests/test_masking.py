@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from rankjury.core.secrets import Masker, forms_of, is_harmless, is_secret, mask_settings, read_variable, redact
 from rankjury.errors import UsageError
-from rankjury.masking import Masker, forms_of, is_harmless, is_secret, mask_settings, read_variable, redact
 
 
 @pytest.mark.parametrize(

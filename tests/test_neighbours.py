@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury import neighbours, similarity
+from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName
 from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
-from rankjury.progress import Progress
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

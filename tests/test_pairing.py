@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from rankjury import pairing
 from rankjury.answers import first_rows
+from rankjury.core.convert import as_ranking
+from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.gold.reference import reference_gold
-from rankjury.intake import as_ranking
 from rankjury.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
 from rankjury.rankers.others import without_own
-from rankjury.types import Gold, Ranking, Vectors
 
 from .statistics.support import thorough
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import rankjury
 import rankjury.vocabulary
+from rankjury.core.types import Gold
 from rankjury.gold.annotations import annotations_from_frame
 from rankjury.gold.keywords import ask_items, ask_keywords
-from rankjury.types import Gold
 from rankjury.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 

@@ -1,6 +1,6 @@
 """Progress: labels, parts of longer work, functions of the caller, and the null object."""
 
-from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.core.progress import NO_PROGRESS, Progress
 
 
 def test_labels_and_parts() -> None:

@@ -6,9 +6,9 @@ from types import ModuleType
 
 import pytest
 
-import rankjury.registry
+import rankjury.core.registry
+from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError
-from rankjury.registry import Registry
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
         asked.append(group)
         return [EntryPoint("two", "plugin_of_numbers:two", group)]
 
-    monkeypatch.setattr(rankjury.registry, "import_module", import_module)
-    monkeypatch.setattr(rankjury.registry, "entry_points", entry_points)
+    monkeypatch.setattr(rankjury.core.registry, "import_module", import_module)
+    monkeypatch.setattr(rankjury.core.registry, "entry_points", entry_points)
     made.asked = asked  # type: ignore[attr-defined]
     return made
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import rankjury
 from rankjury.breakdown import Gap, Slice
 from rankjury.changes import Change
+from rankjury.core.validation import FiniteFloat, Positive, SignedInt
 from rankjury.errors import DataError
 from rankjury.gates import Verdict
 from rankjury.interactions.summary import WindowSize
@@ -30,7 +31,6 @@ from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate, QuantileValues
 from rankjury.statistics.resampling import Resampling
 from rankjury.targets import parse_target
-from rankjury.validation import FiniteFloat, Positive, SignedInt
 
 from .golden.cases import CASES
 from .golden.recording import EXPECTED, record

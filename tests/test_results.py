@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.formatting import estimate_shown
 from rankjury.report import SCHEMA, Report, SystemResult
 from rankjury.results import Scores
 from rankjury.sections import ReportWarning, as_warnings
-from rankjury.wording import estimate_shown
 
 NAN = math.nan
 

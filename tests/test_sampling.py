@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankjury import pairing
+from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.pairing import sample_ids, sample_others
-from rankjury.types import Ints
 
 from .statistics.support import thorough
 

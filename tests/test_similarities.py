@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from rankjury import neighbours
-from rankjury.intake import as_ranking
+from rankjury.core.convert import as_ranking
+from rankjury.core.types import Floats, Ranking, Vectors
 from rankjury.pairing import OfRun, OfVectors
-from rankjury.types import Floats, Ranking, Vectors
 
 
 def names(*ids: Any) -> pl.Series:

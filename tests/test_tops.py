@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.answers import first_rows, first_scores
+from rankjury.core.types import Ranking, Vectors
 from rankjury.rankers.vectors import rank_vectors
-from rankjury.types import Ranking, Vectors
 
 INF = float("inf")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.types import Matrix, Vectors
 from rankjury.variants import DTYPES, are_units, decode, encode, normalised, vary
 
 ROWS = [[3.0, 4.0, 0.0], [0.0, -1.0, 1.0], [0.5, 0.5, -0.5]]

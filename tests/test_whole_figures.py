@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.lists import Background
 from rankjury.drift import drift_between
-from rankjury.lists import Background
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.stability import stability_of

@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.sections import ReportWarning, merge_warnings, with_unit
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Bounds
-from rankjury.wording import (
+from rankjury.core.formatting import (
     aligned,
     bounds_shown,
     count,
@@ -20,6 +17,9 @@ from rankjury.wording import (
     p_shown,
     percent,
 )
+from rankjury.sections import ReportWarning, merge_warnings, with_unit
+from rankjury.statistics.estimates import Estimate
+from rankjury.statistics.resampling import Bounds
 
 NAN = math.nan
 

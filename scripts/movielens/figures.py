@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rankjury.core.params import Setting
+from rankjury.core.types import Bools, Gold, gathered
 from rankjury.evaluation import evaluate, resolve_all
 from rankjury.interactions.attributes import facts_of, read_items
 from rankjury.interactions.audit import audit
@@ -18,8 +20,6 @@ from rankjury.interactions.task import Facts, Task
 from rankjury.interactions.tiers import Tiers, user_tiers
 from rankjury.recommenders import make_recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.settings import Setting
-from rankjury.types import Bools, Gold, gathered
 
 __all__ = ["MODELS", "print_figures"]
 

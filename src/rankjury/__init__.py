@@ -1,6 +1,6 @@
 """rankjury: how pure is your ranking? Offline evaluation of anything that ranks, against any gold."""
 
-from rankjury._version import __version__
+from rankjury.core.version import __version__
 
 # Nothing else is loaded here: a command that is interrupted before it can handle signals shows a traceback.
 TYPE_CHECKING = False
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rankjury.against import agree
     from rankjury.api import compare, evaluate, gate
     from rankjury.coded import evaluate_arrays
+    from rankjury.core.convert import as_gold, as_ranking, ordered_gold
+    from rankjury.core.types import Gold, Ranking, Vectors
     from rankjury.drift import drift_between
     from rankjury.engines import ENGINES, Engine
     from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from rankjury.gold.annotations import read_annotations
     from rankjury.gold.keywords import keyword_gold
     from rankjury.gold.ordered import read_ordered
-    from rankjury.intake import as_gold, as_ranking, ordered_gold
     from rankjury.interactions.audit import audit
     from rankjury.interactions.log import Log
     from rankjury.interactions.reading import read_log
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from rankjury.text.labels import label
     from rankjury.text.products import read_catalogue
     from rankjury.trying import try_index
-    from rankjury.types import Gold, Ranking, Vectors
     from rankjury.vocabulary import Annotations
 
 _HOMES = {
@@ -65,7 +65,7 @@ _HOMES = {
     "read_gold": "rankjury.formats",
     "read_ordered": "rankjury.gold.ordered",
     "read_vectors": "rankjury.formats.vectors",
-    **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.intake"),
+    **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.core.convert"),
     "Log": "rankjury.interactions.log",
     "Split": "rankjury.interactions.split",
     "Task": "rankjury.interactions.task",
@@ -86,7 +86,7 @@ _HOMES = {
     "Estimate": "rankjury.statistics.estimates",
     "Resampling": "rankjury.statistics.resampling",
     "Target": "rankjury.targets",
-    **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.types"),
+    **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.core.types"),
     "Judged": "rankjury.judged",
 }
 

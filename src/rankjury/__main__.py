@@ -1,6 +1,6 @@
 """The command: ``rankjury``, or ``python -m rankjury``."""
 
-from rankjury.signals import install
+from rankjury.core.signals import install
 
 TYPE_CHECKING = False  # typing takes as long to load as everything before
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ import polars as pl
 
 from rankjury.agreement import ReferenceGold
 from rankjury.assessment import assess
+from rankjury.core.types import Ranking, Vectors
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import resolve_all
 from rankjury.formats.vectors.checks import names_of
@@ -25,8 +27,6 @@ from rankjury.rankers.vectors import check_same_items, rank_vectors
 from rankjury.report import Report
 from rankjury.sections import as_warnings
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Ranking, Vectors
-from rankjury.validation import check_arguments
 
 __all__ = ["agree"]
 

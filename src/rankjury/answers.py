@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
+from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 from rankjury.errors import UsageError
-from rankjury.intake import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.judged import TieRule
 from rankjury.sections import ScoreHistogram
-from rankjury.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 
 __all__ = [
     "GOLD_SHOWN",

@@ -8,6 +8,10 @@ from typing import Any
 import polars as pl
 
 from rankjury.assessment import assess
+from rankjury.core.convert import as_gold, as_ranking, frame_of
+from rankjury.core.lists import Background
+from rankjury.core.types import Gold, Ranking
+from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
 from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
 from rankjury.evaluation import evaluate as evaluate_judged
@@ -15,9 +19,7 @@ from rankjury.formats import read_gold, read_run
 from rankjury.formats.attributes import check_attributes, read_attributes
 from rankjury.formats.source import Source
 from rankjury.gates import Gate, check_targets
-from rankjury.intake import as_gold, as_ranking, frame_of
 from rankjury.judging import DuplicateRule
-from rankjury.lists import Background
 from rankjury.measure import Measure, Value
 from rankjury.report import Report
 from rankjury.reports.writers.json import looks_like_report, read_report
@@ -26,8 +28,6 @@ from rankjury.sections import ReportWarning, as_warnings, with_unit
 from rankjury.slices import Cuts, parse_attributes
 from rankjury.statistics.resampling import Resampling
 from rankjury.targets import Target, parse_target, parse_targets
-from rankjury.types import Gold, Ranking
-from rankjury.validation import check_arguments
 
 __all__ = ["compare", "evaluate", "gate"]
 

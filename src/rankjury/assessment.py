@@ -12,20 +12,20 @@ from rankjury.breakdown import Crossings, Slice, Slicing
 from rankjury.chance import Chance, expected_scores, has_expectation
 from rankjury.changes import Change, Trace, changes_between
 from rankjury.comparisons import compare_scores, pairs_of
+from rankjury.core.formatting import count
+from rankjury.core.lists import Background
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Gold, Ranking
 from rankjury.dialects import Asked
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import Evaluation, against_part, too_short
 from rankjury.judging import DuplicateRule
-from rankjury.lists import Background
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import QUERIES, ReportWarning, with_unit
 from rankjury.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
 from rankjury.statistics.estimates import FEW_QUERIES
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Bools, Gold, Ranking
-from rankjury.wording import count
 
 __all__ = ["Rankings", "assess", "cautions"]
 

@@ -16,9 +16,11 @@ import numpy as np
 import polars as pl
 
 from rankjury.comparisons import pairs_of
+from rankjury.core.progress import Progress
+from rankjury.core.types import Bools, Floats, Gold
+from rankjury.core.validation import Record, to_json
 from rankjury.errors import UsageError
 from rankjury.measure import Aggregate
-from rankjury.progress import Progress
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import ReportWarning
 from rankjury.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
@@ -36,8 +38,6 @@ from rankjury.statistics.gathered import Column
 from rankjury.statistics.resampling import Bounds, Keys, Resampling, interval, keys_of
 from rankjury.statistics.sums import Fixed, to_fixed
 from rankjury.statistics.tests import apart_test, is_shown
-from rankjury.types import Bools, Floats, Gold
-from rankjury.validation import Record, to_json
 
 __all__ = [
     "Crossings",

@@ -17,6 +17,8 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.dialects import Asked
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import cut_gold, measure_values
@@ -25,8 +27,6 @@ from rankjury.judging import Bench, DuplicateRule
 from rankjury.measure import Measure
 from rankjury.metrics import cascade, counts, gain, sets
 from rankjury.results import Scores
-from rankjury.types import Floats, Gold, Ints, Ranking, Runs, gathered
-from rankjury.wording import count
 
 __all__ = ["EXPECTATIONS", "Chance", "expected_scores", "has_expectation"]
 

@@ -7,9 +7,9 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import ROW_NUMBER, Floats, Gold
+from rankjury.core.validation import Record
 from rankjury.judged import Judged
-from rankjury.types import ROW_NUMBER, Floats, Gold
-from rankjury.validation import Record
 
 __all__ = ["Change", "Move", "Trace", "changes_between", "largest_drops"]
 

@@ -10,10 +10,10 @@ from json import dumps
 from re import fullmatch
 from typing import Any
 
+from rankjury.core.validation import Record
 from rankjury.indexed import Indexed
 from rankjury.report import Report
 from rankjury.sections import Facts, Fingerprints
-from rankjury.validation import Record
 
 __all__ = ["Changed", "Circumstances", "Difference", "circumstances_between", "differences_between"]
 

@@ -15,17 +15,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.lists import Background, Lists, checked_background
+from rankjury.core.params import is_whole
+from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
 from rankjury.judged import Judged, TieGroups, order_rows
 from rankjury.judging import Bench, TieRule
-from rankjury.lists import Background, Lists, checked_background
 from rankjury.measure import Measure, Value
 from rankjury.results import Scores
-from rankjury.settings import is_whole
 from rankjury.shared_ids import IdSample, SharedIds
-from rankjury.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
-from rankjury.validation import check_arguments
 
 __all__ = ["NO_ITEM", "Codes", "evaluate_arrays", "look_up", "stands_twice"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Bools
 from rankjury.results import Scores
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct, with_relative
 from rankjury.statistics.resampling import Resampling, keys_of
-from rankjury.types import Bools
 
 __all__ = ["ScorePair", "compare_scores", "pair_scores", "pairs_of"]
 

@@ -8,6 +8,7 @@ save those that its spelling sets itself.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.measure import METRICS, Measure, Value, own_aliases, split_spelling
 from rankjury.names import (
@@ -29,7 +30,6 @@ from rankjury.names import (
     read_ranx,
     read_trec,
 )
-from rankjury.registry import Registry
 
 __all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
 

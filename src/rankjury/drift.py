@@ -17,6 +17,8 @@ import polars as pl
 
 from rankjury.circumstances import Circumstances, circumstances_between
 from rankjury.comparisons import ScorePair, compare_scores, pair_scores
+from rankjury.core.formatting import count
+from rankjury.core.validation import Record, check_arguments, to_json
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.measure import Aggregate
 from rankjury.report import Report
@@ -27,8 +29,6 @@ from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import FEW_QUERIES
 from rankjury.statistics.resampling import Resampling
 from rankjury.targets import Decision, Outcome
-from rankjury.validation import Record, check_arguments, to_json
-from rankjury.wording import count
 
 __all__ = [
     "ALLOWED",

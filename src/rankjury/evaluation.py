@@ -7,18 +7,18 @@ from typing import cast, get_args
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count, named
+from rankjury.core.lists import Background, Lists, checked_background
+from rankjury.core.types import Bools, Floats, Gold, Ranking
 from rankjury.dialects import Asked, resolve
 from rankjury.errors import DataError, UsageError
 from rankjury.findings import Findings
 from rankjury.judged import Judged, relevant_count
 from rankjury.judging import Bench, DuplicateRule, Places, TieRule
-from rankjury.lists import Background, Lists, checked_background
 from rankjury.measure import Measure, Value
 from rankjury.results import Scores
 from rankjury.sections import ReportWarning, as_warnings
 from rankjury.slices import ItemGroups
-from rankjury.types import Bools, Floats, Gold, Ranking
-from rankjury.wording import count, named
 
 __all__ = [
     "DEFAULT_MEASURES",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Gold
+from rankjury.core.validation import Record
 from rankjury.results import Scores
 from rankjury.sections import Section
-from rankjury.types import Gold
-from rankjury.validation import Record
 
 __all__ = ["Example", "ExampleItem", "Examples", "examples_of"]
 

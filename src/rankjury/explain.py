@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankjury.core.types import Gold, Ranking
 from rankjury.dialects import DIALECTS, resolve
 from rankjury.errors import RankjuryError
 from rankjury.evaluation import Evaluation
 from rankjury.judging import DuplicateRule
 from rankjury.measure import Measure, Value, usual_name
 from rankjury.statistics.estimates import summarise
-from rankjury.types import Gold, Ranking
 
 __all__ = ["Explained", "explain"]
 

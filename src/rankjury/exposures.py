@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.lists import Lists
+from rankjury.core.lists import Lists
+from rankjury.core.types import Floats, Ints
 from rankjury.sections import Section
-from rankjury.types import Floats, Ints
 
 __all__ = ["Exposure", "exposure_of"]
 

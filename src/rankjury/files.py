@@ -7,9 +7,9 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.validation import check_arguments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,8 +157,8 @@ def evaluate_files(
         # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
         first = reader.submit(_read, paths[0], format)
         from rankjury.assessment import assess
+        from rankjury.core.convert import ranking_from_frame
         from rankjury.formats import read_gold
-        from rankjury.intake import ranking_from_frame
 
         here = resolve()
         cuts = [read_cuts(text, "queries") for text in slices]

@@ -6,12 +6,12 @@ from typing import cast
 
 import numpy as np
 
+from rankjury.core.formatting import count, percent
 from rankjury.judged import Judged, relevant_count, within
 from rankjury.judging import Bench
 from rankjury.measure import Measure
 from rankjury.sections import ReportWarning
 from rankjury.shared_ids import SharedIds, no_item_in_common
-from rankjury.wording import count, percent
 
 __all__ = ["Findings"]
 

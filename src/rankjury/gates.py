@@ -12,6 +12,8 @@ import polars as pl
 
 from rankjury.breakdown import Slice
 from rankjury.comparisons import compare_scores, pair_scores
+from rankjury.core.formatting import snippet_of
+from rankjury.core.validation import FiniteFloat, Record
 from rankjury.dialects import resolve
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.measure import METRICS, Measure
@@ -22,8 +24,6 @@ from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import FEW_QUERIES, Estimate
 from rankjury.statistics.resampling import Bounds, Resampling, normal_quantile
 from rankjury.targets import Decision, Outcome, Target
-from rankjury.validation import FiniteFloat, Record
-from rankjury.wording import snippet_of
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
 

@@ -6,6 +6,8 @@ from math import isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any
 
+from rankjury.core.formatting import bounds_shown, count, figure_shown, percent
+from rankjury.core.validation import FiniteFloat, Record
 from rankjury.drift import Drift
 from rankjury.hygiene import Hygiene
 from rankjury.indexed import Indexed
@@ -14,8 +16,6 @@ from rankjury.results import SystemResult
 from rankjury.sections import Section
 from rankjury.stability import Spread, Stability
 from rankjury.timing.summary import Latency
-from rankjury.validation import FiniteFloat, Record
-from rankjury.wording import bounds_shown, count, figure_shown, percent
 
 __all__ = ["Hint", "Hints", "hints_of"]
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.core.validation import Record
 from rankjury.neighbours import NOBODY, Neighbours, score_listed
 from rankjury.results import Recorded
 from rankjury.sections import Section
 from rankjury.statistics.estimates import estimate_all
 from rankjury.statistics.resampling import Bounds, Resampling, keys_of
 from rankjury.timing.summary import Latency
-from rankjury.types import Bools, Floats, Ints, Matrix
-from rankjury.validation import Record
 
 __all__ = [
     "CLOCKS",

@@ -10,10 +10,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.lists import Lists
+from rankjury.core.types import (
+    Bools,
+    Floats,
+    Ints,
+    Runs,
+    cut_into_blocks,
+    freeze,
+    in_threads,
+    segments_within,
+    sort_key,
+)
 from rankjury.errors import DataError
-from rankjury.lists import Lists
 from rankjury.measure import COMMON_OPTIONS, Option
-from rankjury.types import Bools, Floats, Ints, Runs, cut_into_blocks, freeze, in_threads, segments_within, sort_key
 
 __all__ = [
     "HIGHEST_SUMMED",

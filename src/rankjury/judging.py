@@ -16,11 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
-from rankjury.judged import Judged, Ordered, TieGroups, TieRule, order_rows
-from rankjury.lists import Background, Lists
-from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
-from rankjury.types import (
+from rankjury.core.lists import Background, Lists
+from rankjury.core.types import (
     ROW_NUMBER,
     Bools,
     Floats,
@@ -34,7 +31,10 @@ from rankjury.types import (
     places_in,
     segments_within,
 )
-from rankjury.validation import check_arguments
+from rankjury.core.validation import check_arguments
+from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
+from rankjury.judged import Judged, Ordered, TieGroups, TieRule, order_rows
+from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
 
 __all__ = [
     "Bench",

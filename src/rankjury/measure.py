@@ -12,10 +12,10 @@ from functools import cached_property
 from math import isinf
 from typing import Any, Literal
 
+from rankjury.core.registry import Registry
+from rankjury.core.types import Floats
+from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
-from rankjury.registry import Registry
-from rankjury.types import Floats
-from rankjury.validation import check_arguments, check_fields
 
 __all__ = [
     "COMMON_OPTIONS",

@@ -13,10 +13,10 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads, threads
 from rankjury.selection import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from rankjury.similarity import Similarity, Singles, similarity_of
-from rankjury.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads, threads
 
 __all__ = ["NOBODY", "LeftOut", "Neighbours", "levels_of", "nearest", "placed", "score_listed"]
 

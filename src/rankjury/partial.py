@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from rankjury.answers import first_rows, known_scores
-from rankjury.intake import ITEM, QUERY, SCORE
+from rankjury.core.convert import ITEM, QUERY, SCORE
+from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
+from rankjury.core.validation import Record
 from rankjury.judged import TieRule
 from rankjury.sections import Section
-from rankjury.types import Bools, Floats, Ints, Ranking, gathered
-from rankjury.validation import Record
 from rankjury.vocabulary import Annotations, Predicates
 
 __all__ = [

@@ -6,6 +6,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
+from rankjury.core.params import Params, is_whole
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import WHOLE, Ranking
+from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
 from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
@@ -18,13 +22,9 @@ from rankjury.interactions.split import Split, Window
 from rankjury.interactions.splitting import fold_option, split_log
 from rankjury.interactions.task import Sampled, Task
 from rankjury.measure import Measure
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import Recommender, make_recommender
 from rankjury.recommenders.called import recommender_of
 from rankjury.recommenders.ranking import recommend as recommended
-from rankjury.settings import Params, is_whole
-from rankjury.types import WHOLE, Ranking
-from rankjury.validation import check_arguments
 
 __all__ = ["held_out", "recommend"]
 

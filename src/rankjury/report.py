@@ -13,10 +13,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury._version import __version__
 from rankjury.answers import Answers
 from rankjury.breakdown import Gap, Slice, worst_slices
 from rankjury.changes import Change
+from rankjury.core.formatting import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
+from rankjury.core.types import Floats
+from rankjury.core.validation import Record, check_arguments, read_record, to_json
+from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
 from rankjury.measure import Measure, beside, usual_names
 from rankjury.results import QueryData, Recorded, Scores, SystemResult
@@ -24,9 +27,6 @@ from rankjury.sections import QUERIES, Facts, ReportWarning, Section, merge_warn
 from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Floats
-from rankjury.validation import Record, check_arguments, read_record, to_json
-from rankjury.wording import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
 
 __all__ = ["SCHEMA", "QueryData", "Report", "SystemResult", "check_schema"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 
 from rankjury.answers import Answers
+from rankjury.core.formatting import aligned, count, estimate_shown, snippet_of
+from rankjury.core.types import Floats, Ints
+from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.measure import Aggregate, Measure, beside, is_descriptive, usual_names
 from rankjury.sections import ReportWarning, Section, read_sections
 from rankjury.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.statistics.resampling import Resampling, keys_of
-from rankjury.types import Floats, Ints
-from rankjury.validation import FiniteFloat, Record, check_arguments, read_record, to_json
-from rankjury.wording import aligned, count, estimate_shown, snippet_of
 
 __all__ = ["QueryData", "Recorded", "Scores", "SystemResult", "estimates_of"]
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from rankjury.registry import Registry
+from rankjury.core.registry import Registry
+from rankjury.core.validation import Record, RecordError
 from rankjury.statistics.estimates import QuantileValues
-from rankjury.validation import Record, RecordError
 
 __all__ = [
     "QUERIES",

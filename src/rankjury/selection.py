@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Ints, cut_rows
 from rankjury.similarity import Singles
-from rankjury.types import Ints, cut_rows
 
 __all__ = ["NOBODY", "PARTS", "Best", "Tile", "buffer_of", "taken"]
 

@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
-from rankjury.types import Floats, Ints, Matrix
 
 __all__ = ["COSINES", "METRICS", "METRIC_HELP", "ZERO_VECTORS", "Similarity", "Singles", "norms_of", "similarity_of"]
 

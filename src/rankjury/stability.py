@@ -6,11 +6,11 @@ from math import nan
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Floats
+from rankjury.core.validation import Positive, Record
 from rankjury.errors import DataError
 from rankjury.sections import Section
 from rankjury.statistics.sums import mean_and_std
-from rankjury.types import Floats
-from rankjury.validation import Positive, Record
 
 __all__ = ["QuerySimilarities", "Spread", "Stability", "stability_of"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rankjury.core.validation import FiniteFloat, Record, check_arguments
 from rankjury.errors import UnknownName, UsageError, parse_toml, shorten
-from rankjury.validation import FiniteFloat, Record, check_arguments
 
 __all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from rankjury.core.validation import check_arguments
 from rankjury.engines import ENGINES, Params
 from rankjury.errors import UsageError
 from rankjury.indexed import Indexed
@@ -13,7 +14,6 @@ from rankjury.rankers.given import as_vectors
 from rankjury.rankers.others import excludes_self, own_item
 from rankjury.rankers.vectors import check_pair
 from rankjury.statistics.resampling import Resampling
-from rankjury.validation import check_arguments
 
 __all__ = ["try_index"]
 

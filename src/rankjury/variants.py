@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Floats, Matrix, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.types import Floats, Matrix, Vectors
 
 __all__ = ["DTYPES", "Codes", "are_units", "decode", "encode", "normalised", "vary", "widened"]
 

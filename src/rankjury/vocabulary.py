@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
-from rankjury.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
-from rankjury.validation import check_arguments
 
 __all__ = ["Annotations", "Bits", "Keyword", "Match", "Predicates", "Vocabulary", "places_of"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.archive import Archive, Run, telling
-from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.core.progress import NO_PROGRESS, Progress
 
 
 def files_of(archive: Archive) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.archive.surroundings import commit_of, packages
-from rankjury.temporary import new_folder_name
+from rankjury.core.temp_files import new_folder_name
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

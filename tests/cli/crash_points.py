@@ -135,7 +135,7 @@ def check_folds() -> None:
 
 
 def check_journal() -> None:
-    from rankjury.lab.journal import Journal
+    from rankjury.core.journal import Journal
 
     if Path("rankjury-sweep/journal.jsonl").exists():
         with Journal(Path("rankjury-sweep/journal.jsonl")) as journal:

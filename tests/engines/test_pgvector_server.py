@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.engines.folders import clear_left_over
 from rankjury.engines.pgvector import Pgvector, links
 from rankjury.engines.pgvector.server import Server, acquire, release
 from rankjury.errors import DataError
-from rankjury.progress import Progress
 
 psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.engines import ENGINES, Engine, Filter
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.progress import Progress
 from tests.engines.support import (
     ELSEWHERE,
     KINDS,

@@ -21,7 +21,7 @@ from rankjury.interactions.saving import write_folds, write_split
 from rankjury.interactions.splitting import folds_of, split_log
 from rankjury.scale.one_process import writing_per_query
 from rankjury.text.kept import keeping
-from rankjury.types import Vectors
+from rankjury.core.types import Vectors
 
 folder = Path(sys.argv[1])
 draw = np.random.default_rng(1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankjury.core.convert import ranking_from_frame
 from rankjury.errors import DataError
 from rankjury.formats import read
-from rankjury.intake import ranking_from_frame
 
 from .support import exact, put, read_rows
 

@@ -16,9 +16,9 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.formats.vectors import VECTOR_SUFFIXES, read_vectors
-from rankjury.types import Vectors
 
 from .support import COMPRESS, put
 

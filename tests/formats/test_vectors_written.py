@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.formats.vectors import read_vectors
 from rankjury.formats.vectors.headers import Header, read_headers
 from rankjury.formats.vectors.listing import list_vectors
 from rankjury.formats.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
 from rankjury.formats.vectors.writing import write_vectors
-from rankjury.types import Vectors
 from rankjury.variants import DTYPES, vary
 
 IDS = ["a", "é", "c d"]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankjury.core.convert import as_ranking
+from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.errors import DataError
 from rankjury.evaluation import Evaluation
 from rankjury.gold.reference import Reference, ReferenceTies, reference_gold
-from rankjury.intake import as_ranking
 from rankjury.measure import Measure
 from rankjury.rankers.vectors import rank_vectors
-from rankjury.types import Floats, Gold, Ranking, Vectors
 from tests.statistics.support import thorough
 
 Scored = Mapping[str, Mapping[str, float]]

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.journal import Journal
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Matrix, Vectors
 from rankjury.engines import ENGINES, Filter, Param, Params, settled
 from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.lab.bench import Bench
-from rankjury.lab.journal import Journal
 from rankjury.lab.points import Point
 from rankjury.neighbours import Neighbours
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Matrix, Vectors
 
 ITEMS, QUERIES, K = 200, 12, 5
 

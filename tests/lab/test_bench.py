@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.types import Vectors
 from rankjury.engines import ENGINES, Filter, Params
 from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, UnknownName, UsageError
@@ -15,7 +16,6 @@ from rankjury.lab.bench import Bench
 from rankjury.neighbours import NOBODY, Neighbours
 from rankjury.statistics.resampling import Resampling
 from rankjury.timing.summary import summarise
-from rankjury.types import Vectors
 
 from .support import vectors
 

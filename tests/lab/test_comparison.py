@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from rankjury.core.types import Floats
 from rankjury.lab.comparison import PAIRED_ROUNDS, PairedTimes, setting_key, surely_less
-from rankjury.types import Floats
 
 from .support import point
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.lab.fingerprints import fingerprint, fingerprint_ids
-from rankjury.types import Vectors
+from rankjury.core.hashing import fingerprint, fingerprint_ids
+from rankjury.core.types import Vectors
 
 from .support import vectors
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rankjury.core.journal import SCHEMA, Entry, Journal, digest
 from rankjury.errors import DataError
-from rankjury.lab.journal import SCHEMA, Entry, Journal, digest
 
 from .support import lines_of
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.types import Gold, Ranking
 from rankjury.evaluation import evaluate, resolve_all
 from rankjury.indexed import Loss
 from rankjury.lab.loss import loss_of, measure_of_loss
 from rankjury.lab.measuring import Measured, measure
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Gold, Ranking
 
 from .test_bench import CORPUS, QUERIES, bench_of, by_numpy
 

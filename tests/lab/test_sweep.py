@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 import pytest
 
+from rankjury.core.journal import Journal
+from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.lab.comparison import PAIRED_ROUNDS
 from rankjury.lab.grid import Grid
 from rankjury.lab.identity import identity_of, versions_of
-from rankjury.lab.journal import Journal
 from rankjury.lab.outcome import Sweep
 from rankjury.lab.points import Point
 from rankjury.lab.sweep import needless, sweep
-from rankjury.progress import Progress
 
 from .support import ITEMS, Glance, bench, journal_in, lines_of, point
 
@@ -406,9 +406,9 @@ REAL = Grid({"m": [4, 16]}, {"ef_search": [8, 16, 32, 300]})
 KILLED = """
 import sys, time
 from pathlib import Path
-from rankjury.lab.journal import Journal
+from rankjury.core.journal import Journal
 from rankjury.lab.sweep import sweep
-from rankjury.progress import Progress
+from rankjury.core.progress import Progress
 from tests.lab.support import bench
 from tests.lab.test_sweep import QUICK, REAL
 

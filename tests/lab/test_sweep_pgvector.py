@@ -8,10 +8,10 @@ from time import monotonic, sleep
 
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.lab.grid import Grid
 from rankjury.lab.outcome import Sweep
 from rankjury.lab.sweep import sweep
-from rankjury.progress import Progress
 
 from .support import bench, journal_in, lines_of
 

@@ -12,8 +12,8 @@ import polars as pl
 from hypothesis import strategies as st
 
 import rankjury
+from rankjury.core.lists import Background
 from rankjury.evaluation import Evaluation, resolve_all
-from rankjury.lists import Background
 
 ITEMS = [f"i{n}" for n in range(7)]
 USERS = [f"u{n}" for n in range(5)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankjury.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
-from rankjury.types import Floats
+from rankjury.core.types import Floats
 from tests.statistics.support import thorough
 
 CORRELATIONS = {"spearman": spearman, "kendall": kendall, "pearson": pearson}

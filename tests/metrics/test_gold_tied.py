@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankjury
+from rankjury.core.convert import as_gold, as_ranking
+from rankjury.core.types import Gold
 from rankjury.errors import UsageError
-from rankjury.intake import as_gold, as_ranking
 from rankjury.judged import Judged
 from rankjury.judging import judge
 from rankjury.measure import METRICS, Measure, Metric
-from rankjury.types import Gold
 from tests.statistics.support import thorough
 
 ITEMS = [f"d{number:02}" for number in range(12)]

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Ranking
 from rankjury.evaluation import evaluate, resolve_all
 from rankjury.gold.annotations import annotations_from_frame
 from rankjury.gold.keywords import MOST_LISTED, ask_keywords
-from rankjury.types import Ranking
 from rankjury.vocabulary import Match
 
 ITEMS, QUERIES, GROUPS, NAMES, DEPTH = 100_000, 10_000, 5, 100, 50

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import rankjury
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.exposures import Exposure
 from rankjury.interactions.log import Log
@@ -22,11 +24,9 @@ from rankjury.interactions.task import Facts as ItemFacts
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.plan.tuning import subjects_of
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS, Recommender
 from rankjury.sections import Facts
 from rankjury.tuning.models import tune_model
-from rankjury.types import Ints, Matrix
 from tests.specs import slow_movielens as slow
 
 from . import carried_out, checked, put

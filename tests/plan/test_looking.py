@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.types import Vectors
 from rankjury.formats.vectors.writing import write_vectors
 from rankjury.plan.looking import look
-from rankjury.types import Vectors
 
 CONTENTS = {
     "empty": b"",

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.progress import NO_PROGRESS
 from rankjury.interactions.attributes import facts_of, read_items, read_users
 from rankjury.interactions.candidates import Catalogue, catalogue_of
 from rankjury.interactions.log import log_from_frame
@@ -22,7 +23,6 @@ from rankjury.interactions.tiers import Tiers, describe, item_tiers, user_tiers
 from rankjury.plan.reading import Checked, read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.plan.tuning import subjects_of
-from rankjury.progress import NO_PROGRESS
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.ranking import recommend
 from rankjury.tuning.models import tune_model

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.core.types import Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
-from rankjury.types import Ranking
 
 from .naive_fusion import spread_out
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-import rankjury.types
+import rankjury.core.types
 from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse, precise
 
 from .naive_fusion import Run, fused, spread_out
@@ -155,7 +155,7 @@ def test_no_digit_hangs_on_blocks_and_threads(method: str, monkeypatch: pytest.M
     ]
     fusion = Fusion(method, weights=(0.1, 0.2, 0.3, 1 / 3))
     whole = fuse(rankings, fusion)
-    monkeypatch.setattr(rankjury.types, "ROWS_PER_BLOCK", 100)
+    monkeypatch.setattr(rankjury.core.types, "ROWS_PER_BLOCK", 100)
     monkeypatch.setattr(precise, "_ROWS_PER_BLOCK", 77)
     monkeypatch.setattr("rankjury.rankers.fusion.methods._CELLS", 500)
     assert same(fuse(rankings, fusion), whole)

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError
 from rankjury.rankers.vectors import check_same_items
-from rankjury.types import Vectors
 
 
 def model(ids: Any, source: str, *, numbered: bool = False) -> Vectors:

@@ -15,12 +15,12 @@ from polars.testing import assert_frame_equal
 
 import rankjury
 from rankjury.answers import first_rows, listed_gold, listed_ranking
+from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.gold.reference import reference_gold
 from rankjury.lab.bench import Bench
 from rankjury.rankers.given import as_vectors
 from rankjury.rankers.vectors import rank_listed, rank_vectors
-from rankjury.types import Ranking, Vectors
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Ints
 from rankjury.interactions.log import Log, log_from_frame
 from rankjury.interactions.split import Split
 from rankjury.interactions.task import Facts, Task
 from rankjury.recommenders import Recommender, make_recommender
-from rankjury.types import Ints
 
 USERS, ITEMS = 25, 18
 PERSONAL = ["item-knn", "user-knn", "svd", "als", "bpr", "ease", "slim", "fm", "content", "hybrid"]

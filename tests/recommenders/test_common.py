@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.progress import Progress
+from rankjury.core.types import places_in
 from rankjury.errors import DataError, MissingExtra, UnknownName, UsageError
 from rankjury.interactions.log import Log, log_from_frame
-from rankjury.progress import Progress
 from rankjury.recommenders import RECOMMENDERS, make_recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.types import places_in
 
 from .made import PERSONAL, all_of, fitted, made_facts, made_frame, made_log, task_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.convert import as_ranking
 from rankjury.errors import DataError
-from rankjury.intake import as_ranking
 from rankjury.interactions.log import log_from_frame
 from rankjury.interactions.split import Split
 from rankjury.interactions.task import Sampled, Task

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import rankjury.neighbours
 import rankjury.recommenders.ranking
+from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
 from rankjury.interactions.candidates import drawn
 from rankjury.interactions.log import Log
@@ -17,7 +18,6 @@ from rankjury.interactions.split import Split
 from rankjury.interactions.task import Facts, Sampled, Task
 from rankjury.recommenders import Recommender
 from rankjury.recommenders.ranking import Recommended, recommend, top_of
-from rankjury.types import Bools, Ints, Matrix
 from tests.recommenders.made import made_log, task_of
 
 NOBODY = -1

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from rankjury.assessment import assess
+from rankjury.core.convert import as_ranking, ordered_gold
+from rankjury.core.types import Ranking
 from rankjury.errors import UsageError
 from rankjury.evaluation import resolve_all
-from rankjury.intake import as_ranking, ordered_gold
 from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff
 from rankjury.statistics.estimates import Estimate
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Ranking
 
 PAPERS = ("recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)")
 QUICK = Resampling(resamples=200)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankjury.core.progress import Progress
 from rankjury.errors import DataError
-from rankjury.progress import Progress
 from rankjury.scale.blocks import Block, blocks_of
 from rankjury.scale.memory import Budget
 from rankjury.scale.tables import Table, open_table

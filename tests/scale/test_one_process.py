@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.progress import Progress
 from rankjury.report import Report
 from rankjury.sections import Quantiles
 from rankjury.statistics.resampling import Resampling

@@ -139,7 +139,7 @@ INTERRUPTED = """
 import signal, sys
 from pathlib import Path
 import polars as pl
-from rankjury.progress import Progress
+from rankjury.core.progress import Progress
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.memory import Budget
 from rankjury.scale.tables import open_table

@@ -72,7 +72,7 @@ def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> 
 INTERRUPTED = """
 import signal, sys
 from pathlib import Path
-from rankjury.progress import Progress
+from rankjury.core.progress import Progress
 from rankjury.scale import evaluate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

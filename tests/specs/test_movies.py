@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.rankers.fusion import Fusion, fuse
 from rankjury.rankers.vectors import rank_vectors
-from rankjury.types import Vectors
 
 from . import slow_movies as slow
 

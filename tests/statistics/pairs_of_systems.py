@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from rankjury.core.types import Floats
 from rankjury.measure import Aggregate
 from rankjury.statistics.comparison import Paired
 from rankjury.statistics.resampling import IntervalMethod, Resampling
-from rankjury.types import Floats
 
 from .support import NAN, paired, scores_or_none
 

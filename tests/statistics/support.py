@@ -8,11 +8,11 @@ import polars as pl
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
+from rankjury.core.types import Floats
 from rankjury.measure import Aggregate
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
 from rankjury.statistics.estimates import Estimate, estimate_all
 from rankjury.statistics.resampling import Keys, Resampling, keys_of
-from rankjury.types import Floats
 
 NAN = float("nan")
 QUICK = Resampling(resamples=256)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rankjury.core.types import Floats
 from rankjury.measure import Aggregate
 from rankjury.statistics.comparison import compare_pairs, correct
 from rankjury.statistics.resampling import IntervalMethod, Resampling
 from rankjury.statistics.tests import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test
-from rankjury.types import Floats
 
 from .pairs_of_systems import AGGREGATES, KINDS, both_defined, realistic
 from .support import NAN, QUICK, compare, keys, paired, thorough

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rankjury.types
+import rankjury.core.types
 from rankjury.statistics import resampling
 from rankjury.statistics.comparison import Paired, compare_pairs
 from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
@@ -95,7 +95,7 @@ def test_blocks_and_threads_change_no_digit(
     assert not any(one.exact for one in before)
     monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
     monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
-    monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: processors)
+    monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
     assert digits(compare_pairs(several, keys(150), how)) == digits(before)
 
 

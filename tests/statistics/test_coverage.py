@@ -12,12 +12,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rankjury.core.types import Floats
 from rankjury.statistics.comparison import compare_pairs
 from rankjury.statistics.estimates import estimate_all
 from rankjury.statistics.resampling import IntervalMethod, Resampling
 from rankjury.statistics.sums import to_fixed
 from rankjury.statistics.tests import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
-from rankjury.types import Floats
 
 from .support import keys, paired
 

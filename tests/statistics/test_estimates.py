@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-import rankjury.types
+import rankjury.core.types
+from rankjury.core.types import Floats
 from rankjury.measure import Aggregate
 from rankjury.statistics import resampling
 from rankjury.statistics.estimates import Estimate, estimate_all, summarise
 from rankjury.statistics.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of
-from rankjury.types import Floats
 
 from .support import NAN, QUICK, digits, estimate, keys, numbered, scores, scores_or_none, thorough
 
@@ -227,7 +227,7 @@ def test_blocks_and_threads_change_no_digit(
     before = estimate_all(values, ["mean", "sum", "geometric"], keys(150), how)
     monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", queries_per_block)
     monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", resamples_per_part)
-    monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: processors)
+    monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
     assert digits(estimate_all(values, ["mean", "sum", "geometric"], keys(150), how)) == digits(before)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rankjury.core.types import Floats
 from rankjury.statistics.sums import LARGEST_BLOCK, exact_sum, to_fixed
-from rankjury.types import Floats
 
 from .support import NAN, thorough
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankjury.core.types import Floats
 from rankjury.measure import Aggregate
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
 from rankjury.statistics.estimates import Estimate, estimate_all
@@ -19,7 +20,6 @@ from rankjury.statistics.gathered import Column, Layout, Outline, Ranks, RanksWi
 from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
 from rankjury.statistics.sums import ExactSum, Powers, exact_products
 from rankjury.statistics.tests import SignedRanks
-from rankjury.types import Floats
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")
 COLUMNS = tuple(Column(system, name, name, name == "sum") for system in ("old", "new") for name in AGGREGATES)

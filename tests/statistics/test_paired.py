@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-import rankjury.types
+import rankjury.core.types
+from rankjury.core.types import Floats
 from rankjury.statistics import resampling
 from rankjury.statistics.resampling import sign_bits
 from rankjury.statistics.tests import Randomised, sign_flip_tests, t_test, welch_test, wilcoxon_test
-from rankjury.types import Floats
 
 from .support import keys, thorough
 
@@ -133,7 +133,7 @@ def test_blocks_and_threads_change_no_digit(
     before = sign_flip_tests(columns, keys(200), 9000)
     monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
     monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
-    monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda: processors)
+    monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
     assert sign_flip_tests(columns, keys(200), 9000) == before
 
 

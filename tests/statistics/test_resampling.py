@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import rankjury.types
+import rankjury.core.types
+from rankjury.core.types import Floats, Ints
 from rankjury.statistics import resampling
 from rankjury.statistics.resampling import Keys, bootstrap_weights, draw_sums, flip_sums, sign_bits
 from rankjury.statistics.sums import LARGEST_BLOCK, to_fixed
-from rankjury.types import Floats, Ints
 
 from .support import keys, thorough
 
@@ -88,7 +88,7 @@ def test_the_number_of_threads_is_of_no_account(sums: Sums, monkeypatch: pytest.
     monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", 256)
     found = []
     for processors in (1, 2, 9):
-        monkeypatch.setattr(rankjury.types.os, "cpu_count", lambda processors=processors: processors)
+        monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda processors=processors: processors)
         found.append(sums(keys(200), columns, 5000))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

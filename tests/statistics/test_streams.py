@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from rankjury.core.types import Floats
 from rankjury.statistics.resampling import Keys, Signs, Weights, bootstrap_weights, keys_of, sign_bits
-from rankjury.types import Floats
 
 from .support import keys, numbered, thorough
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.formats.vectors import read_vectors
-from rankjury.progress import Progress
 from rankjury.text.embed import embed
 from rankjury.text.kept import keeping
 

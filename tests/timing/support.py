@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rankjury.core.types import Floats
 from rankjury.timing.summary import Timed
-from rankjury.types import Floats
 
 STALL = 0.2
 

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.progress import Progress
 from rankjury.timing.loops import closed_loop
 from rankjury.timing.summary import summarise
 

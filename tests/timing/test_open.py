@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.progress import Progress
 from rankjury.timing.loops import arrival_times, asking_order, open_loop
 from rankjury.timing.summary import summarise
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from rankjury.core.types import Floats
 from rankjury.errors import UsageError
 from rankjury.timing.loops import closed_loop
 from rankjury.timing.summary import (
@@ -20,7 +21,6 @@ from rankjury.timing.summary import (
     percentile_of,
     summarise,
 )
-from rankjury.types import Floats
 
 from .support import timed
 

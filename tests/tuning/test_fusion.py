@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import rankjury
+from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation import resolve_all
-from rankjury.progress import Progress
 from rankjury.rankers.fusion import METHODS, Fusion
 from rankjury.statistics.resampling import Resampling
 from rankjury.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune

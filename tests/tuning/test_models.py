@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rankjury.core.journal import Journal
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import evaluate, resolve_all
 from rankjury.interactions.task import Facts, Task
-from rankjury.lab.journal import Journal
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import make_recommender
 from rankjury.recommenders.ranking import recommend
 from rankjury.statistics.resampling import Resampling

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from rankjury.core.params import Param
 from rankjury.errors import UnknownName, UsageError
-from rankjury.settings import Param
 from rankjury.tuning.search import Range, edges_of, settings_to_try, widened
 
 KNOWN = {

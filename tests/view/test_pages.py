@@ -13,7 +13,7 @@ import pytest
 from rankjury.archive import Archive, telling
 from rankjury.archive.history import series_of, steps_in
 from rankjury.archive.manifest import manifest_bytes
-from rankjury.progress import NO_PROGRESS
+from rankjury.core.progress import NO_PROGRESS
 from rankjury.view import Server, Shelf
 from rankjury.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small

@@ -15,8 +15,8 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
+from rankjury.core.temp_files import new_part
 from rankjury.errors import DamagedRun, DataError
-from rankjury.temporary import new_part
 
 fcntl: Any
 try:

@@ -25,10 +25,10 @@ import numpy as np
 
 from rankjury.archive.run import Run
 from rankjury.circumstances import Difference, differences_between
+from rankjury.core.formatting import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
+from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
 from rankjury.statistics.resampling import Bounds
-from rankjury.types import Floats
-from rankjury.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 
 __all__ = [
     "Line",

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import SchemaValidator, core_schema
 
 from rankjury.archive.files import as_bytes, is_plain_name, read_small, reason_of, to_moment, to_text
-from rankjury.errors import DamagedRun, DataError
-from rankjury.json_types import (
+from rankjury.core.json_schema import (
     COUNT,
     FLAG,
     INTERVAL,
@@ -33,7 +32,8 @@ from rankjury.json_types import (
     record,
     table,
 )
-from rankjury.validation import to_json
+from rankjury.core.validation import to_json
+from rankjury.errors import DamagedRun, DataError
 
 if TYPE_CHECKING:
     from rankjury.answers import Answers, Listed

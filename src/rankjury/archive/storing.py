@@ -30,10 +30,10 @@ from rankjury.archive.files import (
     write_new,
 )
 from rankjury.archive.manifest import MANIFEST, manifest_bytes
+from rankjury.core.json_schema import TEXT, check_json, parse_json, record, table
+from rankjury.core.progress import Progress
+from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
 from rankjury.errors import DataError
-from rankjury.json_types import TEXT, check_json, parse_json, record, table
-from rankjury.progress import Progress
-from rankjury.temporary import is_alive, new_mark, remove_abandoned_parts, started_at
 
 __all__ = [
     "RUNNING",

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from rankjury._version import __version__
-from rankjury.temporary import TemporaryFolder
+from rankjury.core.temp_files import TemporaryFolder
+from rankjury.core.version import __version__
 
 __all__ = ["commit_of", "machine", "packages"]
 

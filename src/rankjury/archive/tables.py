@@ -17,10 +17,10 @@ import polars as pl
 from rankjury.answers import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.archive.files import as_bytes, check_file
 from rankjury.archive.run import Run
+from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
+from rankjury.core.json_schema import parse_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.formats.parquet import check_parquet
-from rankjury.intake import GRADE, ITEM, QUERY, RANK, SCORE
-from rankjury.json_types import parse_json
 from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Scores
 

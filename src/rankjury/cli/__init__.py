@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rankjury import signals
-from rankjury._version import __version__
 from rankjury.cli.environment import prepare_process
+from rankjury.core import signals
+from rankjury.core.formatting import visible
+from rankjury.core.version import __version__
 from rankjury.errors import NATIVE_STDERR, DataError, RankjuryError, shorten
-from rankjury.wording import visible
 
 __all__ = ["app", "main", "run"]
 
@@ -173,7 +173,7 @@ def run() -> NoReturn:
 
 def _mask_urls(message: str) -> str:
     """Return a message without the secrets of addresses in it, such as ``s3://key:secret@bucket`` given as a path."""
-    from rankjury.masking import mask_url  # only a failed command needs it
+    from rankjury.core.secrets import mask_url  # only a failed command needs it
 
     return _URL.sub(lambda match: mask_url(f"{match[1]}://{match[2]}"), message)
 

@@ -79,7 +79,7 @@ def _print_audit(found: "Audit") -> None:
 
 
 def _lines(found: "Audit") -> Iterator[str]:
-    from rankjury.wording import percent
+    from rankjury.core.formatting import percent
 
     times, ties, catalogue = found.times, found.ties, found.catalogue
     yield f"{found.rows:,} rows; {percent(found.sparsity, 2)} of the pairs of a user and an item have none"
@@ -97,7 +97,7 @@ def _lines(found: "Audit") -> Iterator[str]:
 
 
 def _sides(found: "Audit") -> Iterator[list[str]]:
-    from rankjury.wording import percent
+    from rankjury.core.formatting import percent
 
     both = found.users, found.items
     yield ["number", *(f"{side.n:,}" for side in both)]
@@ -113,7 +113,7 @@ def _sides(found: "Audit") -> Iterator[list[str]]:
 
 def _bars(found: "Audit") -> Iterator[list[str]]:
     """A row a rating, with a bar as long as its share of the commonest."""
-    from rankjury.wording import percent
+    from rankjury.core.formatting import percent
 
     bins = found.ratings.histogram if found.ratings is not None else ()
     most = max((one.count for one in bins), default=1)
@@ -143,6 +143,6 @@ def _print_future(found: "Audit") -> None:
 
 
 def _unseen(part: int, whole: int) -> list[str]:
-    from rankjury.wording import percent
+    from rankjury.core.formatting import percent
 
     return [f"{part:,}", percent(part / whole, 1) if whole else "–"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankjury.core.formatting import visible
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.wording import visible
 
 if TYPE_CHECKING:
     from rankjury.report import Report

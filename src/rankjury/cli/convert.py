@@ -34,10 +34,10 @@ def convert_command(
     """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
     import polars as pl
 
+    from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame
+    from rankjury.core.formatting import count, named
     from rankjury.formats import FORMATS, form_to_write, kind_of, read, write
     from rankjury.formats.source import Source
-    from rankjury.intake import QUERY, gold_from_frame, ranking_from_frame
-    from rankjury.wording import count, named
 
     if str(target) == "-":
         raise UsageError("cannot convert to standard output", expected="the name of a file")

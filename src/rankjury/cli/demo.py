@@ -195,7 +195,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
     """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
     from rankjury.cli.run_plan import carry_out
-    from rankjury.temporary import TemporaryFolder
+    from rankjury.core.temp_files import TemporaryFolder
 
     plan = str((keep or folder) / "rankjury.toml")
     if output is None and keep is None:
@@ -295,7 +295,7 @@ def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
 def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
     from rankjury.cli.run_plan import carry_out_content
-    from rankjury.temporary import TemporaryFolder
+    from rankjury.core.temp_files import TemporaryFolder
 
     with TemporaryFolder("demo") as scratch:
         if vectors is None:

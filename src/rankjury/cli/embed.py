@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.common import QuietOption, check_folder, print_json, say, show_progress, warn
+from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ from rankjury.archive.files import HASH_SHOWN, shown_time
 from rankjury.archive.history import Point, Series, Stepped, lines_of
 from rankjury.archive.listing import Damaged
 from rankjury.archive.run import Run
+from rankjury.core.formatting import count, decimals_of, figure_shown, spreadsheet_text
 from rankjury.reports.console import console, print_table
 from rankjury.reports.tables import Cell, Style, table
-from rankjury.wording import count, decimals_of, figure_shown, spreadsheet_text
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
 

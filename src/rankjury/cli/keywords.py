@@ -317,8 +317,8 @@ def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
 
 def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
+    from rankjury.core.formatting import count
     from rankjury.reports.console import console, print_rows
-    from rankjury.wording import count
 
     screen = console()
     header = ["precision", "recall", "F1", "macro F1", "all right", "n"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 if TYPE_CHECKING:
-    from rankjury.settings import Param
+    from rankjury.core.params import Param
 
 __all__ = ["NameArgument", "params_as_json", "print_kinds", "print_params"]
 

@@ -186,8 +186,8 @@ def _print_counts(labels: "Labels") -> None:
 
 
 def _print_agreement(agreement: "LabelAgreement") -> None:
+    from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown
     from rankjury.reports.console import console, print_rows
-    from rankjury.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown
 
     screen = console()
     screen.print()

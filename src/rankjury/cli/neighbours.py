@@ -12,8 +12,8 @@ from rankjury.cli.options import ExcludeSelfOption, MasterOption, OnOption, Plac
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
+    from rankjury.core.types import Ranking
     from rankjury.rankers.vectors import Space
-    from rankjury.types import Ranking
 
 __all__ = ["EPILOG", "neighbours_command"]
 
@@ -121,8 +121,8 @@ def neighbours_command(
             )
             ranking = space.ranking
     if output is not None:
+        from rankjury.core.convert import ITEM
         from rankjury.formats import FORMATS, form_to_write, write
-        from rankjury.intake import ITEM
 
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":

@@ -9,8 +9,8 @@ import typer
 
 from rankjury.cli.archived import ArchiveOption, archive_at, tell_troubles
 from rankjury.cli.common import QuietOption, print_json, print_line, say
+from rankjury.core.formatting import count
 from rankjury.errors import UsageError
-from rankjury.wording import count
 
 if TYPE_CHECKING:
     from rankjury.archive import Archive, Run

@@ -9,6 +9,7 @@ from rankjury.archive.comparing import Compared
 from rankjury.archive.files import HASH_SHOWN, shown_time
 from rankjury.archive.run import Run
 from rankjury.cli.common import print_line
+from rankjury.core.formatting import count
 from rankjury.gates import Gate
 from rankjury.report import QueryData
 from rankjury.reports.console import console, print_block, print_table
@@ -23,7 +24,6 @@ from rankjury.reports.differences import (
 from rankjury.reports.gate import verdict_counts, verdicts_table
 from rankjury.reports.sections import render_sections
 from rankjury.reports.tables import about_line, first_labels, recorded_table
-from rankjury.wording import count
 
 __all__ = ["print_compared", "print_run", "size_shown"]
 

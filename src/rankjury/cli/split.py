@@ -188,7 +188,7 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
 
 
 def _cells(window: "Mapping[str, Any]") -> list[str]:
-    from rankjury.wording import percent
+    from rankjury.core.formatting import percent
 
     numbers = [f"{window[name]:,}" for name in ("users", "cold_users", "items", "cold_items")]
     return [f"{window['rows']:,}", percent(window["share"], 1), *numbers, *(_day(window, end) for end in _ENDS)]

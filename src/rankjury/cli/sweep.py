@@ -12,9 +12,9 @@ from rankjury.cli.run_plan import PLAN_FILE
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
+    from rankjury.core.progress import Progress
     from rankjury.lab.outcome import Choice, Cost, Sweep
     from rankjury.plan.reading import Checked
-    from rankjury.progress import Progress
 
 __all__ = ["EPILOG", "FOLDER", "sweep_command"]
 
@@ -79,8 +79,8 @@ def sweep_command(
 def _carry_out(
     checked: "Checked", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
 ) -> "tuple[list[Sweep], list[Cost]]":
+    from rankjury.core.journal import Journal
     from rankjury.formats.atomic import make_folder
-    from rankjury.lab.journal import Journal
     from rankjury.plan.sweeping import sweeps_of
 
     asked = sweeps_of(checked, progress, folder)

@@ -9,12 +9,12 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.files import name_systems
 
 if TYPE_CHECKING:
+    from rankjury.core.progress import Progress
+    from rankjury.core.types import Gold, Ranking
     from rankjury.dialects import Asked
     from rankjury.plan.reading import Checked
-    from rankjury.progress import Progress
     from rankjury.rankers.fusion import Fusion
     from rankjury.tuning import Tuning
-    from rankjury.types import Gold, Ranking
 
 __all__ = ["FusionOptions", "one_measure", "tune_fusion"]
 
@@ -181,9 +181,9 @@ def _spelled(found: "Tuning") -> str:
 
 
 def _show(found: "Tuning") -> None:
+    from rankjury.core.formatting import count, difference_shown, estimate_shown, p_shown, percent
     from rankjury.rankers.fusion import METHODS
     from rankjury.reports.console import console, print_rows
-    from rankjury.wording import count, difference_shown, estimate_shown, p_shown, percent
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
     rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]

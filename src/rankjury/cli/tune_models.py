@@ -12,11 +12,11 @@ from rankjury.cli.tune_fusion import one_measure
 from rankjury.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from rankjury.core.params import Params
+    from rankjury.core.progress import Progress
     from rankjury.gates import Gate
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import Outcome
-    from rankjury.progress import Progress
-    from rankjury.settings import Params
     from rankjury.statistics.comparison import Comparison
     from rankjury.tuning.outcome import ModelTuning
 
@@ -131,8 +131,8 @@ def _check(checked: "Checked", options: ModelOptions, output: Path | None) -> No
 def _tried(
     checked: "Checked", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
 ) -> "list[ModelTuning]":
+    from rankjury.core.journal import Journal
     from rankjury.formats.atomic import make_folder
-    from rankjury.lab.journal import Journal
     from rankjury.plan.tuning import subjects_of
     from rankjury.tuning.models import tune_model
 
@@ -247,8 +247,8 @@ def _end(
 
 def _print_trials(found: "ModelTuning") -> None:
     """On standard output."""
+    from rankjury.core.formatting import count, estimate_shown, percent
     from rankjury.reports.console import console, print_rows
-    from rankjury.wording import count, estimate_shown, percent
 
     out = console()
     resumed = sum(trial.resumed for trial in found.trials)
@@ -297,7 +297,7 @@ def _edge_lines(found: "ModelTuning") -> list[str]:
 
 
 def _difference(one: "Comparison") -> str:
-    from rankjury.wording import difference_shown, p_shown
+    from rankjury.core.formatting import difference_shown, p_shown
 
     return f"{difference_shown(one.difference, one.ci)}, p {p_shown(one.p_holm, at_floor=one.at_floor)} (Holm)"
 
@@ -314,7 +314,7 @@ def _form(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | No
     """Everything, as JSON."""
     from json import dumps
 
-    from rankjury._version import __version__
+    from rankjury.core.version import __version__
     from rankjury.plan.run import timestamp
 
     form: dict[str, Any] = {

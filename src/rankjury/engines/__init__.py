@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.registry import Registry
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors
 from rankjury.errors import UnknownName, UsageError
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.registry import Registry
-from rankjury.settings import Param, Params, Setting, settled
-from rankjury.types import Bools, Floats, Ints, Matrix, Vectors
 
 __all__ = [
     "ENGINES",

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Matrix, cut_rows
 from rankjury.engines import Engine, Filter, Params, Setting, settled
 from rankjury.errors import DataError, MissingExtra, UnknownName
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.similarity import Singles
-from rankjury.types import Matrix, cut_rows
 
 __all__ = ["ArrayEngine", "Turns", "column_of", "columns_of", "import_library", "neighbours_of", "singles"]
 

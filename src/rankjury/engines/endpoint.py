@@ -17,17 +17,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from rankjury._version import __version__
+from rankjury.core.importing import function_at, is_function_name
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.secrets import Masker, forms_of, mask_settings, read_variable, redact
+from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.core.version import __version__
 from rankjury.engines import ENGINES, Engine, Filter, Param, Params, aligned_rows, keep_passing, passing, settled
 from rankjury.engines.asking import Asker, Counts, shortened
 from rankjury.engines.asking.answers import Reading
 from rankjury.engines.asking.templates import json_template, url_template
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.functions import function_at, is_function_name
-from rankjury.masking import Masker, forms_of, mask_settings, read_variable, redact
 from rankjury.neighbours import Neighbours
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.types import Floats, Ints, Matrix
 
 __all__ = ["Endpoint", "Function", "find_function"]
 

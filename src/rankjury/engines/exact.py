@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints, Matrix, sort_key
 from rankjury.engines import ENGINES, Engine, Filter, Params, passing, settled
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.similarity import METRICS
-from rankjury.types import Ints, Matrix, sort_key
 
 __all__ = ["Exact"]
 

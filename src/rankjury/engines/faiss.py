@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.progress import Progress
 from rankjury.engines import ENGINES, Filter, Param, Params, Setting, passing
 from rankjury.engines.arrays import ArrayEngine, neighbours_of
 from rankjury.engines.fitting import bits_for, lists_for, parts_for
 from rankjury.neighbours import Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
 
 __all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]

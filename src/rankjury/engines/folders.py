@@ -4,9 +4,9 @@ import tempfile
 from os.path import isdir
 from pathlib import Path
 
+from rankjury.core.temp_files import SERVER, TemporaryFolder, abandoned_folders, remove_abandoned_folders
 from rankjury.engines import Param
 from rankjury.errors import DataError, UsageError
-from rankjury.temporary import SERVER, TemporaryFolder, abandoned_folders, remove_abandoned_folders
 
 __all__ = ["FOLDER", "Folder", "bytes_in", "clear_left_over", "folder_in"]
 

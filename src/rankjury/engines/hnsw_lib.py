@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.progress import Progress
+from rankjury.core.types import Floats, Ints
 from rankjury.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows, passing
 from rankjury.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from rankjury.neighbours import Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
-from rankjury.types import Floats, Ints
 
 __all__ = ["Hnswlib"]
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import Progress
+from rankjury.core.types import Floats, cut_rows
 from rankjury.engines import ENGINES, Filter, Param, Params, Setting
 from rankjury.engines.arrays import ArrayEngine, column_of, columns_of, import_library, neighbours_of
 from rankjury.engines.fitting import lists_for, parts_for
 from rankjury.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
-from rankjury.types import Floats, cut_rows
 
 __all__ = ["LanceDB"]
 

@@ -12,14 +12,14 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import Progress
+from rankjury.core.secrets import Masker, forms_of, redact
+from rankjury.core.types import cut_rows
 from rankjury.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows
 from rankjury.engines.arrays import ArrayEngine, column_of, columns_of, import_library
 from rankjury.errors import DataError, UsageError
-from rankjury.masking import Masker, forms_of, redact
 from rankjury.neighbours import Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
-from rankjury.types import cut_rows
 
 __all__ = ["Qdrant"]
 

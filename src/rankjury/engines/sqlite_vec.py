@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import Progress
 from rankjury.engines import ENGINES, Filter, Params, Setting, aligned_rows
 from rankjury.engines.arrays import ArrayEngine, column_of, columns_of, import_library
 from rankjury.engines.folders import FOLDER, Folder, bytes_in, folder_in
 from rankjury.errors import UsageError
 from rankjury.neighbours import Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
 
 __all__ = ["SqliteVec"]

@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.progress import Progress
 from rankjury.engines import ENGINES, Filter, Param, Params, Setting, keep_passing, passing
 from rankjury.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.progress import Progress
 from rankjury.similarity import Singles
 
 __all__ = ["USearch"]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
+from rankjury.core.types import Gold, Ranking
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats import delimited, jsonl, nested, parquet, trec
 from rankjury.formats.atomic import replacing
 from rankjury.formats.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
-from rankjury.intake import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
-from rankjury.types import Gold, Ranking
-from rankjury.validation import check_arguments
 
 __all__ = [
     "FORMATS",

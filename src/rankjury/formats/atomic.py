@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
-from rankjury.temporary import new_part
 
 __all__ = ["check_destination", "make_folder", "replacing", "together", "write_errors", "write_files", "write_text"]
 

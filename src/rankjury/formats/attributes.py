@@ -8,13 +8,13 @@ from os.path import exists
 
 import polars as pl
 
+from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats import delimited
 from rankjury.formats.jsonl import read_json_table
 from rankjury.formats.nested import records_by_id
 from rankjury.formats.parquet import read_whole
 from rankjury.formats.source import SEPARATORS, Source, cells_of, plain_suffix
-from rankjury.intake import find_id_column
 
 __all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
 

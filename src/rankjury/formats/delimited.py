@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_columns
 from rankjury.errors import DataError
 from rankjury.formats.source import SEPARATORS, Source, cells_of, separator_of
-from rankjury.intake import GRADE, ITEM, QUERY, check_grades, match_columns
 
 __all__ = ["as_numbers", "misfit", "read", "unreadable"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import GRADE, check_grades, match_columns
+from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.formats.delimited import as_numbers, first_bad_number, not_a_number
 from rankjury.formats.source import Source
-from rankjury.intake import GRADE, check_grades, match_columns
-from rankjury.types import listed
 
 __all__ = [
     "Octets",

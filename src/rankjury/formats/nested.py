@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 from rankjury.errors import DataError
 from rankjury.formats.jsonl import duplicate_error, parse_json, table_of
 from rankjury.formats.source import Source
-from rankjury.intake import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 
 __all__ = ["read", "records_by_id", "to_text"]
 

@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_columns
 from rankjury.errors import DataError, guard_reading
 from rankjury.formats.source import Source, available_memory, most_unpacked
-from rankjury.intake import GRADE, ITEM, QUERY, check_grades, match_columns
 
 __all__ = ["check_parquet", "check_rows", "read", "read_schema", "read_whole", "scan"]
 

@@ -20,8 +20,8 @@ from typing import Literal
 
 import polars as pl
 
+from rankjury.core.convert import looks_like_header
 from rankjury.errors import DataError, guard_reading
-from rankjury.intake import looks_like_header
 
 __all__ = [
     "COMPRESSIONS",

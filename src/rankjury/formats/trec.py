@@ -17,10 +17,10 @@ from pathlib import Path
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole
+from rankjury.core.types import sort_key
 from rankjury.errors import DataError
 from rankjury.formats.source import Source
-from rankjury.intake import GRADE, ITEM, QUERY, SCORE, are_whole
-from rankjury.types import sort_key
 
 __all__ = ["Layout", "look_over", "read", "write"]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats.attributes import read_attributes
 from rankjury.formats.jsonl import parse_json
-from rankjury.validation import check_arguments
 from rankjury.vocabulary import Annotations, Vocabulary
-from rankjury.wording import count
 
 __all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]
 

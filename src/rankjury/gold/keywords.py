@@ -12,11 +12,11 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Bools, Gold, gathered
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.types import Bools, Gold, gathered
-from rankjury.validation import check_arguments
 from rankjury.vocabulary import Annotations, Match, Predicates
-from rankjury.wording import count, named
 
 __all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
 

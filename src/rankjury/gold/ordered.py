@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rankjury.core.convert import find_id_column, ordered_gold, ranking_from_frame
+from rankjury.core.formatting import count
+from rankjury.core.types import Gold
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading
 from rankjury.formats import format_of, read
 from rankjury.formats.jsonl import parse_json
 from rankjury.formats.source import Source
-from rankjury.intake import find_id_column, ordered_gold, ranking_from_frame
-from rankjury.types import Gold
-from rankjury.validation import check_arguments
-from rankjury.wording import count
 
 __all__ = ["ONLY_ASPECT", "Ordered", "aspects_of", "check_lists", "read_ordered"]
 

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Bools, Gold, Ints, Ranking, segments_within
 from rankjury.errors import DataError
-from rankjury.types import Bools, Gold, Ints, Ranking, segments_within
 
 __all__ = ["MEASURES", "Reference", "ReferenceTies", "measures_for", "reference_gold"]
 

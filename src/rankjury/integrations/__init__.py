@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER
+from rankjury.core.types import Floats, Matrix, Ranking, Vectors
 from rankjury.dialects import Asked, resolve
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import evaluate
@@ -24,7 +25,6 @@ from rankjury.neighbours import score_listed
 from rankjury.pairing import OfVectors, sample_ids, sampled_pairs
 from rankjury.rankers.vectors import check_same_items, rank_vectors
 from rankjury.similarity import norms_of
-from rankjury.types import Floats, Matrix, Ranking, Vectors
 
 __all__ = ["LESS_IS_BETTER", "AgainstReference", "TextPairs", "checked_pairs", "matched", "positive", "strings"]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import MissingExtra, UnknownName
 from rankjury.formats.vectors.checks import as_floats
 from rankjury.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
-from rankjury.types import Matrix, Vectors
 
 try:
     try:

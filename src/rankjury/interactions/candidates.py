@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Bools, Ints, gathered, places_in
 from rankjury.errors import DataError
 from rankjury.interactions.split import Split, Window
 from rankjury.interactions.task import Task
 from rankjury.statistics.resampling import keys_of, pair_words, random_words
-from rankjury.types import Bools, Ints, gathered, places_in
-from rankjury.wording import count, named
 
 __all__ = ["Catalogue", "catalogue_of", "drawn"]
 

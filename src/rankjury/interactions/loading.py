@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import places_in
 from rankjury.errors import DataError, guard_reading
 from rankjury.formats.jsonl import parse_json
 from rankjury.formats.parquet import read_whole
 from rankjury.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from rankjury.interactions.split import WINDOWS, Split
-from rankjury.types import places_in
 
 __all__ = ["IDS", "RECORD", "SCHEMA", "is_split", "read_folds", "read_split"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.types import Bools, Floats, Ints, freeze, names_of, places_in
-from rankjury.validation import check_arguments
+from rankjury.core.types import Bools, Floats, Ints, freeze, names_of, places_in
+from rankjury.core.validation import check_arguments
 
 __all__ = ["ITEM", "TIME", "USER", "VALUE", "Codes", "Log", "Pairs", "log_from_frame"]
 

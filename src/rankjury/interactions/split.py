@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.types import Ints, freeze
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName
 from rankjury.interactions.log import Log
-from rankjury.types import Ints, freeze
-from rankjury.validation import check_arguments
 
 __all__ = ["NOWHERE", "WINDOWS", "Parts", "Split", "Window"]
 

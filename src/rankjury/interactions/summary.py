@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
 from rankjury.interactions.candidates import Catalogue
 from rankjury.sections import Section
-from rankjury.validation import Record, SignedInt
 
 __all__ = ["CatalogueSize", "Interactions", "SampledCandidates", "TierSize", "WindowSize"]
 

@@ -7,14 +7,14 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.lists import Background
+from rankjury.core.params import is_whole
+from rankjury.core.types import Bools, Gold, Ints, Matrix, freeze, gathered
+from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.interactions.log import Log, Pairs
 from rankjury.interactions.split import WINDOWS, Split, Window
-from rankjury.lists import Background
-from rankjury.settings import is_whole
-from rankjury.types import Bools, Gold, Ints, Matrix, freeze, gathered
-from rankjury.validation import check_arguments, check_fields
-from rankjury.wording import count
 
 __all__ = ["Facts", "Sampled", "Task"]
 

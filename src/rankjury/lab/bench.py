@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints, Matrix, Vectors
 from rankjury.engines import ENGINES, Engine, Filter, Params, passing
 from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.indexed import AnnRecall, recall_of, share_found
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.statistics.resampling import Resampling
 from rankjury.timing.loops import Timed, closed_loop, open_loop
-from rankjury.types import Ints, Matrix, Vectors
 
 __all__ = ["ROUNDS", "WARM_UP", "Ask", "Bench", "Built", "Embed"]
 

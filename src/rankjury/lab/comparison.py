@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.progress import Progress
 from rankjury.engines import Params
 from rankjury.errors import DataError
 from rankjury.lab.bench import Built
 from rankjury.lab.points import Point
-from rankjury.progress import Progress
 from rankjury.statistics.tests import SignedRanks
 from rankjury.timing.summary import summarise
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rankjury._version import __version__
+from rankjury.core.hashing import fingerprint
+from rankjury.core.secrets import Masker
+from rankjury.core.version import __version__
 from rankjury.engines import Engine
 from rankjury.lab.bench import Bench
-from rankjury.lab.fingerprints import fingerprint
-from rankjury.masking import Masker
 
 __all__ = ["changes", "identity_of", "versions_of"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from math import nan
 
+from rankjury.core.types import Gold, Ranking
 from rankjury.dialects import Asked
 from rankjury.evaluation import evaluate
 from rankjury.indexed import Loss, Mean
 from rankjury.results import Scores
 from rankjury.statistics.comparison import Paired, compare_pairs
 from rankjury.statistics.resampling import Resampling, keys_of
-from rankjury.types import Gold, Ranking
 
 __all__ = ["loss_of", "measure_of_loss"]
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import QUERY
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.secrets import mask_settings
+from rankjury.core.types import Floats, Ints, Ranking, Vectors
 from rankjury.engines import Engine, Params, passing, settled
 from rankjury.indexed import AnnRecall, Equivalence, Filtered, Indexed, Timings
-from rankjury.intake import QUERY
 from rankjury.lab.bench import ROUNDS, WARM_UP, Bench, Built, Embed
-from rankjury.masking import mask_settings
 from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.similarity import norms_of
 from rankjury.timing.loops import Timed
 from rankjury.timing.summary import summarise
-from rankjury.types import Floats, Ints, Ranking, Vectors
 
 __all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
 

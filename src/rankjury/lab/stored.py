@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankjury.core.formatting import named
+from rankjury.core.types import Vectors
 from rankjury.engines import ENGINES, Params
 from rankjury.similarity import norms_of
-from rankjury.types import Vectors
-from rankjury.wording import named
 
 __all__ = ["Stored", "read_stored"]
 

@@ -28,18 +28,18 @@ from json import dumps, loads
 from time import perf_counter
 from typing import Any
 
+from rankjury.core.formatting import count
+from rankjury.core.journal import Entry, Journal, digest
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.engines import Param, Params, Setting
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
 from rankjury.lab.bench import ROUNDS, WARM_UP, Bench, Built
 from rankjury.lab.comparison import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
 from rankjury.lab.grid import Grid, key_of, not_above, spelled
 from rankjury.lab.identity import changes, identity_of
-from rankjury.lab.journal import Entry, Journal, digest
 from rankjury.lab.outcome import COSTS, SCHEMA, Choice, Cost, Sweep
 from rankjury.lab.points import Point
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.timing.summary import summarise
-from rankjury.wording import count
 
 __all__ = ["SCHEMA", "Choice", "Cost", "Memory", "Point", "Sweep", "needless", "sweep"]
 

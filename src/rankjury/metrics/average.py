@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rankjury.core.types import Bools, Floats
 from rankjury.judged import (
     NEGATIVE,
     REL,
@@ -18,7 +19,6 @@ from rankjury.judged import (
     within,
 )
 from rankjury.measure import Option, metric
-from rankjury.types import Bools, Floats
 
 __all__ = ["ap", "bpref", "gm_ap", "gm_bpref", "inf_ap", "iprec", "iprec_mean", "rr"]
 

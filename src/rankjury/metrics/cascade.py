@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from rankjury.core.types import Floats, Ints
 from rankjury.judged import HIGHEST_SUMMED, REL, Judged, check_highest, is_relevant, within
 from rankjury.measure import Option, metric
-from rankjury.types import Floats, Ints
 
 __all__ = ["err", "rbp"]
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rankjury.core.types import Floats
 from rankjury.judged import (
     NEGATIVE,
     REL,
@@ -15,7 +16,6 @@ from rankjury.judged import (
     within,
 )
 from rankjury.measure import Option, metric
-from rankjury.types import Floats
 
 __all__ = [
     "hit_count",

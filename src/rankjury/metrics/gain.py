@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rankjury.core.types import Bools, Floats
 from rankjury.judged import (
     HIGHEST_SUMMED,
     REL,
@@ -15,7 +16,6 @@ from rankjury.judged import (
     within,
 )
 from rankjury.measure import Option, metric
-from rankjury.types import Bools, Floats
 
 __all__ = ["dcg", "ndcg"]
 

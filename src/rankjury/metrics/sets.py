@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError
 from rankjury.judged import REL, Judged, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
 from rankjury.measure import Option, metric
-from rankjury.types import Floats, Ints
 
 __all__ = ["f1", "hit_rate", "precision", "r_precision", "rbo", "recall", "set_ap"]
 

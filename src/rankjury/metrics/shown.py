@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rankjury.core.lists import Lists
+from rankjury.core.types import Floats, Ints, Matrix, cut_rows, in_threads
 from rankjury.errors import UsageError
 from rankjury.judged import Judged
-from rankjury.lists import Lists
 from rankjury.measure import Option
-from rankjury.types import Floats, Ints, Matrix, cut_rows, in_threads
 
 __all__ = ["BY", "by_blocks", "feature", "lists_of", "mean_shown", "per_list", "row_sums"]
 

@@ -5,12 +5,12 @@ from typing import cast
 
 import numpy as np
 
+from rankjury.core.lists import Lists
+from rankjury.core.types import Floats, Ints, gathered
 from rankjury.errors import UsageError
 from rankjury.judged import Judged
-from rankjury.lists import Lists
 from rankjury.measure import Option, metric
 from rankjury.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
-from rankjury.types import Floats, Ints, gathered
 
 __all__ = ["calibration", "diversity"]
 

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from rankjury.registry import Registry
+from rankjury.core.registry import Registry
 
 __all__ = ["GOLD_KINDS", "SYSTEM_KINDS"]
 

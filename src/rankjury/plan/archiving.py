@@ -13,8 +13,8 @@ from typing import Any
 from rankjury.archive import Archive, Origin, Run
 from rankjury.archive.files import name_of_plan
 from rankjury.archive.surroundings import commit_of
+from rankjury.core.secrets import Masker
 from rankjury.gates import Gate
-from rankjury.masking import Masker
 from rankjury.plan.contents import digests_of, inputs_of
 from rankjury.plan.model import Plan
 from rankjury.plan.reading import Checked

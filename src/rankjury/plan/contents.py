@@ -11,9 +11,9 @@ from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
+from rankjury.core.importing import is_function_name
 from rankjury.formats.source import plain_suffix
 from rankjury.formats.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
-from rankjury.functions import is_function_name
 from rankjury.interactions.folders import find_beside
 from rankjury.interactions.loading import is_split
 

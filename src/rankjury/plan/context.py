@@ -13,17 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rankjury.breakdown import Crossings
 from rankjury.chance import Chance
+from rankjury.core.lists import Background
+from rankjury.core.progress import Progress
+from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.dialects import Asked
 from rankjury.errors import RankjuryError
 from rankjury.judged import TieRule
-from rankjury.lists import Background
 from rankjury.pairing import ReferenceSide, Similarities
-from rankjury.progress import Progress
 from rankjury.rankers.threshold import shown_from
 from rankjury.sections import QUERIES, Facts, ReportWarning, Section
 from rankjury.slices import Cuts
 from rankjury.statistics.resampling import Resampling
-from rankjury.types import Gold, Ranking, Vectors
 
 if TYPE_CHECKING:
     from rankjury.interactions.task import Task

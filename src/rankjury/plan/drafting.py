@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName
 from rankjury.plan.looking import Found
 from rankjury.plan.toml import text_of
-from rankjury.registry import Registry
 from rankjury.text.words import singular
 
 __all__ = ["KINDS", "aspect_for", "draft", "kind_for", "names_of", "register", "top"]

@@ -10,13 +10,13 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
+from rankjury.core.formatting import count
 from rankjury.errors import DataError
 from rankjury.formats.source import Source
 from rankjury.report import Report, check_schema
 from rankjury.reports.writers import as_file_name
 from rankjury.reports.writers.json import read_report
 from rankjury.targets import ABOUT_DRIFT
-from rankjury.wording import count
 
 __all__ = ["Reference", "References"]
 

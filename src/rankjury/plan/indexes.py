@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import polars as pl
 from pydantic import Field
 
+from rankjury.core.formatting import count
+from rankjury.core.types import Ints, Vectors
 from rankjury.engines import ENGINES, Filter, Params, Setting, passing, settled
 from rankjury.engines.folders import clear_left_over
 from rankjury.errors import RankjuryError, UnknownName, UsageError
@@ -21,9 +23,7 @@ from rankjury.rankers.others import own_item, own_note
 from rankjury.rankers.vectors import check_pair, those
 from rankjury.sections import ReportWarning, as_warnings
 from rankjury.similarity import METRICS, norms_of
-from rankjury.types import Ints, Vectors
 from rankjury.variants import are_units
-from rankjury.wording import count
 
 if TYPE_CHECKING:
     from rankjury.plan.reading import Checked

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
+from rankjury.core.types import Gold, Ranking
 from rankjury.dialects import Asked
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.exposures import exposure_of
@@ -35,7 +36,6 @@ from rankjury.reports.differences import verdict_of
 from rankjury.sections import ReportWarning, as_warnings
 from rankjury.slices import Cuts
 from rankjury.text.models import find_model
-from rankjury.types import Gold, Ranking
 
 __all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]
 

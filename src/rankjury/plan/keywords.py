@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from rankjury.core.convert import QUERY
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.dialects import Asked
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.gold.ordered import ONLY_ASPECT
-from rankjury.intake import QUERY
 from rankjury.pairing import sample_ids
 from rankjury.partial import partial_matches
 from rankjury.plan import GOLD_KINDS
@@ -24,9 +26,7 @@ from rankjury.rankers.others import without_own
 from rankjury.sections import Keywords, ReportWarning, as_warnings
 from rankjury.slices import Attribute, Cuts
 from rankjury.text.keywords import MAPPERS
-from rankjury.types import Gold, Ranking, Vectors
 from rankjury.vocabulary import Annotations, Match, Predicates, Vocabulary
-from rankjury.wording import count, named
 
 __all__ = ["KeywordsGold", "LoadedKeywords"]
 

@@ -13,6 +13,9 @@ from pydantic import Field
 from rankjury import agreement
 from rankjury.answers import first_rows, first_scores
 from rankjury.chance import Chance
+from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
+from rankjury.core.formatting import count, named
+from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
 from rankjury.dialects import Asked
 from rankjury.errors import UnknownName, UsageError
 from rankjury.formats import read_gold, read_run
@@ -24,7 +27,6 @@ from rankjury.formats.vectors.sniffing import holds_vectors
 from rankjury.gold.ordered import ONLY_ASPECT, read_ordered
 from rankjury.gold.reference import Reference, reference_gold
 from rankjury.hygiene import GoldSpaces
-from rankjury.intake import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.pairing import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS, indexes, interactions, keywords, recommenders, texts
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
@@ -36,8 +38,6 @@ from rankjury.rankers.others import excludes_self, own_note, own_rows, without_o
 from rankjury.rankers.vectors import Space, check_same_items, rank_listed, rank_vectors, those
 from rankjury.sections import Facts, ReportWarning, Section, as_warnings
 from rankjury.sections import Fusion as FusionSection
-from rankjury.types import ROW_NUMBER, Ranking, Vectors
-from rankjury.wording import count, named
 
 __all__ = [
     "FusionSystem", "LabelsGold", "OrderedGold", "RandomSystem", "ReferenceGold", "RunSystem", "VectorsSystem",

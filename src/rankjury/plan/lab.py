@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from rankjury.core.hashing import fingerprint, fingerprint_ids
+from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.drift import drift_between
 from rankjury.engines import Filter
 from rankjury.errors import DataError, UnknownName, UsageError
@@ -20,7 +22,6 @@ from rankjury.formats.vectors.checks import listed
 from rankjury.hints import Hints, hints_of
 from rankjury.indexed import Indexed
 from rankjury.lab.bench import WARM_UP, Embed
-from rankjury.lab.fingerprints import fingerprint, fingerprint_ids
 from rankjury.lab.loss import loss_of, measure_of_loss
 from rankjury.lab.measuring import Clock
 from rankjury.plan.context import Context, Loaded, Table
@@ -32,7 +33,6 @@ from rankjury.similarity import norms_of
 from rankjury.stability import Stability, stability_of
 from rankjury.text.models import Embedder, find_model
 from rankjury.text.queryset import QuerySet, check_pins, read_query_set
-from rankjury.types import Floats, Gold, Ranking, Vectors
 
 if TYPE_CHECKING:
     from rankjury.plan.model import Plan

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import polars as pl
 
+from rankjury.core.convert import is_item_column
 from rankjury.errors import RankjuryError, guard_reading
 from rankjury.formats import kind_of
 from rankjury.formats.attributes import is_query_lines, query_lines, read_attributes
@@ -22,7 +23,6 @@ from rankjury.formats.vectors.sniffing import holds_vectors
 from rankjury.formats.vectors.tables import json_spaces
 from rankjury.gold.annotations import SEPARATOR
 from rankjury.gold.ordered import aspects_of
-from rankjury.intake import is_item_column
 from rankjury.interactions.columns import find_columns
 from rankjury.interactions.folders import FILES, find_beside, find_companions
 from rankjury.interactions.log import TIME, VALUE

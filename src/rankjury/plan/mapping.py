@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from rankjury.core.formatting import count, named
 from rankjury.errors import MissingExtra
 from rankjury.formats.source import Source
 from rankjury.plan.context import Context, Table
@@ -16,7 +17,6 @@ from rankjury.text.keywords.labelled import KEYWORDS, read_labelled
 from rankjury.text.keywords.measuring import within
 from rankjury.text.queries import query_records, read_queries
 from rankjury.vocabulary import Vocabulary
-from rankjury.wording import count, named
 
 __all__ = ["MappingTable", "Texts", "given_texts", "mapped_texts"]
 

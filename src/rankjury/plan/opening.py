@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import rankjury
+from rankjury.core.formatting import count
 from rankjury.errors import DataError
 from rankjury.formats.jsonl import parse_json
 from rankjury.plan.contents import contents_of
 from rankjury.plan.reading import Checked
-from rankjury.wording import count
 
 __all__ = ["Looks", "opened"]
 

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rankjury.core.params import Params, Setting, settled
+from rankjury.core.types import WHOLE
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.recommenders import RECOMMENDERS, make_recommender
 from rankjury.recommenders.ranking import recommend
 from rankjury.sections import Facts, ReportWarning, as_warnings
-from rankjury.settings import Params, Setting, settled
-from rankjury.types import WHOLE
 
 __all__ = ["COLD_ITEMS", "RecommenderSystem"]
 

@@ -11,12 +11,16 @@ from pathlib import Path
 from rankjury.archive import Archive, Run, telling
 from rankjury.assessment import assess
 from rankjury.chance import Chance
+from rankjury.core.formatting import count, named
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.secrets import mask_entry
+from rankjury.core.types import Gold, Ranking
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.files import read_cuts
 from rankjury.formats.atomic import together
 from rankjury.formats.attributes import read_column
 from rankjury.gates import Gate, check_targets, measures_of
-from rankjury.masking import mask_entry
 from rankjury.pairing import PairsOfSystems
 from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
 from rankjury.plan.context import TOP, Context, Loaded, SystemContext
@@ -24,16 +28,12 @@ from rankjury.plan.lab import LabWork
 from rankjury.plan.opening import opened
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import Checked, aim_targets, read_plan
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.report import Report
 from rankjury.reports.writers import Writer
 from rankjury.sections import ReportWarning, as_warnings, with_unit
 from rankjury.slices import Cuts
 from rankjury.statistics.resampling import Resampling
 from rankjury.targets import Target
-from rankjury.types import Gold, Ranking
-from rankjury.validation import check_arguments
-from rankjury.wording import count, named
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from rankjury.core.journal import Journal
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.engines import ENGINES, Setting
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.lab.bench import Bench
 from rankjury.lab.grid import Grid
-from rankjury.lab.journal import Journal
 from rankjury.lab.outcome import Cost, Sweep
 from rankjury.lab.sweep import sweep
 from rankjury.plan.context import TableForSystem
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.targets import Target
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.answers import first_scores
+from rankjury.core.formatting import count
+from rankjury.core.types import Matrix, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.formats.attributes import read_attributes
 from rankjury.formats.vectors.checks import listed
@@ -29,8 +31,6 @@ from rankjury.text.embed import embed
 from rankjury.text.models import MODELS, Embedder, find_model
 from rankjury.text.products import Catalogue, read_catalogue
 from rankjury.text.queryset import check_pins, read_query_set
-from rankjury.types import Matrix, Ranking, Vectors
-from rankjury.wording import count
 
 __all__ = ["TextsSystem"]
 

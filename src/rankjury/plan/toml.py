@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from rankjury.core.secrets import Masker
 from rankjury.errors import UnknownName, UsageError, shorten
-from rankjury.masking import Masker
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.lab import LabTable
 from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from rankjury.core.params import Params, Setting
+from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation import resolve_all
 from rankjury.plan.contents import contents_of
 from rankjury.plan.context import Table, TableForSystem
-from rankjury.progress import Progress
 from rankjury.recommenders import RECOMMENDERS, make_recommender
-from rankjury.settings import Params, Setting
 from rankjury.tuning.models import Subject, without_test
 from rankjury.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
 

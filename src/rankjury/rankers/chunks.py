@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import QUERY
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 from rankjury.errors import UnknownName, UsageError
-from rankjury.intake import QUERY
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.rankers.others import own_note
 from rankjury.rankers.vectors import check_pair
 from rankjury.similarity import COSINES, norms_of, similarity_of
-from rankjury.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 
 __all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
 

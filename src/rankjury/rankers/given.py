@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError
 from rankjury.formats.vectors import read_vectors
 from rankjury.formats.vectors.checks import as_floats, checked
-from rankjury.types import Vectors
 
 __all__ = ["as_vectors"]
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.types import Bools, Ints, Ranking, Vectors
 from rankjury.formats.vectors import same_file
 from rankjury.neighbours import NOBODY
-from rankjury.types import Bools, Ints, Ranking, Vectors
-from rankjury.wording import count
 
 __all__ = ["excludes_self", "own_item", "own_note", "own_rows", "without_own"]
 

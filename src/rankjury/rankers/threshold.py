@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.answers import known_scores
-from rankjury.types import Ranking
+from rankjury.core.types import Ranking
 
 __all__ = ["shown_from"]
 

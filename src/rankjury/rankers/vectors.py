@@ -7,17 +7,17 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.formatting import count, named
+from rankjury.core.params import is_whole
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import WHOLE, Ints, Ranking, Vectors, names_of
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.hygiene import HUB_K, Hygiene, inspect
-from rankjury.intake import ITEM, QUERY
 from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.rankers.others import excludes_self, own_item, own_note
-from rankjury.settings import is_whole
 from rankjury.similarity import METRICS, ZERO_VECTORS, norms_of
-from rankjury.types import WHOLE, Ints, Ranking, Vectors, names_of
-from rankjury.validation import check_arguments
-from rankjury.wording import count, named
 
 __all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
 

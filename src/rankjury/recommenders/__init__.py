@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.registry import Registry
+from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import MissingExtra
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.registry import Registry
-from rankjury.settings import Param, Params, Setting, settled
-from rankjury.types import Bools, Ints, Matrix
 
 __all__ = ["RECOMMENDERS", "Recommender", "make_recommender"]
 

@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.importing import is_function_name, thing_at
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import DataError, UsageError
-from rankjury.functions import is_function_name, thing_at
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS, Recommender
-from rankjury.settings import Param
-from rankjury.types import Floats, Ints, Matrix
 
 __all__ = ["Called", "recommender_of"]
 

@@ -4,14 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, cut_rows, gathered
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.trained import ByFactors, Known, are_known, known_of
-from rankjury.settings import Param
-from rankjury.types import Bools, Floats, Ints, cut_rows, gathered
 
 __all__ = ["CONTENT", "Content"]
 

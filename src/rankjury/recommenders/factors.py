@@ -5,15 +5,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats
 from rankjury.errors import DataError
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.sparse import matrix_of, quietly, steadily
 from rankjury.recommenders.trained import ByFactors, Known, known_of, ratings_of
-from rankjury.settings import Param
-from rankjury.types import Floats
 
 __all__ = ["Baseline", "LeastSquares", "PairwiseRanking", "TruncatedSvd", "baseline_of"]
 

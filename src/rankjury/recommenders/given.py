@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count, named
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, places_in
 from rankjury.errors import DataError, UsageError
 from rankjury.formats.vectors import read_vectors
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS, Recommender
 from rankjury.recommenders.given_tables import Cells, Grid, read_scores
 from rankjury.recommenders.trained import are_known, products
-from rankjury.settings import Param
-from rankjury.types import Bools, Floats, Ints, Matrix, Vectors, places_in
-from rankjury.wording import count, named
 
 __all__ = ["GivenFactors", "GivenScores"]
 

@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Bools, Ints, Ranking, cut_rows, gathered, places_in
 from rankjury.errors import DataError
 from rankjury.interactions.task import Task
 from rankjury.recommenders.ranking import CELLS_AT_ONCE, candidates_of
-from rankjury.types import Bools, Ints, Ranking, cut_rows, gathered, places_in
-from rankjury.wording import count, named
 
 __all__ = ["check_recommendations"]
 

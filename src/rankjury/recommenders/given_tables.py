@@ -7,6 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Floats, Ints, freeze
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.formats import read
 from rankjury.formats.source import Source, plain_suffix
@@ -14,9 +17,6 @@ from rankjury.formats.vectors import split_off_key
 from rankjury.formats.vectors.arrays import ids_of, load, read_npz
 from rankjury.formats.vectors.checks import names_of
 from rankjury.formats.vectors.ids import read_ids
-from rankjury.intake import ITEM, QUERY, SCORE, ranking_from_frame
-from rankjury.types import Floats, Ints, freeze
-from rankjury.wording import count, named
 
 __all__ = ["Cells", "Grid", "read_scores"]
 

@@ -4,18 +4,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
 from rankjury.interactions.tiers import Tiers
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.content import CONTENT, Content
 from rankjury.recommenders.factors import LeastSquares
 from rankjury.recommenders.linear import Ease
 from rankjury.recommenders.neighbours import ItemNeighbours
 from rankjury.recommenders.trained import Trained
-from rankjury.settings import Param
-from rankjury.types import Bools, Floats, Ints, Matrix
 
 __all__ = ["Hybrid"]
 

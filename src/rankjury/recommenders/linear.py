@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.sparse import by_rows, matrix_of, product, quietly, steadily
 from rankjury.recommenders.trained import ByRows, known_of
-from rankjury.settings import Param
-from rankjury.types import Floats, Ints, Matrix
 
 __all__ = ["Ease", "Slim"]
 

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.errors import UnknownName
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.trained import ByFactors, Known, are_known, known_of, ratings_of
-from rankjury.settings import Param
-from rankjury.types import Bools, Floats, Ints, Matrix
 
 __all__ = ["FactorizationMachine"]
 

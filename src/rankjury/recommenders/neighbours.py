@@ -2,14 +2,14 @@
 
 from typing import Any, ClassVar
 
+from rankjury.core.params import Param, Params
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints, Matrix
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS
 from rankjury.recommenders.sparse import by_rows, matrix_of, product, quietly
 from rankjury.recommenders.trained import ByRows, known_of
-from rankjury.settings import Param, Params
-from rankjury.types import Ints, Matrix
 
 __all__ = ["ItemNeighbours", "UserNeighbours"]
 

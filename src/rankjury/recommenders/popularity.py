@@ -4,15 +4,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
 from rankjury.interactions.units import PER_SECOND
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import RECOMMENDERS, Recommender
-from rankjury.settings import Param
 from rankjury.statistics.resampling import Keys, keys_of, pair_words
-from rankjury.types import Floats, Ints, Matrix
 
 __all__ = ["Popularity", "RandomOrder"]
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankjury.core.formatting import count
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
 from rankjury.errors import DataError, UnknownName
 from rankjury.interactions.candidates import drawn
 from rankjury.interactions.task import Task
 from rankjury.neighbours import NOBODY, LeftOut, nearest
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.recommenders import Recommender
-from rankjury.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
-from rankjury.wording import count
 
 __all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]
 

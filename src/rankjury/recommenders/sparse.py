@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.types import Floats, Matrix
 from rankjury.recommenders.trained import Known
-from rankjury.types import Floats, Matrix
 
 __all__ = ["by_rows", "matrix_of", "product", "quietly", "steadily"]
 

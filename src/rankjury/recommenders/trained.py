@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, freeze, gathered
 from rankjury.errors import DataError, UsageError
 from rankjury.interactions.log import Codes, Log
 from rankjury.recommenders import Recommender
-from rankjury.types import Bools, Floats, Ints, Matrix, cut_rows, freeze, gathered
 
 __all__ = ["ByFactors", "ByRows", "Known", "Trained", "are_known", "known_of", "products", "ratings_of"]
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from rankjury.core.formatting import visible
 from rankjury.report import Report
 from rankjury.reports.differences import (
     changes_table,
@@ -16,7 +17,6 @@ from rankjury.reports.differences import (
 )
 from rankjury.reports.sections import Block, render_sections
 from rankjury.reports.tables import Cell, Table, headline_table, table
-from rankjury.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

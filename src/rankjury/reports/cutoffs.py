@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rankjury.core.formatting import count
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.measure import beside, split_spelling, usual_name
 from rankjury.report import Report
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import count
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]
 

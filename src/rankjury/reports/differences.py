@@ -9,13 +9,7 @@ from math import isnan, nan
 
 from rankjury.breakdown import Gap, Slice
 from rankjury.changes import Change, Move
-from rankjury.examples import Examples
-from rankjury.measure import LEGEND
-from rankjury.report import Report
-from rankjury.reports.tables import Cell, Column, Style, Table, idle_systems, table
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.tests import POWER, is_shown
-from rankjury.wording import (
+from rankjury.core.formatting import (
     ITEM_SLICES,
     NOTHING,
     count,
@@ -26,6 +20,12 @@ from rankjury.wording import (
     p_shown,
     percent,
 )
+from rankjury.examples import Examples
+from rankjury.measure import LEGEND
+from rankjury.report import Report
+from rankjury.reports.tables import Cell, Column, Style, Table, idle_systems, table
+from rankjury.statistics.comparison import Comparison
+from rankjury.statistics.tests import POWER, is_shown
 
 __all__ = [
     "before_after_table",

@@ -8,11 +8,11 @@ from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.formatting import NOTHING, count, figure_shown, markdown_text, percent
 from rankjury.reports.console import console, print_table
 from rankjury.reports.markdown import markdown_table
 from rankjury.reports.tables import Cell, Style, Table, table
 from rankjury.statistics.resampling import Bounds
-from rankjury.wording import NOTHING, count, figure_shown, markdown_text, percent
 
 if TYPE_CHECKING:
     from rankjury.lab.outcome import Choice, Cost, Sweep

@@ -6,6 +6,15 @@ from json import dumps
 from math import isnan
 from pathlib import Path
 
+from rankjury.core.formatting import (
+    NOTHING,
+    bounds_shown,
+    decimals_of,
+    difference_shown,
+    figure_shown,
+    markdown_text,
+    visible,
+)
 from rankjury.errors import UsageError
 from rankjury.formats.atomic import write_files
 from rankjury.gates import Gate, Verdict
@@ -13,7 +22,6 @@ from rankjury.reports.console import print_table
 from rankjury.reports.markdown import markdown_table
 from rankjury.reports.tables import Cell, Column, Table, rounded, table
 from rankjury.targets import Target
-from rankjury.wording import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown, markdown_text, visible
 
 __all__ = [
     "check_form",

@@ -7,6 +7,15 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from rankjury.core.formatting import (
+    SNIPPETS,
+    count,
+    decimals_of,
+    difference_shown,
+    estimate_shown,
+    figure_shown,
+    p_shown,
+)
 from rankjury.gates import Gate
 from rankjury.measure import beside
 from rankjury.report import Report
@@ -16,7 +25,6 @@ from rankjury.reports.sections import Block, render_sections
 from rankjury.reports.tables import Table, about_line, first_labels, table
 from rankjury.results import Scores
 from rankjury.statistics.comparison import Comparison
-from rankjury.wording import SNIPPETS, count, decimals_of, difference_shown, estimate_shown, figure_shown, p_shown
 
 __all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 

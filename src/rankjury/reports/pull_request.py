@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rankjury._version import __version__
+from rankjury.core.formatting import count, markdown_text
+from rankjury.core.version import __version__
 from rankjury.gates import Gate
 from rankjury.report import Report
 from rankjury.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
@@ -16,7 +17,6 @@ from rankjury.reports.gate import verdict_counts, verdicts_table
 from rankjury.reports.markdown import markdown_table, section_lines
 from rankjury.reports.sections import render_sections
 from rankjury.reports.tables import Table, about_line, conventions_of, first_labels
-from rankjury.wording import count, markdown_text
 
 __all__ = ["LONGEST", "plain", "summary_of"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.intake import ITEM, QUERY, stable_order
-from rankjury.progress import NO_PROGRESS, Progress
+from rankjury.core.convert import ITEM, QUERY, stable_order
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.scale.memory import Budget, in_units
 from rankjury.scale.scratch import Piece, Scratch
 from rankjury.scale.tables import Table

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import polars as pl
 
+from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DuplicatePair
-from rankjury.intake import ITEM, QUERY
 from rankjury.scale.tables import Table
 
 __all__ = ["naming_files"]

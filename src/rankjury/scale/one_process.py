@@ -11,10 +11,11 @@ from typing import Self, TypeVar
 
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
 from rankjury.formats import TABLE_FORMATS, form_to_write
 from rankjury.formats.atomic import replacing, write_errors
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.report import Report
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
@@ -31,7 +32,6 @@ from rankjury.scale.scoring import score_block
 from rankjury.scale.scratch import Piece, Scratch
 from rankjury.scale.tables import Table
 from rankjury.statistics.gathered import Ranks, ranges_for
-from rankjury.temporary import new_part
 
 __all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankjury.breakdown import check_slice_names
+from rankjury.core.types import Floats
 from rankjury.errors import DataError
 from rankjury.scale.found import Found
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
 from rankjury.slices.groups import Definition, Rows, define, spelled, suitable_names
 from rankjury.statistics.resampling import Keys
-from rankjury.types import Floats
 
 __all__ = ["Panel", "Seen", "panels_of", "seen"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from rankjury.intake import QUERY
+from rankjury.core.convert import QUERY
+from rankjury.core.types import Bools, Floats
 from rankjury.scale.request import Request
 from rankjury.statistics.resampling import Keys
-from rankjury.types import Bools, Floats
 
 __all__ = ["Scored"]
 

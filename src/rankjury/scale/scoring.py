@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import ITEM, QUERY, gold_from_frame, ranking_from_frame
+from rankjury.core.types import Bools, Floats, Gold, Ranking, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation import Evaluation, against_part
 from rankjury.findings import Findings
-from rankjury.intake import ITEM, QUERY, gold_from_frame, ranking_from_frame
 from rankjury.scale.found import Found, census_of, examples_of
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
 from rankjury.slices import align
 from rankjury.statistics.resampling import keys_of
-from rankjury.types import Bools, Floats, Gold, Ranking, places_in
 
 __all__ = ["ranking_of", "score_block"]
 

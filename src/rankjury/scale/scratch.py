@@ -12,9 +12,9 @@ from typing import Self
 
 import polars as pl
 
+from rankjury.core.temp_files import TemporaryFolder
 from rankjury.errors import DataError
 from rankjury.scale.memory import in_units
-from rankjury.temporary import TemporaryFolder
 
 __all__ = ["Piece", "Scratch", "packed", "temporary_folder", "unpacked"]
 

@@ -13,11 +13,11 @@ from typing import cast
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.types import Bools, places_in
 from rankjury.errors import DataError
 from rankjury.sections import ReportWarning
 from rankjury.slices.groups import NO_VALUE, Attribute, Group, group_by, parse_attributes, suitable_attributes
-from rankjury.types import Bools, places_in
-from rankjury.wording import count
 
 __all__ = [
     "NO_ITEM_GROUPS",

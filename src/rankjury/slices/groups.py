@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Bools, Floats, Ints
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.statistics.estimates import FRACTION, about, bits_to_drop
-from rankjury.types import Bools, Floats, Ints
 
 __all__ = [
     "MOST_GROUPS",

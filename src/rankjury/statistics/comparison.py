@@ -9,6 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from rankjury.core.formatting import snippet_of
+from rankjury.core.types import Floats
+from rankjury.core.validation import Record
 from rankjury.errors import DataError
 from rankjury.measure import Aggregate
 from rankjury.statistics.estimates import Pooled, onto_scale, pool, summarise
@@ -26,9 +29,6 @@ from rankjury.statistics.tests import (
     t_test_of,
     wilcoxon_test,
 )
-from rankjury.types import Floats
-from rankjury.validation import Record
-from rankjury.wording import snippet_of
 
 __all__ = [
     "Comparison",

@@ -13,12 +13,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Floats, Ints
+from rankjury.core.validation import Record
 from rankjury.errors import DataError, shorten
 from rankjury.measure import Aggregate
 from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
 from rankjury.statistics.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
-from rankjury.types import Floats, Ints
-from rankjury.validation import Record
 
 __all__ = [
     "ERROR",

@@ -14,13 +14,13 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
+from rankjury.core.types import Bools, Floats, Ints
 from rankjury.measure import Aggregate
 from rankjury.statistics.comparison import Differences, Versus
 from rankjury.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
 from rankjury.statistics.resampling import Keys, Resampling, draw_sums, flip_sums
 from rankjury.statistics.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
 from rankjury.statistics.tests import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
-from rankjury.types import Bools, Floats, Ints
 
 __all__ = [
     "Column",

@@ -22,10 +22,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.types import Floats, Ints, cut_rows, in_threads
+from rankjury.core.validation import Record, SignedInt, check_fields
 from rankjury.errors import UnknownName, UsageError
 from rankjury.statistics.sums import LARGEST_BLOCK
-from rankjury.types import Floats, Ints, cut_rows, in_threads
-from rankjury.validation import Record, SignedInt, check_fields
 
 __all__ = [
     "FEWEST_RESAMPLES",

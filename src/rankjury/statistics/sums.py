@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from rankjury.types import Bools, Floats, Ints, cut_rows
+from rankjury.core.types import Bools, Floats, Ints, cut_rows
 
 __all__ = [
     "LARGEST_BLOCK",

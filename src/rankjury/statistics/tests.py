@@ -6,9 +6,9 @@ from math import ceil, isnan, nan, sqrt
 
 import numpy as np
 
+from rankjury.core.types import Floats, Ints
 from rankjury.statistics.resampling import Keys, flip_sums, normal_quantile, normal_tails, t_quantile, t_tails
 from rankjury.statistics.sums import exact_sum, mean_and_std
-from rankjury.types import Floats, Ints
 
 __all__ = [
     "ENUMERATED",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.functions import code_digest, function_at
+from rankjury.core.importing import code_digest, function_at
 from rankjury.text.models import Embedder, Singles
 
 __all__ = ["CallableModel", "find_callable"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Ints
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.formats.vectors.checks import listed
 from rankjury.text.corpus import Corpus
-from rankjury.types import Ints
 
 __all__ = ["WORDS", "Chunking", "Chunks", "Tokens", "chunked", "in_chunks", "parse_chunking", "tokens_of"]
 

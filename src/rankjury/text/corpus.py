@@ -6,6 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
+from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats.attributes import is_query_lines, query_lines
 from rankjury.formats.jsonl import read_json_table
@@ -14,7 +15,6 @@ from rankjury.formats.source import Source, plain_suffix
 from rankjury.formats.vectors.checks import listed, names_of
 from rankjury.formats.vectors.ids import TABLES, read_table
 from rankjury.formats.vectors.metadata import hash_strings
-from rankjury.intake import find_id_column
 
 __all__ = ["EMPTY_POLICIES", "Corpus", "read_corpus"]
 

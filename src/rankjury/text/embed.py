@@ -5,12 +5,12 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.formats.vectors.checks import listed
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.text.corpus import Corpus
 from rankjury.text.models import Embedder, Singles
-from rankjury.types import Vectors
 
 __all__ = ["BATCH_SIZE", "embed"]
 

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Bools, Ints
 from rankjury.text.products import Catalogue
 from rankjury.text.synonyms import CATEGORY, Synonyms
 from rankjury.text.words import BREAK, Phrase
-from rankjury.types import Bools, Ints
 
 __all__ = ["AUDIENCE", "BRAND", "FIELDS", "LONGEST", "Features", "features_of", "phrases_of", "runs", "spellings"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.intake import GRADE, ITEM, QUERY
+from rankjury.core.convert import GRADE, ITEM, QUERY
+from rankjury.core.types import Bools, Ints
 from rankjury.text.matching import NOWHERE, Codes, Matcher
 from rankjury.text.reading import Reading
-from rankjury.types import Bools, Ints
 
 __all__ = ["RULES", "SCHEMA", "grade_pairs", "rules_of"]
 

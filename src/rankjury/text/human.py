@@ -13,13 +13,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
+from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.formats.source import Source
-from rankjury.intake import GRADE, ITEM, QUERY, match_columns
 from rankjury.statistics.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
 from rankjury.text.labels import GRADES, Labels
 from rankjury.text.records import Record, read_records
-from rankjury.types import Floats, Ints
 
 __all__ = [
     "HUMAN",

@@ -13,9 +13,12 @@ from typing import Any
 
 import polars as pl
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, gold_from_frame
+from rankjury.core.formatting import FORMULA_START
+from rankjury.core.types import Gold
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.formats import FORMATS, form_to_write, write, write_table
-from rankjury.intake import GRADE, ITEM, QUERY, gold_from_frame
 from rankjury.text.features import features_of
 from rankjury.text.grading import SCHEMA, grade_pairs
 from rankjury.text.matching import NOWHERE, Matcher
@@ -24,9 +27,6 @@ from rankjury.text.reading import Reading, Term, Vocabulary, find_spans, leftove
 from rankjury.text.scanning import keys_in, scan
 from rankjury.text.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
 from rankjury.text.words import key_of
-from rankjury.types import Gold
-from rankjury.validation import check_arguments
-from rankjury.wording import FORMULA_START
 
 __all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
 

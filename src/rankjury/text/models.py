@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.importing import is_function_name
+from rankjury.core.registry import Registry
 from rankjury.errors import UsageError
-from rankjury.functions import is_function_name
-from rankjury.registry import Registry
 
 __all__ = ["MODELS", "Embedder", "Singles", "find_model"]
 

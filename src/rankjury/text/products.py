@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats import form_to_write, write_table
 from rankjury.formats.source import Source
@@ -31,7 +32,6 @@ from rankjury.text.product_fields import (
     spread,
 )
 from rankjury.text.records import Record, read_records
-from rankjury.validation import check_arguments
 
 __all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
 

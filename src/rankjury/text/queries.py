@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, guard_reading
 from rankjury.formats.attributes import is_query_lines, query_lines
 from rankjury.formats.source import Source
-from rankjury.intake import find_id_column
 from rankjury.text.product_fields import as_text
 from rankjury.text.records import Record, read_records
 

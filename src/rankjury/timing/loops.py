@@ -8,11 +8,11 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName, UsageError
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.timing.summary import Timed
 from rankjury.timing.workers import Ask, Work, run
-from rankjury.types import Floats, Ints
 
 __all__ = [
     "WARM_UP",

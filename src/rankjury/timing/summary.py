@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from rankjury.core.types import Floats, Ints
+from rankjury.core.validation import Record
 from rankjury.errors import UsageError
 from rankjury.statistics.resampling import Bounds
-from rankjury.types import Floats, Ints
-from rankjury.validation import Record
 
 __all__ = [
     "SHARES",

@@ -10,8 +10,8 @@ from time import sleep
 
 import numpy as np
 
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.types import Ints
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints
 
 __all__ = ["Ask", "Work", "run"]
 

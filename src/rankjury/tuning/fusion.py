@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rankjury._version import __version__
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Gold, Ints, Ranking
+from rankjury.core.version import __version__
 from rankjury.dialects import Asked
 from rankjury.errors import UsageError
 from rankjury.evaluation import Evaluation
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.rankers.fusion import METHODS, Aligned, Fusion
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.statistics.estimates import Estimate, estimate_all, onto_scale
 from rankjury.statistics.resampling import Resampling, keys_of
-from rankjury.types import Floats, Gold, Ints, Ranking
 
 __all__ = ["CONSTANTS", "TUNING_SCHEMA", "Tuning", "settings_of", "tune"]
 

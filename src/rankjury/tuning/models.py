@@ -16,26 +16,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury._version import __version__
+from rankjury.core.hashing import fingerprint_ids
+from rankjury.core.journal import Journal
+from rankjury.core.params import Param, Params
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats
+from rankjury.core.version import __version__
 from rankjury.dialects import Asked
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
 from rankjury.evaluation import Evaluation
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS
 from rankjury.interactions.task import Task
-from rankjury.lab.fingerprints import fingerprint_ids
 from rankjury.lab.grid import key_of
-from rankjury.lab.journal import Journal
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.rankers.threshold import shown_from
 from rankjury.recommenders import Recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.settings import Param, Params
 from rankjury.statistics.resampling import Resampling
 from rankjury.tuning.outcome import ModelTuning
 from rankjury.tuning.search import Tried, settings_to_try, widened
 from rankjury.tuning.trials import Memory, Trial
-from rankjury.types import Floats
 
 __all__ = ["MOST_EXTENSIONS", "Subject", "identity_of", "tune_model", "without_test"]
 

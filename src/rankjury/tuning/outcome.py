@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.params import Param, Params, settled
 from rankjury.interactions.split import Window
 from rankjury.lab.grid import spelled
 from rankjury.measure import Aggregate
-from rankjury.settings import Param, Params, settled
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.statistics.estimates import Estimate, estimate_all
 from rankjury.statistics.resampling import Resampling, keys_of
 from rankjury.tuning.search import Edge, Tried, edges_of
 from rankjury.tuning.trials import Trial
-from rankjury.wording import count
 
 __all__ = ["ModelTuning"]
 

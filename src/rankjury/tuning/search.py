@@ -7,9 +7,9 @@ from itertools import islice, pairwise, product
 from math import ceil, exp, floor, inf, isfinite, log, prod
 from typing import Literal
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.lab.grid import key_of
-from rankjury.settings import Param, Params, Setting
 
 __all__ = ["MOST_TRIALS", "Edge", "Range", "Search", "Tried", "check_tried", "edges_of", "settings_to_try", "widened"]
 

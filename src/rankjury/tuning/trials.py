@@ -11,11 +11,11 @@ from zlib import error as ZlibError  # noqa: N812
 
 import numpy as np
 
+from rankjury.core.formatting import count
+from rankjury.core.journal import Entry, Journal, digest
+from rankjury.core.params import Setting
+from rankjury.core.types import Floats, freeze
 from rankjury.lab.identity import changes
-from rankjury.lab.journal import Entry, Journal, digest
-from rankjury.settings import Setting
-from rankjury.types import Floats, freeze
-from rankjury.wording import count
 
 __all__ = ["Memory", "Trial"]
 

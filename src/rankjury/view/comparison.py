@@ -14,16 +14,16 @@ import polars as pl
 
 from rankjury.archive.comparing import Compared, compare_runs
 from rankjury.archive.files import shown_time
+from rankjury.core.convert import QUERY
+from rankjury.core.formatting import count, percent
+from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName
-from rankjury.intake import QUERY
 from rankjury.reports import charts
 from rankjury.reports.differences import before_after_table
 from rankjury.reports.html.details import few_digits
 from rankjury.reports.html.page import Drawn
 from rankjury.reports.html.rendering import embedded
-from rankjury.types import Floats, Ints
 from rankjury.view.opened import Opened, Recent, Table
-from rankjury.wording import count, percent
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]
 

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from rankjury.archive import Archive, Run
 from rankjury.archive.files import order_of, shown_time
 from rankjury.archive.storing import RUNS
+from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown
 from rankjury.errors import DataError, UnknownName
 from rankjury.view.opened import Opened, Recent
 from rankjury.view.server import Refused, Request
-from rankjury.wording import bounds_shown, count, decimals_of, figure_shown
 
 __all__ = ["Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
 

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from rankjury._version import __version__
+from rankjury.core.version import __version__
 from rankjury.errors import DamagedRun, RankjuryError, UnknownName
 from rankjury.reports.html.rendering import rendered
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from rankjury.answers import Answers, Listed
+from rankjury.core.types import segments_within
 from rankjury.reports.html import Details
-from rankjury.types import segments_within
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from rankjury.core.progress import Progress
 from rankjury.errors import DataError, MissingExtra, UsageError
-from rankjury.progress import Progress
 from rankjury.scale.spark import session
 from rankjury.scale.spark.jobs import watched
 from rankjury.scale.spark.masters import read_master

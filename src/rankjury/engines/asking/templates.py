@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from rankjury.core.secrets import PLACES, quote_places
 from rankjury.errors import UnknownName, UsageError
-from rankjury.masking import PLACES, quote_places
 
 __all__ = ["PLACES", "Template", "json_template", "url_template"]
 

@@ -13,10 +13,10 @@ from time import monotonic, sleep
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from rankjury.core.secrets import mask_url, redact
 from rankjury.engines.asking import Counts, shortened
 from rankjury.engines.asking.templates import Template
 from rankjury.errors import DataError, UsageError
-from rankjury.masking import mask_url, redact
 
 __all__ = ["Address", "Web", "read_address"]
 

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Matrix, Vectors
 from rankjury.engines import ENGINES, Engine, Filter, Params, Setting, settled
 from rankjury.engines.pgvector import existing
 from rankjury.engines.pgvector.asking import Request, answers, explain, seconds_of
@@ -32,8 +34,6 @@ from rankjury.engines.pgvector.statements import (
 )
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UnknownName, UsageError
 from rankjury.neighbours import Neighbours
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.types import Matrix, Vectors
 
 __all__ = ["Pgvector", "Session"]
 

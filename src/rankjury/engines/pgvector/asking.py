@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rankjury.core.types import Floats, Ints
 from rankjury.engines import Filter, Setting
 from rankjury.engines.pgvector.links import Link
 from rankjury.engines.pgvector.parameters import wording_of
@@ -14,7 +15,6 @@ from rankjury.engines.pgvector.proof import Plan, read_plan
 from rankjury.engines.pgvector.statements import Table, searching
 from rankjury.errors import DataError
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.types import Floats, Ints
 
 __all__ = ["Request", "answers", "explain", "seconds_of"]
 

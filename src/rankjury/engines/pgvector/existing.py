@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Matrix, Vectors
 from rankjury.engines import Setting
 from rankjury.engines.pgvector.links import psycopg_library
 from rankjury.engines.pgvector.loading import KINDS, vectors_of
 from rankjury.engines.pgvector.statements import INDEXES, Table, quoted
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.types import Matrix, Vectors
 
 __all__ = ["READ_ONLY", "describe", "find", "read"]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.temporary import SERVER, abandoned_folders, new_folder_name
 
 __all__ = ["Account", "Home", "account", "clear_left_over", "find_package", "find_programs"]
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankjury.core.secrets import Masker, forms_of, is_secret, read_variable, redact
 from rankjury.engines.pgvector.server import NotRunning, Server
 from rankjury.errors import DataError, EngineLost, MissingExtra, UsageError
-from rankjury.masking import Masker, forms_of, is_secret, read_variable, redact
 
 __all__ = ["Link", "Target", "psycopg_library"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Matrix, cut_rows
 from rankjury.errors import DataError
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.types import Matrix, cut_rows
 
 __all__ = ["KINDS", "blocks_of", "load", "parameters_of", "vectors_of"]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import polars as pl
 
+from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.formats.jsonl import parse_json, read_json_table
 from rankjury.formats.parquet import read_whole
 from rankjury.formats.source import SEPARATORS, Source, plain_suffix
 from rankjury.formats.vectors.arrays import ids_of, load
-from rankjury.intake import find_id_column
 
 __all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 

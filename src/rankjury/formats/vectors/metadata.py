@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.formats.jsonl import parse_json
 from rankjury.formats.source import plain_suffix
 from rankjury.formats.vectors.headers import check_member
-from rankjury.types import Vectors
 
 __all__ = [
     "METADATA_NAME",

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError
 from rankjury.formats.jsonl import check_depth, parse_json, unique_members
 from rankjury.formats.parquet import scan
 from rankjury.formats.source import Source
 from rankjury.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
-from rankjury.intake import find_id_column
 
 __all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.formats.atomic import replacing
 from rankjury.formats.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
-from rankjury.types import Vectors
 from rankjury.variants import are_units, encode
 
 __all__ = ["check_output", "write_vectors"]

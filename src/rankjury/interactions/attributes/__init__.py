@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rankjury.core.formatting import count
+from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.formats.source import Source
 from rankjury.interactions.attributes.files import as_lists, read_table
@@ -14,8 +16,6 @@ from rankjury.interactions.columns import as_whole
 from rankjury.interactions.folders import file_of
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
-from rankjury.types import Ints, Matrix, places_in
-from rankjury.wording import count
 
 __all__ = ["GENRES", "Attributes", "facts_of", "read_items", "read_users"]
 

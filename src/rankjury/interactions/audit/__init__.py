@@ -10,6 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.formatting import count, percent
+from rankjury.core.types import Floats, Ints, places_in
+from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.interactions.attributes import Attributes, read_items
 from rankjury.interactions.audit.times import Future, Ties, Times, future_of, ties_of, times_of
@@ -18,9 +21,6 @@ from rankjury.interactions.log import Log
 from rankjury.interactions.reading import read_log
 from rankjury.interactions.splitting.moments import written_moment
 from rankjury.interactions.splitting.shares import read_fractions
-from rankjury.types import Floats, Ints, places_in
-from rankjury.validation import Record, check_arguments
-from rankjury.wording import count, percent
 
 __all__ = [
     "Audit",

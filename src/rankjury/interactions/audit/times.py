@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from rankjury.core.types import Bools, Ints
+from rankjury.core.validation import Record
 from rankjury.interactions.log import Codes, Log
 from rankjury.interactions.splitting.by_time import cutoffs_at
 from rankjury.interactions.splitting.moments import written_moment
 from rankjury.interactions.splitting.shares import Fractions
 from rankjury.interactions.units import PER_SECOND
-from rankjury.types import Bools, Ints
-from rankjury.validation import Record
 
 __all__ = ["BULK", "Future", "Ties", "Times", "future_of", "ties_of", "times_of"]
 

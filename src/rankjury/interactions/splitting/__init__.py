@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.params import Param, Setting, settled
+from rankjury.core.registry import Registry
+from rankjury.core.types import Bools
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
 from rankjury.interactions.log import Log
 from rankjury.interactions.reading import read_log
 from rankjury.interactions.split import WINDOWS, Parts, Split
 from rankjury.interactions.splitting.moments import written_moment
-from rankjury.registry import Registry
-from rankjury.settings import Param, Setting, settled
-from rankjury.types import Bools
-from rankjury.validation import check_arguments
 
 __all__ = [
     "SPLITS",

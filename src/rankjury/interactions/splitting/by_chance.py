@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.formatting import percent
+from rankjury.core.params import Param
+from rankjury.core.types import Ints
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS, Parts
 from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
-from rankjury.settings import Param
 from rankjury.statistics.resampling import keys_of, random_words
-from rankjury.types import Ints
-from rankjury.wording import percent
 
 __all__ = ["chances", "drawn_at_random", "learnt_later"]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.types import Ints
 from rankjury.errors import UsageError
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import NOWHERE, Parts
 from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.moments import read_moment
 from rankjury.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
-from rankjury.settings import Param
-from rankjury.types import Ints
 
 __all__ = ["cutoffs_at", "parts_between", "times_of"]
 

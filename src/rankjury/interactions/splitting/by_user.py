@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.formatting import count
+from rankjury.core.params import Param
+from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import Parts
@@ -12,10 +15,7 @@ from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.by_chance import chances, learnt_later
 from rankjury.interactions.splitting.by_time import times_of
 from rankjury.interactions.splitting.shares import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
-from rankjury.settings import Param
 from rankjury.statistics.resampling import keys_of
-from rankjury.types import Bools, Ints
-from rankjury.wording import count
 
 __all__ = ["leave_last", "user_folds", "user_fraction"]
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from rankjury.core.params import Param
+from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.interactions.log import Log
 from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.by_time import cutoffs_at, parts_between, times_of
 from rankjury.interactions.splitting.moments import days_in
 from rankjury.interactions.splitting.shares import exactly
-from rankjury.settings import Param
-from rankjury.types import Ints
 
 __all__ = ["rolling"]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.params import Param
+from rankjury.core.types import Ints
 from rankjury.errors import UsageError
-from rankjury.settings import Param
-from rankjury.types import Ints
 
 __all__ = ["FRACTIONS", "Fractions", "exactly", "fractions_told", "read_fractions", "rows_of"]
 

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.types import Bools, Floats, Ints, Ranking, segments_within
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.rankers.fusion.normalising import NORMALISATIONS
 from rankjury.rankers.fusion.pairs import Rows, descending, starts_of
 from rankjury.rankers.fusion.value import METHODS, Fusion
-from rankjury.types import Bools, Floats, Ints, Ranking, segments_within
-from rankjury.validation import check_arguments
 
 __all__ = ["Aligned", "Listed", "fuse"]
 

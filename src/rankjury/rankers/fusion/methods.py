@@ -9,10 +9,10 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.types import Floats, cut_into_blocks, cut_rows, in_threads
 from rankjury.rankers.fusion.aligned import Aligned
 from rankjury.rankers.fusion.precise import Precise, from_decimal, product, quotient, shifted, times, totals
 from rankjury.rankers.fusion.value import Fusion, method
-from rankjury.types import Floats, cut_into_blocks, cut_rows, in_threads
 
 __all__ = ["borda", "combmax", "combmnz", "combsum", "condorcet", "isr", "rrf"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rankjury.types import Floats, Ints, segments_within
+from rankjury.core.types import Floats, Ints, segments_within
 
 __all__ = ["NORMALISATIONS"]
 

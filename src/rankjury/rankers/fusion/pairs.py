@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, cut_into_blocks, in_threads, sort_key
 from rankjury.errors import DataError
-from rankjury.intake import ITEM, QUERY
-from rankjury.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, cut_into_blocks, in_threads, sort_key
 
 __all__ = ["Rows", "descending", "starts_of"]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.types import Floats, cut_rows, in_threads
+from rankjury.core.types import Floats, cut_rows, in_threads
 
 __all__ = ["Precise", "from_decimal", "product", "quotient", "shifted", "times", "totals"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.registry import Registry
+from rankjury.core.types import Floats
+from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.rankers.fusion.normalising import NORMALISATIONS
-from rankjury.registry import Registry
-from rankjury.types import Floats
-from rankjury.validation import check_arguments, check_fields
 
 if TYPE_CHECKING:
     from rankjury.rankers.fusion.aligned import Aligned

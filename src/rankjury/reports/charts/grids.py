@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from rankjury.breakdown import Slice
+from rankjury.core.formatting import percent
 from rankjury.errors import UsageError
 from rankjury.exposures import Exposure
 from rankjury.interactions.summary import Interactions
@@ -14,7 +15,6 @@ from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
 from rankjury.reports.cutoffs import ByCutoff, CutMeasure, by_cutoff
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import percent
 
 __all__ = ["curves_grid", "recommenders_grid"]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from math import ceil, floor, inf, log10
 from unicodedata import category, east_asian_width
 
+from rankjury.core.formatting import figure_shown, percent
 from rankjury.reports.charts.model import DotPlot, Histogram, LineChart, Scatter, Spacing
-from rankjury.wording import figure_shown, percent
 
 __all__ = [
     "UNSHOWN",

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankjury.answers import Answers, Listed
+from rankjury.core.formatting import figure_shown
+from rankjury.core.types import Floats
 from rankjury.partial import Partial
 from rankjury.report import Report
-from rankjury.types import Floats
-from rankjury.wording import figure_shown
 
 __all__ = ["LONGEST_TEXT", "Case", "Details", "Item", "cases_of", "few_digits", "keywords_of", "shortened"]
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from rankjury.answers import Answers, Listed
+from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segments_within
 from rankjury.reports.html.details import LONGEST_TEXT, Details, few_digits, shortened
-from rankjury.types import Bools, Floats, Ints, gathered, places_in, segments_within
 
 __all__ = ["BASE", "BLOCK", "Packed", "pack", "planes_of", "scaled"]
 

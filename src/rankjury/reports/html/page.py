@@ -10,6 +10,17 @@ from typing import Any
 from markupsafe import Markup
 
 from rankjury.breakdown import Slice
+from rankjury.core.formatting import (
+    ITEM_SLICES,
+    NOTHING,
+    count,
+    difference_shown,
+    estimate_shown,
+    named,
+    p_shown,
+    percent,
+    visible,
+)
 from rankjury.gates import Gate
 from rankjury.measure import LEGEND
 from rankjury.report import SCHEMA, Report
@@ -35,17 +46,6 @@ from rankjury.reports.tables import (
 )
 from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import (
-    ITEM_SLICES,
-    NOTHING,
-    count,
-    difference_shown,
-    estimate_shown,
-    named,
-    p_shown,
-    percent,
-    visible,
-)
 
 __all__ = ["Drawn", "context_of", "measures_matrix", "page_of", "provenance_table", "slice_tables"]
 

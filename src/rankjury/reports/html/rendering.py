@@ -13,10 +13,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rankjury._version import __version__
+from rankjury.core.formatting import visible
+from rankjury.core.version import __version__
 from rankjury.reports.charts import CHART_CSS
 from rankjury.reports.tables import Cell
-from rankjury.wording import visible
 
 __all__ = ["SCRIPT", "embedded", "rendered", "script", "shown", "style"]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rankjury.registry import Registry
+from rankjury.core.registry import Registry
 from rankjury.report import Report
 from rankjury.reports.tables import Table
 

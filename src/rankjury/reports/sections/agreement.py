@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 
 from rankjury.agreement import Agreed, Agreement
+from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
 from rankjury.measure import LEGEND
 from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff, display_names
@@ -11,7 +12,6 @@ from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
 
 __all__ = ["render_agreement", "render_reference"]
 

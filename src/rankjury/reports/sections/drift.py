@@ -5,12 +5,12 @@ from json import dumps
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.formatting import NOTHING, count, figure_shown, p_shown, percent
 from rankjury.drift import Churn, Drift, Moved, Tested
 from rankjury.hints import Hint
 from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Cell, Style, Table, table
-from rankjury.wording import NOTHING, count, figure_shown, p_shown, percent
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

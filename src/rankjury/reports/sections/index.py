@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from rankjury.core.formatting import count, percent
 from rankjury.examples import Example, ExampleItem, Examples
 from rankjury.hints import Hint, Hints
 from rankjury.indexed import Equivalence, Indexed, Loss, Timings
@@ -13,7 +14,6 @@ from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 from rankjury.stability import Spread, Stability
 from rankjury.timing.summary import Latency
-from rankjury.wording import count, percent
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

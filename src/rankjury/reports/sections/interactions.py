@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rankjury.breakdown import Slice
+from rankjury.core.formatting import ITEM_SLICES, estimate_shown, figure_shown, percent
 from rankjury.exposures import Exposure
 from rankjury.interactions.summary import Interactions
 from rankjury.report import Report
@@ -12,7 +13,6 @@ from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import ITEM_SLICES, estimate_shown, figure_shown, percent
 
 __all__ = ["render_exposure", "render_interactions", "windows_table"]
 

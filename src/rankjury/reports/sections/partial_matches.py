@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
+from rankjury.core.formatting import count, percent
 from rankjury.partial import Looked, Partial, Result
 from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 from rankjury.sections import Keywords
-from rankjury.wording import count, percent
 
 __all__ = ["missed_table", "quality_table", "render"]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
+from rankjury.core.formatting import percent
 from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.wording import percent
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

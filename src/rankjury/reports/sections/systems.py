@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.formatting import NOTHING, percent
 from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 from rankjury.sections import Facts, Fusion, Quantiles
-from rankjury.wording import NOTHING, percent
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

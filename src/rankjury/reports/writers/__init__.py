@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError
 from rankjury.gates import Gate
-from rankjury.registry import Registry
 from rankjury.report import Report
 
 if TYPE_CHECKING:

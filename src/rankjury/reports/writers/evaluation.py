@@ -5,6 +5,7 @@ from dataclasses import replace
 from json import dumps
 from typing import Any
 
+from rankjury.core.validation import to_json
 from rankjury.errors import UsageError
 from rankjury.examples import Examples
 from rankjury.hints import Hints
@@ -14,7 +15,6 @@ from rankjury.reports.writers import Request, writer
 from rankjury.sections import Fingerprints
 from rankjury.stability import Stability
 from rankjury.statistics.estimates import Estimate
-from rankjury.validation import to_json
 
 __all__ = ["to_evaluation"]
 

@@ -5,12 +5,12 @@ from json import dumps
 from math import isnan
 from typing import Any
 
+from rankjury.core.types import Floats
 from rankjury.dialects import resolve
 from rankjury.errors import UsageError
 from rankjury.report import Report
 from rankjury.reports.writers import Request, writer
 from rankjury.sections import Fusion
-from rankjury.types import Floats
 
 __all__ = ["to_retrievers"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankjury.breakdown import Gap
+from rankjury.core.formatting import spreadsheet_text
 from rankjury.errors import UnknownName, UsageError
 from rankjury.formats import TABLE_FORMATS, form_to_write
 from rankjury.report import Report
@@ -16,7 +17,6 @@ from rankjury.reports.cutoffs import by_cutoff
 from rankjury.reports.writers import Request, writer
 from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
-from rankjury.wording import spreadsheet_text
 
 __all__ = ["to_csv", "to_cutoff_csv"]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
 from rankjury.evaluation import DEFAULT_MEASURES
 from rankjury.formats.attributes import check_attributes
 from rankjury.judging import DuplicateRule
 from rankjury.measure import Measure, Value
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.report import Report
 from rankjury.scale.api import attributes_named, request_for
 from rankjury.scale.memory import Budget, parse_memory

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair, UsageError
 from rankjury.formats.atomic import check_destination, make_folder, replacing
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.report import Report
 from rankjury.scale.found import Found
 from rankjury.scale.memory import Budget

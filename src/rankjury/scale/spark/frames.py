@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from rankjury.errors import DataError, UsageError
-from rankjury.intake import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from rankjury.scale.spark.packing import BUCKET, frame_from
 
 if TYPE_CHECKING:

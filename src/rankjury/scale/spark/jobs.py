@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rankjury import errors
-from rankjury._version import __version__
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.scale.spark.explaining import explained
 from rankjury.scale.spark.launching import with_variables
 from rankjury.scale.spark.quiet import quiet

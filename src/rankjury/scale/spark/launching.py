@@ -13,10 +13,10 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.temp_files import TemporaryFolder
 from rankjury.errors import DataError
 from rankjury.scale.spark.masters import Master
 from rankjury.scale.spark.quiet import quiet
-from rankjury.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.scale.spark.jobs import Jobs, watched
-from rankjury.types import Floats, Ints, Matrix, cut_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
+from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades
+from rankjury.core.types import Ints
 from rankjury.errors import DataError
-from rankjury.intake import GRADE, ITEM, QUERY, check_grades
 from rankjury.scale.scratch import packed
-from rankjury.types import Ints
 
 __all__ = ["BUCKET", "PART", "PIECES", "Packing", "frame_from"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import polars as pl
 
-from rankjury.intake import ITEM, QUERY
+from rankjury.core.convert import ITEM, QUERY
 from rankjury.scale.blocks import with_ids_alike
 from rankjury.scale.spark.frames import Given, alike
 from rankjury.scale.spark.jobs import Jobs

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.registry import Registry
+from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.progress import NO_PROGRESS, Progress
-from rankjury.registry import Registry
-from rankjury.validation import Record, check_arguments
 from rankjury.vocabulary import Keyword, Vocabulary
 
 __all__ = [

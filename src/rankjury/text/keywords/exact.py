@@ -6,7 +6,7 @@ Case, accents, hyphens, plurals and articles are of no account, and an underscor
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from rankjury.progress import Progress
+from rankjury.core.progress import Progress
 from rankjury.text.keywords import MAPPERS, Candidate, Settings
 from rankjury.text.keywords.settling import best_first
 from rankjury.text.keywords.spellings import spellings_of

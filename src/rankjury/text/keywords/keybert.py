@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankjury.core.progress import Progress
+from rankjury.core.types import Ints, Matrix
 from rankjury.errors import MissingExtra
-from rankjury.progress import Progress
 from rankjury.similarity import similarity_of
 from rankjury.text.keywords import MAPPERS, Candidate, Settings
 from rankjury.text.keywords.embedding import Embedding
 from rankjury.text.keywords.near import DIGITS, Near, Read
-from rankjury.types import Ints, Matrix
 from rankjury.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

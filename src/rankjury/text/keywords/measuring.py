@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import fsum, nan
 
-from rankjury.validation import Record
+from rankjury.core.validation import Record
 from rankjury.vocabulary import Keyword, Vocabulary
 
 __all__ = ["Compared", "Mistake", "Quality", "mistakes", "quality", "quality_by_group", "within"]

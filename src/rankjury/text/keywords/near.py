@@ -11,15 +11,15 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError
-from rankjury.progress import NO_PROGRESS, Progress
 from rankjury.text.corpus import Corpus
 from rankjury.text.embed import embed
 from rankjury.text.keywords import Candidate, Settings
 from rankjury.text.keywords.ngrams import Words
 from rankjury.text.keywords.spellings import Spelling, spellings_of
 from rankjury.text.models import find_model
-from rankjury.types import Ints, Matrix
 from rankjury.vocabulary import Vocabulary
 
 __all__ = ["ANY", "DIGITS", "Near", "Ngrams", "Read"]

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown, percent
 from rankjury.indexed import Indexed
 from rankjury.report import Report
 from rankjury.reports.charts.builders.measures import interval_name, places_of
 from rankjury.reports.charts.model import Mark, Point, Ring, Scatter
 from rankjury.results import Recorded
 from rankjury.statistics.resampling import Bounds
-from rankjury.wording import bounds_shown, count, decimals_of, figure_shown, percent
 
 if TYPE_CHECKING:
     from rankjury.lab.outcome import Cost, Sweep

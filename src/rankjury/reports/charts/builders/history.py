@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
+from rankjury.core.formatting import bounds_shown, decimals_of, figure_shown
 from rankjury.reports.charts.layout import upright_of
 from rankjury.reports.charts.model import Line, LineChart, Mark, Spacing
-from rankjury.wording import bounds_shown, decimals_of, figure_shown
 
 __all__ = ["HistoryPoint", "HistorySeries", "history_chart"]
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import isfinite
 
 from rankjury.breakdown import Gap
+from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 from rankjury.report import Report
 from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Dot, DotPlot, Line, LineChart, Row, Tone
@@ -14,7 +15,6 @@ from rankjury.statistics.comparison import Comparison
 from rankjury.statistics.estimates import Estimate
 from rankjury.statistics.resampling import Bounds
 from rankjury.statistics.tests import is_shown
-from rankjury.wording import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
 
 __all__ = [
     "curve_chart",

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, isfinite
 
+from rankjury.core.formatting import count, figure_shown
 from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.report import Report
 from rankjury.reports.charts.builders.measures import places_of
 from rankjury.reports.charts.model import Bars, Histogram
 from rankjury.sections import ScoreHistogram
 from rankjury.stability import Stability
-from rankjury.wording import count, figure_shown
 
 __all__ = ["first_charts", "norm_charts", "score_charts", "top1_charts"]
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 import numpy as np
 import polars as pl
 
-from rankjury.types import Vectors
+from rankjury.core.types import Vectors
 
 __all__ = ["fingerprint", "fingerprint_ids"]
 

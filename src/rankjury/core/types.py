@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
-from rankjury.validation import check_arguments
 
 __all__ = [
     "ROW_NUMBER",

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Ints, Matrix, freeze, gathered, places_in
 from rankjury.errors import UsageError
-from rankjury.types import Ints, Matrix, freeze, gathered, places_in
 
 __all__ = ["Background", "Lists", "checked_background"]
 

@@ -9,8 +9,8 @@ from itertools import islice
 from math import ceil, floor, isclose, isnan, log10
 from typing import TYPE_CHECKING, Any
 
+from rankjury.core.registry import Registry
 from rankjury.errors import shorten
-from rankjury.registry import Registry
 
 if TYPE_CHECKING:
     from rankjury.statistics.estimates import Estimate

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.types import Floats, Gold, Ints, Ranking, cut_rows, in_threads
+from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading, shorten
-from rankjury.types import Floats, Gold, Ints, Ranking, cut_rows, in_threads
-from rankjury.validation import check_arguments
 
 __all__ = [
     "GRADE",

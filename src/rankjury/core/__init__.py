@@ -1,0 +1,1 @@
+"""Shared building blocks: types, registry, parameters, validation, conversion of in-memory data, progress."""
