@@ -19,7 +19,7 @@ from rankjury.archive import surroundings
 from rankjury.cli import environment, main
 from rankjury.engines import ENGINES
 from rankjury.engines.asking import web
-from rankjury.formats.source import most_unpacked
+from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from rankjury.plan.reading import read_plan

@@ -11,12 +11,12 @@ import pytest
 
 from rankjury.core import temp_files as temporary
 from rankjury.core.temp_files import TemporaryFolder, is_alive, new_folder_name, new_mark, remove_abandoned_folders
-from rankjury.formats.atomic import replacing, write_text
+from rankjury.io.atomic import replacing, write_text
 
 OWNER = """
 import sys
 from pathlib import Path
-from rankjury.formats.atomic import replacing
+from rankjury.io.atomic import replacing
 from rankjury.core.temp_files import TemporaryFolder
 with replacing(Path(sys.argv[1], "out.txt")) as part, TemporaryFolder("blocks", Path(sys.argv[1])):
     part.write_text("half")

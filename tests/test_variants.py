@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.variants import DTYPES, are_units, decode, encode, normalised, vary
+from rankjury.io.vectors.quantize import DTYPES, are_units, decode, encode, normalised, vary
 
 ROWS = [[3.0, 4.0, 0.0], [0.0, -1.0, 1.0], [0.5, 0.5, -0.5]]
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rankjury.engines import ENGINES, Engine
     from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
     from rankjury.files import evaluate_files
-    from rankjury.formats import read_gold, read_run
-    from rankjury.formats.vectors import read_vectors
     from rankjury.gold.annotations import read_annotations
     from rankjury.gold.keywords import keyword_gold
-    from rankjury.gold.ordered import read_ordered
     from rankjury.interactions.audit import audit
     from rankjury.interactions.log import Log
     from rankjury.interactions.reading import read_log
     from rankjury.interactions.split import Split
     from rankjury.interactions.splitting import split_log
     from rankjury.interactions.task import Task
+    from rankjury.io import read_gold, read_run
+    from rankjury.io.ordered_lists import read_ordered
+    from rankjury.io.vectors import read_vectors
     from rankjury.judged import Judged
     from rankjury.judging import judge
     from rankjury.measure import Measure, Metric, Option, metric
@@ -62,9 +62,9 @@ _HOMES = {
     "keyword_gold": "rankjury.gold.keywords",
     "map_texts": "rankjury.text.keywords",
     "read_annotations": "rankjury.gold.annotations",
-    "read_gold": "rankjury.formats",
-    "read_ordered": "rankjury.gold.ordered",
-    "read_vectors": "rankjury.formats.vectors",
+    "read_gold": "rankjury.io",
+    "read_ordered": "rankjury.io.ordered_lists",
+    "read_vectors": "rankjury.io.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.core.convert"),
     "Log": "rankjury.interactions.log",
     "Split": "rankjury.interactions.split",
@@ -76,7 +76,7 @@ _HOMES = {
     **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
     "judge": "rankjury.judging",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measure"),
-    "read_run": "rankjury.formats",
+    "read_run": "rankjury.io",
     "rank_vectors": "rankjury.rankers.vectors",
     "run_plan": "rankjury.plan.run",
     **dict.fromkeys(("Fusion", "fuse"), "rankjury.rankers.fusion"),

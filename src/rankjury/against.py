@@ -16,10 +16,10 @@ from rankjury.core.types import Ranking, Vectors
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import resolve_all
-from rankjury.formats.vectors.checks import names_of
-from rankjury.formats.vectors.ids import read_ids
 from rankjury.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from rankjury.hygiene import GoldSpaces, Hygiene
+from rankjury.io.vectors.checks import names_of
+from rankjury.io.vectors.ids import read_ids
 from rankjury.pairing import OfVectors, PairsOfSystems, ReferenceSide, chosen_ids, sample_ids
 from rankjury.rankers.given import as_vectors
 from rankjury.rankers.others import excludes_self

@@ -15,10 +15,10 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
 from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
 from rankjury.evaluation import evaluate as evaluate_judged
-from rankjury.formats import read_gold, read_run
-from rankjury.formats.attributes import check_attributes, read_attributes
-from rankjury.formats.source import Source
 from rankjury.gates import Gate, check_targets
+from rankjury.io import read_gold, read_run
+from rankjury.io.attributes import check_attributes, read_attributes
+from rankjury.io.source import Source
 from rankjury.judging import DuplicateRule
 from rankjury.measure import Measure, Value
 from rankjury.report import Report

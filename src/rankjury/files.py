@@ -158,7 +158,7 @@ def evaluate_files(
         first = reader.submit(_read, paths[0], format)
         from rankjury.assessment import assess
         from rankjury.core.convert import ranking_from_frame
-        from rankjury.formats import read_gold
+        from rankjury.io import read_gold
 
         here = resolve()
         cuts = [read_cuts(text, "queries") for text in slices]
@@ -242,7 +242,7 @@ def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
 
 def name_systems(paths: Sequence[str]) -> list[str]:
     """Return the stems of the files as names of systems; with more of the path where two are alike."""
-    from rankjury.formats.source import Source
+    from rankjury.io.source import Source
 
     given = list(paths)
     names = [Source(path, None if path == "-" else Path(path)).system for path in given]
@@ -282,8 +282,8 @@ def _depth(keep_top: int | None, asked: "Sequence[Asked]") -> int:
 
 
 def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
-    from rankjury.formats import read
-    from rankjury.formats.source import Source
+    from rankjury.io import read
+    from rankjury.io.source import Source
 
     source = Source.open(run)
     return read(source, "run", format), source.name
@@ -292,7 +292,7 @@ def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
 def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
     if given is None:
         return {}
-    from rankjury.formats.attributes import read_column
+    from rankjury.io.attributes import read_column
 
     return read_column(given, kind, what)
 
@@ -305,7 +305,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
         of: ``queries`` or ``items``: whose attributes they are.
         place: Returns where a path is; for the paths of a plan.
     """
-    from rankjury.formats.attributes import read_attributes
+    from rankjury.io.attributes import read_attributes
     from rankjury.slices import Cuts
 
     path, attributes = _split_attributes(text, place)

@@ -143,7 +143,7 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.formats.atomic", "rankjury.reports.html", "rankjury.api", "rankjury.files", "rankjury.engines.folders",
+MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.api", "rankjury.files", "rankjury.engines.folders",
            "rankjury.reports.writers.json", "rankjury.reports.writers.pages",
            "rankjury.reports.writers.pictures", "rankjury.reports.writers.tables", "rankjury.scale.files", "numpy.ma",
            "statistics")  # fmt: skip

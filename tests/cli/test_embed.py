@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from rankjury.cli import embed
-from rankjury.formats.vectors import read_vectors
+from rankjury.io.vectors import read_vectors
 from rankjury.text.queries import read_queries
 
 from .conftest import Rankjury
@@ -332,8 +332,8 @@ def test_nothing_to_change(rankjury: Rankjury) -> None:
 
 
 def test_every_dtype_can_be_asked_for() -> None:
+    from rankjury.io.vectors.quantize import DTYPES
     from rankjury.text.corpus import EMPTY_POLICIES
-    from rankjury.variants import DTYPES
 
     assert tuple(embed.Dtype) == DTYPES and tuple(embed.Empty) == EMPTY_POLICIES
 

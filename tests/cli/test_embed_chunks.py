@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.formats.vectors import read_vectors
+from rankjury.io.vectors import read_vectors
 
 from .conftest import Rankjury
 from .support import check_failure, put

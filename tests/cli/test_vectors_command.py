@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Vectors
-from rankjury.formats.vectors.writing import write_vectors
+from rankjury.io.vectors.write import write_vectors
 
 from .conftest import Rankjury
 from .support import check_failure, check_width, put

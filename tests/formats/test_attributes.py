@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, RankjuryError
-from rankjury.formats.attributes import read_attributes, read_column
+from rankjury.io.attributes import read_attributes, read_column
 from tests.formats.support import COMPRESS, put
 
 ROWS = [

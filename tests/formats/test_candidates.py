@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, RankjuryError, UnknownName
-from rankjury.formats.candidates import read_candidates
+from rankjury.io.candidates import read_candidates
 
 from .support import put
 

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.formats import read
-from rankjury.formats.attributes import read_attributes, read_column
 from rankjury.interactions.attributes import read_items
 from rankjury.interactions.reading import read_log
+from rankjury.io import read
+from rankjury.io.attributes import read_attributes, read_column
 from rankjury.scale.tables import open_table
 from rankjury.slices import Attribute, suitable_attributes
 from rankjury.slices.groups import group_by

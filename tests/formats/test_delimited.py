@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.formats import read
+from rankjury.io import read
 
 from .support import exact, put, read_rows
 

@@ -13,9 +13,9 @@ import json, resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from rankjury.errors import DataError
-from rankjury.formats import write, write_table
-from rankjury.formats.atomic import together, write_text
-from rankjury.formats.vectors.writing import write_vectors
+from rankjury.io import write, write_table
+from rankjury.io.atomic import together, write_text
+from rankjury.io.vectors.write import write_vectors
 from rankjury.interactions.log import log_from_frame
 from rankjury.interactions.saving import write_folds, write_split
 from rankjury.interactions.splitting import folds_of, split_log

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError
-from rankjury.formats import read
-from rankjury.formats.attributes import read_attributes
-from rankjury.formats.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
-from rankjury.formats.source import Source
-from rankjury.gold.ordered import read_ordered
+from rankjury.io import read
+from rankjury.io.attributes import read_attributes
+from rankjury.io.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
+from rankjury.io.ordered_lists import read_ordered
+from rankjury.io.records import read_records
+from rankjury.io.source import Source
 from rankjury.reports.writers.json import read_report
 from rankjury.text.corpus import read_corpus
 from rankjury.text.queries import read_queries
-from rankjury.text.records import read_records
 
 DEEP = "[" * 3000 + "]" * 3000
 VALUES = {

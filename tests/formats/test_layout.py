@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rankjury.formats import trec
+from rankjury.io import trec
 
 TEXT = st.text("ab#\n\r \t", max_size=40)
 

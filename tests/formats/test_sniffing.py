@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.formats import FORMATS, format_of, kind_of, read
-from rankjury.formats.source import Source
-from rankjury.formats.vectors.sniffing import holds_vectors
+from rankjury.io import FORMATS, format_of, kind_of, read
+from rankjury.io.source import Source
+from rankjury.io.vectors.sniffing import holds_vectors
 
 from .support import exact, put, read_rows
 

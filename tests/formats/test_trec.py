@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError
-from rankjury.formats import read, trec, write
-from rankjury.formats.source import Source
+from rankjury.io import read, trec, write
+from rankjury.io.source import Source
 
 from .support import Row, exact, put, read_rows, rows_of
 

@@ -8,18 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-import rankjury.formats.source
+import rankjury.io.source
 from rankjury.errors import DataError
-from rankjury.formats import read, write
-from rankjury.formats.source import Source, gunzip, most_unpacked
-from rankjury.formats.vectors import read_vectors
+from rankjury.io import read, write
+from rankjury.io.source import Source, gunzip, most_unpacked
+from rankjury.io.vectors import read_vectors
 
 MB = 1_000_000
 
 
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rankjury.formats.source, "_ALWAYS_UNPACKED", MB)
+    monkeypatch.setattr(rankjury.io.source, "_ALWAYS_UNPACKED", MB)
 
 
 def test_the_limit() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.formats.vectors import VECTOR_SUFFIXES, read_vectors, split_off_key
-from rankjury.formats.vectors.ids import read_ids
+from rankjury.io.vectors import VECTOR_SUFFIXES, read_vectors, split_off_key
+from rankjury.io.vectors.ids import read_ids
 
 from .support import put
 from .test_vectors import ARRAY, IDS, ROWS, npy, npz, parquet, refused

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.formats.vectors import VECTOR_SUFFIXES, read_vectors
+from rankjury.io.vectors import VECTOR_SUFFIXES, read_vectors
 
 from .support import COMPRESS, put
 

@@ -13,12 +13,12 @@ from safetensors.numpy import save_file
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.formats.vectors import read_vectors
-from rankjury.formats.vectors.headers import Header, read_headers
-from rankjury.formats.vectors.listing import list_vectors
-from rankjury.formats.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
-from rankjury.formats.vectors.writing import write_vectors
-from rankjury.variants import DTYPES, vary
+from rankjury.io.vectors import read_vectors
+from rankjury.io.vectors.headers import Header, read_headers
+from rankjury.io.vectors.listing import list_vectors
+from rankjury.io.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
+from rankjury.io.vectors.quantize import DTYPES, vary
+from rankjury.io.vectors.write import write_vectors
 
 IDS = ["a", "é", "c d"]
 VALUES = np.random.default_rng(1).normal(size=(3, 10)).astype(np.float32)

@@ -20,22 +20,22 @@ import zstandard
 from rankjury import scale
 from rankjury.api import compare
 from rankjury.errors import RankjuryError
-from rankjury.formats import read_gold, read_run
-from rankjury.formats.attributes import read_attributes, read_column
-from rankjury.formats.candidates import read_candidates
-from rankjury.formats.vectors import read_vectors
-from rankjury.formats.vectors.headers import read_headers
-from rankjury.formats.vectors.ids import read_ids
-from rankjury.formats.vectors.metadata import read_metadata
 from rankjury.gold.annotations import read_annotations
 from rankjury.gold.keywords import keyword_gold
-from rankjury.gold.ordered import read_ordered
 from rankjury.interactions.attributes import read_items, read_users
 from rankjury.interactions.audit import audit
 from rankjury.interactions.loading import read_folds
 from rankjury.interactions.reading import read_log
 from rankjury.interactions.saving import write_split
 from rankjury.interactions.splitting import split_log
+from rankjury.io import read_gold, read_run
+from rankjury.io.attributes import read_attributes, read_column
+from rankjury.io.candidates import read_candidates
+from rankjury.io.ordered_lists import read_ordered
+from rankjury.io.vectors import read_vectors
+from rankjury.io.vectors.headers import read_headers
+from rankjury.io.vectors.ids import read_ids
+from rankjury.io.vectors.metadata import read_metadata
 from rankjury.plan.drafting import draft, kind_for
 from rankjury.plan.looking import look
 from rankjury.plan.reading import read_plan

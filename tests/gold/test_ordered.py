@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rankjury
 from rankjury.core.types import Gold
 from rankjury.errors import DataError, RankjuryError
-from rankjury.gold.ordered import ONLY_ASPECT, read_ordered
+from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
 
 SAMPLE = Path(rankjury.__file__).parent / "samples" / "movies" / "gold.json"
 OVERALL, CONTENT, VIBES = (f"5_most_similar_movies_{aspect}_ordered" for aspect in ("overall", "content", "vibes"))

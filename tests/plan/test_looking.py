@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Vectors
-from rankjury.formats.vectors.writing import write_vectors
+from rankjury.io.vectors.write import write_vectors
 from rankjury.plan.looking import look
 
 CONTENTS = {

@@ -11,7 +11,7 @@ import polars as pl
 from rankjury.assessment import assess
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.evaluation import resolve_all
-from rankjury.formats.attributes import read_attributes
+from rankjury.io.attributes import read_attributes
 from rankjury.judging import DuplicateRule
 from rankjury.report import Report
 from rankjury.scale.inputs import SlicesAsked

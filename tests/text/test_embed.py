@@ -11,7 +11,7 @@ import pytest
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.vectors import read_vectors
+from rankjury.io.vectors import read_vectors
 from rankjury.text.embed import embed
 from rankjury.text.kept import keeping
 

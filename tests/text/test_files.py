@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.formats.vectors import read_vectors
-from rankjury.formats.vectors.metadata import read_metadata
+from rankjury.io.vectors import read_vectors
+from rankjury.io.vectors.metadata import read_metadata
 from rankjury.text.corpus import Corpus
 from rankjury.text.files import Choices, embed_into, vary_into
 

@@ -20,7 +20,7 @@ from rankjury.archive.run import Run
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.json_schema import parse_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
-from rankjury.formats.parquet import check_parquet
+from rankjury.io.parquet import check_parquet
 from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Scores
 

@@ -219,8 +219,8 @@ def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
 def _check_names(metric: str, dtypes: list[str]) -> None:
     """Refuse them by the option, once: the plan would name each system."""
     from rankjury.errors import UnknownName
+    from rankjury.io.vectors.quantize import DTYPES
     from rankjury.similarity import METRICS
-    from rankjury.variants import DTYPES
 
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS, where="--metric")
@@ -230,7 +230,7 @@ def _check_names(metric: str, dtypes: list[str]) -> None:
 
 
 def _name(file: str) -> str:
-    from rankjury.formats.vectors import split_off_key
+    from rankjury.io.vectors import split_off_key
 
     path, key = split_off_key(file)
     return key or name_systems([path])[0]
@@ -238,9 +238,9 @@ def _name(file: str) -> str:
 
 def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
     """The table of a file: of vectors, or without a kind of a run."""
-    from rankjury.formats.source import Source
-    from rankjury.formats.vectors import split_off_key
-    from rankjury.formats.vectors.sniffing import holds_vectors
+    from rankjury.io.source import Source
+    from rankjury.io.vectors import split_off_key
+    from rankjury.io.vectors.sniffing import holds_vectors
 
     if file == "-":
         return {"path": file}

@@ -86,7 +86,7 @@ def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
     if not given.endswith(".toml") or not exists(given):
         return of_plan(runs, given)[0].plan
     from rankjury.errors import parse_toml
-    from rankjury.formats.source import Source
+    from rankjury.io.source import Source
 
     content = parse_toml(Source.open(given).text(), given, fault=UsageError)
     name = content.get("name")

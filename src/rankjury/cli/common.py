@@ -74,7 +74,7 @@ def check_folder(path: Path, *, folder: bool = False) -> None:
     """Refuse an output that cannot be written, such as in a missing folder, before anything is computed."""
     if not os.path.exists(path.parent):
         raise DataError("cannot write here: no such folder", where=str(path))
-    from rankjury.formats.atomic import check_destination
+    from rankjury.io.atomic import check_destination
 
     check_destination(path, folder=folder)
 

@@ -36,8 +36,8 @@ def convert_command(
 
     from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame
     from rankjury.core.formatting import count, named
-    from rankjury.formats import FORMATS, form_to_write, kind_of, read, write
-    from rankjury.formats.source import Source
+    from rankjury.io import FORMATS, form_to_write, kind_of, read, write
+    from rankjury.io.source import Source
 
     if str(target) == "-":
         raise UsageError("cannot convert to standard output", expected="the name of a file")

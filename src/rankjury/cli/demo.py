@@ -215,7 +215,7 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
 
 def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
     """The report that people open; a folder that cannot be written to takes nothing else from a demonstration."""
-    from rankjury.formats.atomic import make_folder, write_text
+    from rankjury.io.atomic import make_folder, write_text
 
     path = _PAGES / f"{sample}.html"
     try:
@@ -241,7 +241,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same job on the matrices of a folder: one that is called a reference's, and the others."""
     from rankjury.cli.agree import agreement_plan
     from rankjury.cli.run_plan import carry_out_content
-    from rankjury.formats.vectors import read_vectors
+    from rankjury.io.vectors import read_vectors
     from rankjury.plan.looking import look
 
     if not folder.is_dir():
@@ -265,7 +265,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
-    from rankjury.formats.atomic import make_folder, write_files
+    from rankjury.io.atomic import make_folder, write_files
 
     make_folder(target)
     for name in _FILES[sample.value]:
@@ -338,8 +338,8 @@ def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
 
 
 def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
-    from rankjury.formats.vectors.writing import write_vectors
     from rankjury.gold.annotations import read_annotations
+    from rankjury.io.vectors.write import write_vectors
     from rankjury.text.embed import embed
     from rankjury.text.models import find_model
     from rankjury.text.rendering import rendered

@@ -100,13 +100,13 @@ def embed_command(
     if text is not None and chunking is not None:
         raise UsageError("--text and --chunking were given", expected="one of them")
     if corpus is not None and text is None and chunking is None:
-        from rankjury.formats.source import plain_suffix
+        from rankjury.io.source import plain_suffix
 
         text = "text" if plain_suffix(corpus) == ".txt" else None  # of a .txt with a query on each line
     named = "--text" if chunking is None else "--chunking"
     _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
     check_folder(output)
-    from rankjury.formats.vectors.writing import check_output
+    from rankjury.io.vectors.write import check_output
     from rankjury.text.chunks import parse_chunking
     from rankjury.text.corpus import read_corpus
     from rankjury.text.files import Choices
@@ -142,8 +142,8 @@ def _check_combination(
 
 
 def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
-    from rankjury.formats.vectors import read_vectors, split_off_key
-    from rankjury.formats.vectors.metadata import read_metadata
+    from rankjury.io.vectors import read_vectors, split_off_key
+    from rankjury.io.vectors.metadata import read_metadata
     from rankjury.text.files import vary_into
 
     with show_progress(f"Reading {source}", quiet=quiet):
@@ -201,7 +201,7 @@ def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
         form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
         print_json(form)
     if made.zeros:
-        from rankjury.formats.vectors.checks import listed
+        from rankjury.io.vectors.checks import listed
 
         warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
     size = f"{told['count']:,} × {told['dimensions']:,}, {told['dtype']}"

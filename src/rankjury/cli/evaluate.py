@@ -71,7 +71,7 @@ def evaluate_command(
     asked = split_measures(measures) if measures else None
     with ExitStack() as files:
         if per_query and output:  # all are written, or none
-            from rankjury.formats.atomic import together
+            from rankjury.io.atomic import together
 
             files.enter_context(together())
         report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)

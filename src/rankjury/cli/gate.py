@@ -67,7 +67,7 @@ def gate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
 ) -> None:
     """Check a report, or runs, against targets: pass, fail, or unsure."""
-    from rankjury.formats.source import Source
+    from rankjury.io.source import Source
     from rankjury.reports.gate import check_form
     from rankjury.targets import parse_targets
 
@@ -103,8 +103,8 @@ def _beside(targets: str, text: str) -> str:
 
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
-    from rankjury.formats.source import Source
     from rankjury.gates import check_targets
+    from rankjury.io.source import Source
     from rankjury.reports.writers.json import looks_like_report, read_report
 
     given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]

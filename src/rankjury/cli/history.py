@@ -112,7 +112,7 @@ def _write(history: "History", paths: list[Path]) -> None:
     if not paths:
         return
     from rankjury.cli.history_tables import history_to_csv, history_to_json, history_to_picture
-    from rankjury.formats.atomic import write_files
+    from rankjury.io.atomic import write_files
 
     contents: dict[Path, str | bytes] = {}
     for path in paths:

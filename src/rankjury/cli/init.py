@@ -32,7 +32,7 @@ def init_command(
 ) -> None:
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from rankjury.cli.schema import schema_text
-    from rankjury.formats.atomic import make_folder, write_files
+    from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.drafting import ALIASES, SCHEMA_FILE, draft, kind_for
     from rankjury.plan.looking import look
     from rankjury.plan.reading import read_plan

@@ -70,7 +70,7 @@ def label_command(
     """Grade how well items fit queries, by the words of both."""
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
     _check_outputs(output, catalogue_out)
-    from rankjury.formats.atomic import together
+    from rankjury.io.atomic import together
     from rankjury.text.human import merge, read_human
     from rankjury.text.labels import label, write_labels
     from rankjury.text.products import read_catalogue, write_catalogue
@@ -105,7 +105,7 @@ def label_command(
 
 def _check_outputs(output: Path | None, catalogue_out: Path | None) -> None:
     """Refuse names that tell no form before anything is read."""
-    from rankjury.formats import FORMATS, TABLE_FORMATS, form_to_write
+    from rankjury.io import FORMATS, TABLE_FORMATS, form_to_write
 
     for path, forms in ((output, FORMATS), (catalogue_out, TABLE_FORMATS)):
         if path is not None:

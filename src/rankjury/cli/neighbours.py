@@ -73,12 +73,12 @@ def neighbours_command(
     if master is not None and on is not Place.spark:
         raise UsageError("--master without --on spark", expected="both, or neither")
     if output is not None:
-        from rankjury.formats import FORMATS, form_to_write
+        from rankjury.io import FORMATS, form_to_write
 
         check_folder(output)
         form_to_write(output, None, FORMATS)
-    from rankjury.formats.candidates import read_candidates
-    from rankjury.formats.vectors import ids_beside, read_vectors, same_file
+    from rankjury.io.candidates import read_candidates
+    from rankjury.io.vectors import ids_beside, read_vectors, same_file
     from rankjury.rankers.vectors import rank_listed, rank_vectors
 
     with show_progress(f"Reading {vectors}", quiet=quiet):
@@ -122,7 +122,7 @@ def neighbours_command(
             ranking = space.ranking
     if output is not None:
         from rankjury.core.convert import ITEM
-        from rankjury.formats import FORMATS, form_to_write, write
+        from rankjury.io import FORMATS, form_to_write, write
 
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":

@@ -27,7 +27,7 @@ def schema_command(
     if output is None:
         print_json(schema_text())
         return
-    from rankjury.formats.atomic import write_text
+    from rankjury.io.atomic import write_text
 
     check_folder(output)
     write_text(output, schema_text())

@@ -91,7 +91,7 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
     """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
     if not paths and pictures is None:
         return []
-    from rankjury.formats.atomic import together, write_files
+    from rankjury.io.atomic import together, write_files
     from rankjury.reports.charts import write_pictures
 
     with together():

@@ -80,7 +80,7 @@ def _carry_out(
     checked: "Checked", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
 ) -> "tuple[list[Sweep], list[Cost]]":
     from rankjury.core.journal import Journal
-    from rankjury.formats.atomic import make_folder
+    from rankjury.io.atomic import make_folder
     from rankjury.plan.sweeping import sweeps_of
 
     asked = sweeps_of(checked, progress, folder)
@@ -103,7 +103,7 @@ def _carry_out(
 
 def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
     """All files or none; a picture only where there is something to draw."""
-    from rankjury.formats.atomic import write_files
+    from rankjury.io.atomic import write_files
     from rankjury.reports.frontier import sweeps_to_csv, sweeps_to_markdown
 
     contents: dict[Path, str | bytes] = {

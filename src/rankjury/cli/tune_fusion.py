@@ -109,7 +109,7 @@ class _Task:
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from rankjury.evaluation import resolve_all
-    from rankjury.formats import read_gold, read_run
+    from rankjury.io import read_gold, read_run
     from rankjury.rankers.fusion import Fusion
 
     gold, *runs = files
@@ -158,7 +158,7 @@ def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -
 
     text = dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if output is not None:
-        from rankjury.formats.atomic import write_text
+        from rankjury.io.atomic import write_text
 
         write_text(output, text)
     if as_json:

@@ -132,7 +132,7 @@ def _tried(
     checked: "Checked", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
 ) -> "list[ModelTuning]":
     from rankjury.core.journal import Journal
-    from rankjury.formats.atomic import make_folder
+    from rankjury.io.atomic import make_folder
     from rankjury.plan.tuning import subjects_of
     from rankjury.tuning.models import tune_model
 
@@ -180,7 +180,7 @@ def _opened(
 def _write(
     form: str, outcome: "Outcome | None", final: "Checked | None", output: Path | None, *, final_wanted: bool
 ) -> list[Path]:
-    from rankjury.formats.atomic import make_folder, together, write_text
+    from rankjury.io.atomic import make_folder, together, write_text
     from rankjury.plan.outputs import write_outputs
 
     written: list[Path] = []

@@ -7,7 +7,7 @@ import typer
 from rankjury.cli.common import QuietOption, print_json, say, warn
 
 if TYPE_CHECKING:
-    from rankjury.formats.vectors.listing import Listed
+    from rankjury.io.vectors.listing import Listed
 
 __all__ = ["EPILOG", "vectors_command"]
 
@@ -29,7 +29,7 @@ def vectors_command(
     quiet: QuietOption = False,
 ) -> None:
     """List the vectors below a folder: their size, and how they were made."""
-    from rankjury.formats.vectors.listing import list_vectors
+    from rankjury.io.vectors.listing import list_vectors
 
     found = list_vectors(folders or ["."])
     if as_json:

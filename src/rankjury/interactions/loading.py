@@ -11,10 +11,10 @@ import polars as pl
 
 from rankjury.core.types import places_in
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import read_whole
 from rankjury.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from rankjury.interactions.split import WINDOWS, Split
+from rankjury.io.jsonl import parse_json
+from rankjury.io.parquet import read_whole
 
 __all__ = ["IDS", "RECORD", "SCHEMA", "is_split", "read_folds", "read_split"]
 

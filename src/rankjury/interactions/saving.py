@@ -13,12 +13,12 @@ import polars as pl
 from rankjury.core.temp_files import remove_abandoned_parts
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.atomic import check_destination, make_folder, replacing, together
 from rankjury.interactions.loading import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
 from rankjury.interactions.log import ITEM, TIME, USER, VALUE
 from rankjury.interactions.split import WINDOWS, Split
 from rankjury.interactions.splitting import counts
 from rankjury.interactions.splitting.moments import written_moment
+from rankjury.io.atomic import check_destination, make_folder, replacing, together
 
 __all__ = [
     "check_target",

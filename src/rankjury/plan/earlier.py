@@ -12,7 +12,7 @@ from typing import Any
 
 from rankjury.core.formatting import count
 from rankjury.errors import DataError
-from rankjury.formats.source import Source
+from rankjury.io.source import Source
 from rankjury.report import Report, check_schema
 from rankjury.reports.writers import as_file_name
 from rankjury.reports.writers.json import read_report

@@ -14,7 +14,6 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.dialects import Asked
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.exposures import exposure_of
-from rankjury.gold.ordered import ONLY_ASPECT
 from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
 from rankjury.interactions.candidates import Catalogue, catalogue_of
 from rankjury.interactions.folders import find_companions
@@ -27,6 +26,7 @@ from rankjury.interactions.splitting.moments import written_moment
 from rankjury.interactions.summary import Interactions
 from rankjury.interactions.task import Facts, Sampled, Task
 from rankjury.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
+from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.judging import Bench
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures

@@ -16,7 +16,7 @@ from rankjury.dialects import Asked
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
-from rankjury.gold.ordered import ONLY_ASPECT
+from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.pairing import sample_ids
 from rankjury.partial import partial_matches
 from rankjury.plan import GOLD_KINDS

@@ -18,15 +18,15 @@ from rankjury.core.formatting import count, named
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
 from rankjury.dialects import Asked
 from rankjury.errors import UnknownName, UsageError
-from rankjury.formats import read_gold, read_run
-from rankjury.formats.candidates import read_candidates
-from rankjury.formats.vectors import split_off_key
-from rankjury.formats.vectors.checks import names_of
-from rankjury.formats.vectors.ids import read_ids
-from rankjury.formats.vectors.sniffing import holds_vectors
-from rankjury.gold.ordered import ONLY_ASPECT, read_ordered
 from rankjury.gold.reference import Reference, reference_gold
 from rankjury.hygiene import GoldSpaces
+from rankjury.io import read_gold, read_run
+from rankjury.io.candidates import read_candidates
+from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
+from rankjury.io.vectors import split_off_key
+from rankjury.io.vectors.checks import names_of
+from rankjury.io.vectors.ids import read_ids
+from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.pairing import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS, indexes, interactions, keywords, recommenders, texts
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable

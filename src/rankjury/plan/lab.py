@@ -17,10 +17,10 @@ from rankjury.drift import drift_between
 from rankjury.engines import Filter
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.examples import examples_of
-from rankjury.formats.attributes import read_attributes
-from rankjury.formats.vectors.checks import listed
 from rankjury.hints import Hints, hints_of
 from rankjury.indexed import Indexed
+from rankjury.io.attributes import read_attributes
+from rankjury.io.vectors.checks import listed
 from rankjury.lab.bench import WARM_UP, Embed
 from rankjury.lab.loss import loss_of, measure_of_loss
 from rankjury.lab.measuring import Clock

@@ -10,22 +10,22 @@ import polars as pl
 
 from rankjury.core.convert import is_item_column
 from rankjury.errors import RankjuryError, guard_reading
-from rankjury.formats import kind_of
-from rankjury.formats.attributes import is_query_lines, query_lines, read_attributes
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import read_schema
-from rankjury.formats.source import Source, plain_suffix
-from rankjury.formats.vectors import VECTOR_SUFFIXES
-from rankjury.formats.vectors.arrays import find_ids
-from rankjury.formats.vectors.headers import array_header, read_headers
-from rankjury.formats.vectors.metadata import METADATA_NAME
-from rankjury.formats.vectors.sniffing import holds_vectors
-from rankjury.formats.vectors.tables import json_spaces
 from rankjury.gold.annotations import SEPARATOR
-from rankjury.gold.ordered import aspects_of
 from rankjury.interactions.columns import find_columns
 from rankjury.interactions.folders import FILES, find_beside, find_companions
 from rankjury.interactions.log import TIME, VALUE
+from rankjury.io import kind_of
+from rankjury.io.attributes import is_query_lines, query_lines, read_attributes
+from rankjury.io.jsonl import parse_json
+from rankjury.io.ordered_lists import aspects_of
+from rankjury.io.parquet import read_schema
+from rankjury.io.source import Source, plain_suffix
+from rankjury.io.vectors import VECTOR_SUFFIXES
+from rankjury.io.vectors.arrays import find_ids
+from rankjury.io.vectors.headers import array_header, read_headers
+from rankjury.io.vectors.metadata import METADATA_NAME
+from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.io.vectors.tables import json_spaces
 from rankjury.slices import Attribute, parse_attributes, suitable_attributes
 from rankjury.text.products import TEXTS, read_catalogue
 

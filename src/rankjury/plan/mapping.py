@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rankjury.core.formatting import count, named
 from rankjury.errors import MissingExtra
-from rankjury.formats.source import Source
+from rankjury.io.source import Source
 from rankjury.plan.context import Context, Table
 from rankjury.text.keywords import Extraction, Settings, make_mapper, map_texts
 from rankjury.text.keywords.labelled import KEYWORDS, read_labelled

@@ -13,7 +13,7 @@ from typing import Any
 import rankjury
 from rankjury.core.formatting import count
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import parse_json
+from rankjury.io.jsonl import parse_json
 from rankjury.plan.contents import contents_of
 from rankjury.plan.reading import Checked
 

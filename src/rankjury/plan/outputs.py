@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.formats.atomic import check_destination
 from rankjury.gates import Gate
+from rankjury.io.atomic import check_destination
 from rankjury.plan.earlier import References
 from rankjury.plan.model import OutputTable, Plan
 from rankjury.plan.reading import Checked

@@ -18,9 +18,9 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.files import read_cuts
-from rankjury.formats.atomic import together
-from rankjury.formats.attributes import read_column
 from rankjury.gates import Gate, check_targets, measures_of
+from rankjury.io.atomic import together
+from rankjury.io.attributes import read_column
 from rankjury.pairing import PairsOfSystems
 from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
 from rankjury.plan.context import TOP, Context, Loaded, SystemContext

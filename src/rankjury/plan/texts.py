@@ -14,9 +14,9 @@ from rankjury.answers import first_scores
 from rankjury.core.formatting import count
 from rankjury.core.types import Matrix, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
-from rankjury.formats.attributes import read_attributes
-from rankjury.formats.vectors.checks import listed
 from rankjury.hygiene import HUB_K
+from rankjury.io.attributes import read_attributes
+from rankjury.io.vectors.checks import listed
 from rankjury.pairing import OfRun, OfVectors
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
-from rankjury.formats.vectors import ids_beside, read_vectors, same_file
+from rankjury.io.vectors import ids_beside, read_vectors, same_file
+from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
 from rankjury.plan.context import Context, Table
 from rankjury.similarity import METRIC_HELP, METRICS
-from rankjury.variants import DTYPES, normalised, vary, widened
 
 __all__ = ["EXCLUDE_SELF", "VectorFiles"]
 

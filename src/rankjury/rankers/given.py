@@ -10,8 +10,8 @@ import polars as pl
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError
-from rankjury.formats.vectors import read_vectors
-from rankjury.formats.vectors.checks import as_floats, checked
+from rankjury.io.vectors import read_vectors
+from rankjury.io.vectors.checks import as_floats, checked
 
 __all__ = ["as_vectors"]
 

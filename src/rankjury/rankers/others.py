@@ -11,7 +11,7 @@ import polars as pl
 
 from rankjury.core.formatting import count
 from rankjury.core.types import Bools, Ints, Ranking, Vectors
-from rankjury.formats.vectors import same_file
+from rankjury.io.vectors import same_file
 from rankjury.neighbours import NOBODY
 
 __all__ = ["excludes_self", "own_item", "own_note", "own_rows", "without_own"]

@@ -14,9 +14,9 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, places_in
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.vectors import read_vectors
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
+from rankjury.io.vectors import read_vectors
 from rankjury.recommenders import RECOMMENDERS, Recommender
 from rankjury.recommenders.given_tables import Cells, Grid, read_scores
 from rankjury.recommenders.trained import are_known, products

@@ -11,12 +11,12 @@ from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
 from rankjury.core.types import Floats, Ints, freeze
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.formats import read
-from rankjury.formats.source import Source, plain_suffix
-from rankjury.formats.vectors import split_off_key
-from rankjury.formats.vectors.arrays import ids_of, load, read_npz
-from rankjury.formats.vectors.checks import names_of
-from rankjury.formats.vectors.ids import read_ids
+from rankjury.io import read
+from rankjury.io.source import Source, plain_suffix
+from rankjury.io.vectors import split_off_key
+from rankjury.io.vectors.arrays import ids_of, load, read_npz
+from rankjury.io.vectors.checks import names_of
+from rankjury.io.vectors.ids import read_ids
 
 __all__ = ["Cells", "Grid", "read_scores"]
 

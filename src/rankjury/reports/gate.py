@@ -16,8 +16,8 @@ from rankjury.core.formatting import (
     visible,
 )
 from rankjury.errors import UsageError
-from rankjury.formats.atomic import write_files
 from rankjury.gates import Gate, Verdict
+from rankjury.io.atomic import write_files
 from rankjury.reports.console import print_table
 from rankjury.reports.markdown import markdown_table
 from rankjury.reports.tables import Cell, Column, Table, rounded, table

@@ -10,8 +10,8 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.attributes import check_attributes, read_attributes
-from rankjury.formats.parquet import read_whole
+from rankjury.io.attributes import check_attributes, read_attributes
+from rankjury.io.parquet import read_whole
 from rankjury.scale.files import names_of_folders, parquet_files
 from rankjury.scale.memory import Budget
 from rankjury.scale.request import AttributesAsked, Request

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rankjury.errors import UsageError
-from rankjury.formats.source import available_memory, in_units
+from rankjury.io.source import available_memory, in_units
 
 __all__ = ["LEAST_MEMORY", "Budget", "available_memory", "in_units", "parse_memory"]
 

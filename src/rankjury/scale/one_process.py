@@ -14,8 +14,8 @@ import polars as pl
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
-from rankjury.formats import TABLE_FORMATS, form_to_write
-from rankjury.formats.atomic import replacing, write_errors
+from rankjury.io import TABLE_FORMATS, form_to_write
+from rankjury.io.atomic import replacing, write_errors
 from rankjury.report import Report
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files

@@ -14,7 +14,7 @@ import polars as pl
 
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.formats.vectors.checks import listed
+from rankjury.io.vectors.checks import listed
 from rankjury.text.corpus import Corpus
 
 __all__ = ["WORDS", "Chunking", "Chunks", "Tokens", "chunked", "in_chunks", "parse_chunking", "tokens_of"]

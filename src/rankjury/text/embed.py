@@ -8,7 +8,7 @@ import polars as pl
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.formats.vectors.checks import listed
+from rankjury.io.vectors.checks import listed
 from rankjury.text.corpus import Corpus
 from rankjury.text.models import Embedder, Singles
 

@@ -11,14 +11,14 @@ import numpy as np
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors
 from rankjury.errors import UsageError
-from rankjury.formats.vectors.metadata import fingerprint, read_metadata, time_now
-from rankjury.formats.vectors.writing import check_output, write_vectors
+from rankjury.io.vectors.metadata import fingerprint, read_metadata, time_now
+from rankjury.io.vectors.quantize import normalised, vary
+from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.text.callables import CallableModel
 from rankjury.text.corpus import Corpus
 from rankjury.text.embed import BATCH_SIZE, embed
 from rankjury.text.kept import folder_beside, keeping
 from rankjury.text.models import Embedder
-from rankjury.variants import normalised, vary
 
 __all__ = ["Choices", "Made", "embed_into", "vary_into"]
 

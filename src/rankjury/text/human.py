@@ -16,10 +16,10 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError, UnknownName, guard_reading
-from rankjury.formats.source import Source
+from rankjury.io.records import Record, read_records
+from rankjury.io.source import Source
 from rankjury.statistics.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
 from rankjury.text.labels import GRADES, Labels
-from rankjury.text.records import Record, read_records
 
 __all__ = [
     "HUMAN",

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.atomic import make_folder, write_text
+from rankjury.io.atomic import make_folder, write_text
 from rankjury.text.models import Singles
 
 __all__ = ["KeptRows", "folder_beside", "keeping"]

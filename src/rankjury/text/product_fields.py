@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from rankjury.text.records import parsed
+from rankjury.io.records import parsed
 
 __all__ = [
     *("DEPARTMENT", "FIELDS", "IDS", "PATHS"),

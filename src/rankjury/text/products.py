@@ -11,9 +11,10 @@ import polars as pl
 
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.formats import form_to_write, write_table
-from rankjury.formats.source import Source
-from rankjury.formats.vectors.checks import listed
+from rankjury.io import form_to_write, write_table
+from rankjury.io.records import Record, read_records
+from rankjury.io.source import Source
+from rankjury.io.vectors.checks import listed
 from rankjury.text.corpus import Corpus
 from rankjury.text.product_fields import (
     DEPARTMENT,
@@ -31,7 +32,6 @@ from rankjury.text.product_fields import (
     paths_of,
     spread,
 )
-from rankjury.text.records import Record, read_records
 
 __all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
 

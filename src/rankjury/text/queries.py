@@ -7,10 +7,10 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.attributes import is_query_lines, query_lines
-from rankjury.formats.source import Source
+from rankjury.io.attributes import is_query_lines, query_lines
+from rankjury.io.records import Record, read_records
+from rankjury.io.source import Source
 from rankjury.text.product_fields import as_text
-from rankjury.text.records import Record, read_records
 
 __all__ = ["query_records", "read_queries"]
 
@@ -24,7 +24,7 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
 
     Args:
         given: A table as .jsonl, .json, .csv, .tsv or .parquet, or a .txt with a query on each line
-            (``rankjury.formats.attributes.query_lines``).
+            (``rankjury.io.attributes.query_lines``).
         needs_texts: Whether a query without a text is an error; else its text is empty.
         repeats: Whether a query may occur more than once, as in a list of texts whose ids do not matter.
 

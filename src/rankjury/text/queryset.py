@@ -15,11 +15,11 @@ from typing import Any, Literal
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.formats.atomic import write_text
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.source import Source
-from rankjury.formats.vectors.checks import listed
-from rankjury.formats.vectors.metadata import hash_strings
+from rankjury.io.atomic import write_text
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import Source
+from rankjury.io.vectors.checks import listed
+from rankjury.io.vectors.metadata import hash_strings
 from rankjury.text.queries import read_queries
 
 __all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_pinned", "read_query_set"]

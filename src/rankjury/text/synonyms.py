@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
-from rankjury.formats.source import Source
+from rankjury.io.source import Source
 from rankjury.text.words import BREAK, Phrase, key_of, singular, surfaces, tokens
 
 __all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]

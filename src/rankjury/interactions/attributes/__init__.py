@@ -10,12 +10,12 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
-from rankjury.formats.source import Source
 from rankjury.interactions.attributes.files import as_lists, read_table
 from rankjury.interactions.columns import as_whole
 from rankjury.interactions.folders import file_of
 from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
+from rankjury.io.source import Source
 
 __all__ = ["GENRES", "Attributes", "facts_of", "read_items", "read_users"]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.attributes import read_attributes
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import read_schema
-from rankjury.formats.source import SEPARATORS, Source, cells_of
 from rankjury.interactions.columns import usual_id
+from rankjury.io.attributes import read_attributes
+from rankjury.io.jsonl import parse_json
+from rankjury.io.parquet import read_schema
+from rankjury.io.source import SEPARATORS, Source, cells_of
 
 __all__ = ["as_lists", "read_table"]
 

@@ -12,7 +12,6 @@ from rankjury.core.formatting import count
 from rankjury.core.types import Bools
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.formats.source import Source
 from rankjury.interactions.attributes import Attributes, read_items
 from rankjury.interactions.columns import COLUMNS, as_whole, find_columns
 from rankjury.interactions.folders import file_of
@@ -20,6 +19,7 @@ from rankjury.interactions.log import ITEM, TIME, USER, VALUE, Log, log_from_fra
 from rankjury.interactions.reading.rows import Rows
 from rankjury.interactions.reading.tables import FORMATS, read_rows
 from rankjury.interactions.reading.times import read_times
+from rankjury.io.source import Source
 
 __all__ = ["FORMATS", "read_log"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.source import Source
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import Source
 
 __all__ = ["Rows", "Text", "json_fault", "line_of"]
 

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from rankjury.errors import DataError, UnknownName, guard_reading
-from rankjury.formats.delimited import unreadable
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import scan
-from rankjury.formats.source import SEPARATORS, Source, cells_of, plain_suffix
 from rankjury.interactions.columns import COLUMNS, NO_COLUMN, find_columns, names_columns
 from rankjury.interactions.log import ITEM, TIME, USER, VALUE
 from rankjury.interactions.reading.rows import Rows, Text, json_fault, line_of
 from rankjury.interactions.reading.texts import is_number, read_text
+from rankjury.io.csv import unreadable
+from rankjury.io.jsonl import parse_json
+from rankjury.io.parquet import scan
+from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
 __all__ = ["FORMATS", "read_rows"]
 

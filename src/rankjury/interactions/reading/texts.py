@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.formats.delimited import unreadable
 from rankjury.interactions.log import ITEM, TIME, USER, VALUE
 from rankjury.interactions.reading.rows import Rows, Text
 from rankjury.interactions.reading.times import format_of
+from rankjury.io.csv import unreadable
 
 __all__ = ["is_number", "read_text"]
 

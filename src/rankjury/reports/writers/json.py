@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.source import Source
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import Source
 from rankjury.report import SCHEMA, Report
 from rankjury.reports.writers import Request, writer
 

@@ -11,7 +11,7 @@ import polars as pl
 from rankjury.breakdown import Gap
 from rankjury.core.formatting import spreadsheet_text
 from rankjury.errors import UnknownName, UsageError
-from rankjury.formats import TABLE_FORMATS, form_to_write
+from rankjury.io import TABLE_FORMATS, form_to_write
 from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff
 from rankjury.reports.writers import Request, writer

@@ -9,7 +9,7 @@ import polars as pl
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
 from rankjury.evaluation import DEFAULT_MEASURES
-from rankjury.formats.attributes import check_attributes
+from rankjury.io.attributes import check_attributes
 from rankjury.judging import DuplicateRule
 from rankjury.measure import Measure, Value
 from rankjury.report import Report

@@ -13,7 +13,7 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair
-from rankjury.formats.attributes import read_attributes
+from rankjury.io.attributes import read_attributes
 from rankjury.report import Report
 from rankjury.scale.duplicates import naming_files as naming_files_here
 from rankjury.scale.inputs import SlicesAsked, opened, read_item_cuts

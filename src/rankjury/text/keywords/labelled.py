@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError
-from rankjury.formats.attributes import is_query_lines
-from rankjury.formats.source import Source
+from rankjury.io.attributes import is_query_lines
+from rankjury.io.records import Record, parsed, read_records
+from rankjury.io.source import Source
 from rankjury.text.queries import read_queries
-from rankjury.text.records import Record, parsed, read_records
 from rankjury.vocabulary import Vocabulary
 
 __all__ = ["KEYWORDS", "Labelled", "read_labelled"]

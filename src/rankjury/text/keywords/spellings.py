@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
-from rankjury.formats.source import Source
+from rankjury.io.source import Source
 from rankjury.text.keywords import Candidate, Settings
 from rankjury.text.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
 from rankjury.text.words import Phrase, key_of

@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import read_schema
-from rankjury.formats.source import Source, plain_suffix
+from rankjury.io.jsonl import parse_json
+from rankjury.io.parquet import read_schema
+from rankjury.io.source import Source, plain_suffix
 
 __all__ = ["holds_vectors"]
 

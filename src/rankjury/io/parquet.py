@@ -15,7 +15,7 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_columns
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.source import Source, available_memory, most_unpacked
+from rankjury.io.source import Source, available_memory, most_unpacked
 
 __all__ = ["check_parquet", "check_rows", "read", "read_schema", "read_whole", "scan"]
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_columns
 from rankjury.errors import DataError
-from rankjury.formats.source import SEPARATORS, Source, cells_of, separator_of
+from rankjury.io.source import SEPARATORS, Source, cells_of, separator_of
 
 __all__ = ["as_numbers", "misfit", "read", "unreadable"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.jsonl import refuse_surrogates, unique_members
-from rankjury.formats.nested import records_by_id
-from rankjury.formats.parquet import read_whole
-from rankjury.formats.source import SEPARATORS, Source, cells_of, plain_suffix
+from rankjury.io.json import records_by_id
+from rankjury.io.jsonl import refuse_surrogates, unique_members
+from rankjury.io.parquet import read_whole
+from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
 __all__ = ["Record", "parsed", "read_records"]
 

@@ -8,8 +8,8 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import duplicate_error, parse_json, table_of
-from rankjury.formats.source import Source
+from rankjury.io.jsonl import duplicate_error, parse_json, table_of
+from rankjury.io.source import Source
 
 __all__ = ["read", "records_by_id", "to_text"]
 

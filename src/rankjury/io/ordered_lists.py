@@ -19,9 +19,9 @@ from rankjury.core.formatting import count
 from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats import format_of, read
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.source import Source
+from rankjury.io import format_of, read
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import Source
 
 __all__ = ["ONLY_ASPECT", "Ordered", "aspects_of", "check_lists", "read_ordered"]
 

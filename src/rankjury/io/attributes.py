@@ -10,11 +10,11 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.formats import delimited
-from rankjury.formats.jsonl import read_json_table
-from rankjury.formats.nested import records_by_id
-from rankjury.formats.parquet import read_whole
-from rankjury.formats.source import SEPARATORS, Source, cells_of, plain_suffix
+from rankjury.io import csv as delimited
+from rankjury.io.json import records_by_id
+from rankjury.io.jsonl import read_json_table
+from rankjury.io.parquet import read_whole
+from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
 __all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
 

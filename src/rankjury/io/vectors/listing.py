@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError, RankjuryError
-from rankjury.formats.vectors.headers import Header, read_headers
-from rankjury.formats.vectors.metadata import VALUES_NAME, read_metadata
+from rankjury.io.vectors.headers import Header, read_headers
+from rankjury.io.vectors.metadata import VALUES_NAME, read_metadata
 
 __all__ = ["LISTED_SUFFIXES", "Listed", "list_vectors"]
 

@@ -12,9 +12,9 @@ import polars as pl
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.source import plain_suffix
-from rankjury.formats.vectors.headers import check_member
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import plain_suffix
+from rankjury.io.vectors.headers import check_member
 
 __all__ = [
     "METADATA_NAME",

@@ -12,9 +12,11 @@ from rankjury.core.convert import GRADE, SCORE, gold_from_frame, looks_like_head
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.formats import delimited, jsonl, nested, parquet, trec
-from rankjury.formats.atomic import replacing
-from rankjury.formats.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
+from rankjury.io import csv as delimited
+from rankjury.io import json as nested
+from rankjury.io import jsonl, parquet, trec
+from rankjury.io.atomic import replacing
+from rankjury.io.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
 
 __all__ = [
     "FORMATS",

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
-from rankjury.formats.atomic import replacing
-from rankjury.formats.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
-from rankjury.variants import are_units, encode
+from rankjury.io.atomic import replacing
+from rankjury.io.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
+from rankjury.io.vectors.quantize import are_units, encode
 
 __all__ = ["check_output", "write_vectors"]
 

@@ -7,10 +7,10 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.formats.jsonl import parse_json, read_json_table
-from rankjury.formats.parquet import read_whole
-from rankjury.formats.source import SEPARATORS, Source, plain_suffix
-from rankjury.formats.vectors.arrays import ids_of, load
+from rankjury.io.jsonl import parse_json, read_json_table
+from rankjury.io.parquet import read_whole
+from rankjury.io.source import SEPARATORS, Source, plain_suffix
+from rankjury.io.vectors.arrays import ids_of, load
 
 __all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
 

@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.errors import UsageError, guard_reading
-from rankjury.formats.jsonl import parse_json
-from rankjury.formats.parquet import scan
-from rankjury.formats.source import most_unpacked, plain_suffix, refuse_size
+from rankjury.io.jsonl import parse_json
+from rankjury.io.parquet import scan
+from rankjury.io.source import most_unpacked, plain_suffix, refuse_size
 
 __all__ = [
     "Header", "are_single_vectors", "array_header", "check_member", "member_headers", "read_array", "read_headers",

@@ -4,9 +4,9 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, RANK, match_columns
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.source import Source, plain_suffix
-from rankjury.formats.vectors.checks import names_of
-from rankjury.formats.vectors.ids import TABLES, read_ids, read_table
+from rankjury.io.source import Source, plain_suffix
+from rankjury.io.vectors.checks import names_of
+from rankjury.io.vectors.ids import TABLES, read_ids, read_table
 
 __all__ = ["read_candidates"]
 

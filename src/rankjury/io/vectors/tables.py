@@ -8,10 +8,10 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError
-from rankjury.formats.jsonl import check_depth, parse_json, unique_members
-from rankjury.formats.parquet import scan
-from rankjury.formats.source import Source
-from rankjury.formats.vectors.checks import Raw, check_lengths, listed, the_only_one
+from rankjury.io.jsonl import check_depth, parse_json, unique_members
+from rankjury.io.parquet import scan
+from rankjury.io.source import Source
+from rankjury.io.vectors.checks import Raw, check_lengths, listed, the_only_one
 
 __all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
 

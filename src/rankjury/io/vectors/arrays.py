@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from rankjury.core.types import Matrix
 from rankjury.errors import DataError, guard_reading
-from rankjury.formats.source import Source
-from rankjury.formats.vectors.checks import Raw, check_lengths, the_only_one
-from rankjury.formats.vectors.headers import are_single_vectors, array_header, check_member, member_headers, read_array
-from rankjury.formats.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
-from rankjury.variants import DTYPES, Codes, decode
+from rankjury.io.source import Source
+from rankjury.io.vectors.checks import Raw, check_lengths, the_only_one
+from rankjury.io.vectors.headers import are_single_vectors, array_header, check_member, member_headers, read_array
+from rankjury.io.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
+from rankjury.io.vectors.quantize import DTYPES, Codes, decode
 
 __all__ = ["find_ids", "ids_of", "load", "read_npy", "read_npz"]
 

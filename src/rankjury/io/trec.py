@@ -20,7 +20,7 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole
 from rankjury.core.types import sort_key
 from rankjury.errors import DataError
-from rankjury.formats.source import Source
+from rankjury.io.source import Source
 
 __all__ = ["Layout", "look_over", "read", "write"]
 

@@ -13,8 +13,8 @@ import polars as pl
 from rankjury.core.convert import GRADE, check_grades, match_columns
 from rankjury.core.types import listed
 from rankjury.errors import DataError
-from rankjury.formats.delimited import as_numbers, first_bad_number, not_a_number
-from rankjury.formats.source import Source
+from rankjury.io.csv import as_numbers, first_bad_number, not_a_number
+from rankjury.io.source import Source
 
 __all__ = [
     "Octets",
