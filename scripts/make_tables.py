@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from rankjury.catalogue import dialects_table
-from rankjury.measure import METRICS, Metric
+from rankjury.measures.catalog import dialects_table
+from rankjury.measures.measure import METRICS, Metric
 
 README = Path(__file__).parents[1] / "README.md"
 

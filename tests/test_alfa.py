@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.dialects import resolve
+from rankjury.measures.dialects import resolve
 
 from .peers.agreement import assert_same, per_query
 from .peers.strategies import thorough

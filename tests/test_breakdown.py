@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from rankjury.breakdown import Gap, Slice, break_down, correct_slices, signs_for, slice_of_items, worst_slices
 from rankjury.comparisons import pairs_of
 from rankjury.core.types import Bools, Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.results import Scores
 from rankjury.slices import Group
 from rankjury.statistics.comparison import Comparison, compare_pairs

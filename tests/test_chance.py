@@ -16,7 +16,7 @@ import rankjury
 from rankjury.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
 from rankjury.core.types import Floats
 from rankjury.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
-from rankjury.measure import METRICS, Measure
+from rankjury.measures.measure import METRICS, Measure
 
 # The movies protocol: of 49 other movies the five nearest are the gold, the nearest graded 5.
 CANDIDATES, GOLD, CUT = 49, 5, 5

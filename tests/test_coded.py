@@ -19,7 +19,7 @@ from rankjury.core.lists import Background
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.evaluation import evaluate, resolve_all
-from rankjury.measure import METRICS
+from rankjury.measures.measure import METRICS
 
 ITEMS = 12
 

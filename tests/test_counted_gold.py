@@ -16,9 +16,9 @@ from rankjury.chance import Chance, expected_scores
 from rankjury.core.types import Gold, Ranking, Runs, gathered
 from rankjury.evaluation import Evaluation, evaluate, resolve_all
 from rankjury.explain import explain
-from rankjury.judged import relevant_count
 from rankjury.judging import judge
-from rankjury.measure import METRICS, Measure, Metric
+from rankjury.measures.judged import relevant_count
+from rankjury.measures.measure import METRICS, Measure, Metric
 from rankjury.slices import Attribute, Cuts
 from rankjury.statistics.resampling import Resampling
 from rankjury.vocabulary import Predicates
@@ -57,7 +57,7 @@ def check_alike(predicates: Predicates, ranking: Ranking, parts: int, measures: 
     asked = resolve_all(measures)
     laid_out = max(1, int(predicates.relevant_counts.sum()) // parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankjury.judged._MOST_LAID_OUT", laid_out)
+        patch.setattr("rankjury.measures.judged._MOST_LAID_OUT", laid_out)
         found = {way: evaluate(gold, ranking, asked) for way, gold in ways(predicates, ranking).items()}
     whole = found.pop("by name")
     for way, scores in found.items():
@@ -144,7 +144,7 @@ class TestByHand:
     @pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1, 1, 1]), (4, [2, 2, 1]), (5, [2, 2, 1]), (12, [5])])
     def test_parts_hold_so_many_grades(self, monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]) -> None:
         """The queries have 2, 2, 3, 1 and 4 relevant items."""
-        monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", most)
+        monkeypatch.setattr("rankjury.measures.judged._MOST_LAID_OUT", most)
         judged = judge(by_items(CLIPS, "graded").gold_by_number(), RANKING)
         parts = list(judged.parts())
         assert [len(part) for part in parts] == sizes
@@ -157,7 +157,7 @@ class TestByHand:
 
     def test_the_highest_grade_is_of_all_queries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where a part has none as high, and where the only item of a grade is the query itself."""
-        monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", 1)
+        monkeypatch.setattr("rankjury.measures.judged._MOST_LAID_OUT", 1)
         table = {"a": frozenset({("g", "x"), ("g", "y")}), "b": frozenset({("g", "x"), ("g", "z")})}
         judged = judge(by_items(table, "graded").gold_by_number(), rankjury.as_ranking({"a": ["b"]}))
         assert judged.highest == 0.5
@@ -183,7 +183,7 @@ class TestByHand:
 @pytest.mark.parametrize("match", ["all", "any", "at-least-2", "graded"])
 @pytest.mark.parametrize("at_once", [1, 1 << 22])
 def test_the_random_baseline(match: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", at_once)
+    monkeypatch.setattr("rankjury.measures.judged._MOST_LAID_OUT", at_once)
     asked = resolve_all(
         ["recall@2", "recall(over=k)@2", "precision(rel=1)@2", "ap", "ndcg@3", "ndcg", "rr", "hit_rate@1"]
     )
@@ -291,7 +291,7 @@ def test_explained_with_every_convention() -> None:
 
 
 def test_errors_count_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankjury.judged._MOST_LAID_OUT", 1)
+    monkeypatch.setattr("rankjury.measures.judged._MOST_LAID_OUT", 1)
     told = []
     for gold in (by_items(CLIPS, "all").gold(), by_items(CLIPS, "all").gold_by_number()):
         with pytest.raises(rankjury.DataError) as caught:

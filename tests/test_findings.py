@@ -11,7 +11,7 @@ import rankjury
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.evaluation import Evaluation
 from rankjury.findings import Findings
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 from rankjury.shared_ids import IdSample
 from tests.scale.made import gold_of, run_of
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.dialects import DIALECTS, resolve
-from rankjury.measure import METRICS, Measure, Metric, Option
+from rankjury.measures.dialects import DIALECTS, resolve
+from rankjury.measures.measure import METRICS, Measure, Metric, Option
 
 
 def drawn(option: Option) -> st.SearchStrategy[Any]:

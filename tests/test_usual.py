@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.catalogue import metric_facts
-from rankjury.measure import METRICS, Measure, beside, usual_name, usual_names
+from rankjury.measures.catalog import metric_facts
+from rankjury.measures.measure import METRICS, Measure, beside, usual_name, usual_names
 
 from .peers.strategies import Case, cases
 

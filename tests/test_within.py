@@ -12,7 +12,7 @@ import rankjury
 from rankjury.assessment import assess
 from rankjury.errors import RankjuryError
 from rankjury.evaluation import Evaluation, resolve_all
-from rankjury.measure import METRICS
+from rankjury.measures.measure import METRICS
 from rankjury.slices import Attribute, Cuts
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 2.0, 2.0, 3.5])

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rankjury.io import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
-    from rankjury.judged import Judged
     from rankjury.judging import judge
-    from rankjury.measure import Measure, Metric, Option, metric
+    from rankjury.measures.judged import Judged
+    from rankjury.measures.measure import Measure, Metric, Option, metric
     from rankjury.plan.run import run_plan
     from rankjury.rankers.fusion import Fusion, fuse
     from rankjury.rankers.vectors import rank_vectors
@@ -75,7 +75,7 @@ _HOMES = {
     **dict.fromkeys(("RECOMMENDERS", "Recommender"), "rankjury.recommenders"),
     **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
     "judge": "rankjury.judging",
-    **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measure"),
+    **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measures.measure"),
     "read_run": "rankjury.io",
     "rank_vectors": "rankjury.rankers.vectors",
     "run_plan": "rankjury.plan.run",
@@ -87,7 +87,7 @@ _HOMES = {
     "Resampling": "rankjury.statistics.resampling",
     "Target": "rankjury.targets",
     **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.core.types"),
-    "Judged": "rankjury.judged",
+    "Judged": "rankjury.measures.judged",
 }
 
 __all__ = [

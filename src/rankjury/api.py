@@ -20,7 +20,7 @@ from rankjury.io import read_gold, read_run
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.source import Source
 from rankjury.judging import DuplicateRule
-from rankjury.measure import Measure, Value
+from rankjury.measures.measure import Measure, Value
 from rankjury.report import Report
 from rankjury.reports.writers.json import looks_like_report, read_report
 from rankjury.results import Scores

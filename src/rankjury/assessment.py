@@ -16,10 +16,10 @@ from rankjury.core.formatting import count
 from rankjury.core.lists import Background
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Gold, Ranking
-from rankjury.dialects import Asked
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import Evaluation, against_part, too_short
 from rankjury.judging import DuplicateRule
+from rankjury.measures.dialects import Asked
 from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import QUERIES, ReportWarning, with_unit

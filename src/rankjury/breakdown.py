@@ -20,7 +20,7 @@ from rankjury.core.progress import Progress
 from rankjury.core.types import Bools, Floats, Gold
 from rankjury.core.validation import Record, to_json
 from rankjury.errors import UsageError
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import ReportWarning
 from rankjury.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankjury.core.types import ROW_NUMBER, Floats, Gold
 from rankjury.core.validation import Record
-from rankjury.judged import Judged
+from rankjury.measures.judged import Judged
 
 __all__ = ["Change", "Move", "Trace", "changes_between", "largest_drops"]
 

@@ -21,9 +21,9 @@ from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, free
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
-from rankjury.judged import Judged, TieGroups, order_rows
 from rankjury.judging import Bench, TieRule
-from rankjury.measure import Measure, Value
+from rankjury.measures.judged import Judged, TieGroups, order_rows
+from rankjury.measures.measure import Measure, Value
 from rankjury.results import Scores
 from rankjury.shared_ids import IdSample, SharedIds
 

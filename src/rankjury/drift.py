@@ -20,7 +20,7 @@ from rankjury.comparisons import ScorePair, compare_scores, pair_scores
 from rankjury.core.formatting import count
 from rankjury.core.validation import Record, check_arguments, to_json
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.report import Report
 from rankjury.results import Scores
 from rankjury.sections import Section

@@ -10,12 +10,12 @@ import polars as pl
 from rankjury.core.formatting import count, named
 from rankjury.core.lists import Background, Lists, checked_background
 from rankjury.core.types import Bools, Floats, Gold, Ranking
-from rankjury.dialects import Asked, resolve
 from rankjury.errors import DataError, UsageError
 from rankjury.findings import Findings
-from rankjury.judged import Judged, relevant_count
 from rankjury.judging import Bench, DuplicateRule, Places, TieRule
-from rankjury.measure import Measure, Value
+from rankjury.measures.dialects import Asked, resolve
+from rankjury.measures.judged import Judged, relevant_count
+from rankjury.measures.measure import Measure, Value
 from rankjury.results import Scores
 from rankjury.sections import ReportWarning, as_warnings
 from rankjury.slices import ItemGroups

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankjury.core.types import Gold, Ranking
-from rankjury.dialects import DIALECTS, resolve
 from rankjury.errors import RankjuryError
 from rankjury.evaluation import Evaluation
 from rankjury.judging import DuplicateRule
-from rankjury.measure import Measure, Value, usual_name
+from rankjury.measures.dialects import DIALECTS, resolve
+from rankjury.measures.measure import Measure, Value, usual_name
 from rankjury.statistics.estimates import summarise
 
 __all__ = ["Explained", "explain"]

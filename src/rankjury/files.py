@@ -14,9 +14,9 @@ from rankjury.errors import DataError, UnknownName, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-    from rankjury.dialects import Asked
     from rankjury.judging import DuplicateRule
-    from rankjury.measure import Value
+    from rankjury.measures.dialects import Asked
+    from rankjury.measures.measure import Value
     from rankjury.report import Report
     from rankjury.results import Scores
     from rankjury.scale.memory import Budget

@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 
 from rankjury.core.formatting import count, percent
-from rankjury.judged import Judged, relevant_count, within
 from rankjury.judging import Bench
-from rankjury.measure import Measure
+from rankjury.measures.judged import Judged, relevant_count, within
+from rankjury.measures.measure import Measure
 from rankjury.sections import ReportWarning
 from rankjury.shared_ids import SharedIds, no_item_in_common
 

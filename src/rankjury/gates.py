@@ -14,9 +14,9 @@ from rankjury.breakdown import Slice
 from rankjury.comparisons import compare_scores, pair_scores
 from rankjury.core.formatting import snippet_of
 from rankjury.core.validation import FiniteFloat, Record
-from rankjury.dialects import resolve
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.measure import METRICS, Measure
+from rankjury.measures.dialects import resolve
+from rankjury.measures.measure import METRICS, Measure
 from rankjury.report import Report
 from rankjury.results import Recorded, Scores
 from rankjury.sections import Section

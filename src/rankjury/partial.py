@@ -17,7 +17,7 @@ from rankjury.answers import first_rows, known_scores
 from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
 from rankjury.core.validation import Record
-from rankjury.judged import TieRule
+from rankjury.measures.judged import TieRule
 from rankjury.sections import Section
 from rankjury.vocabulary import Annotations, Predicates
 

@@ -21,7 +21,7 @@ from rankjury.interactions.reading import read_log
 from rankjury.interactions.split import Split, Window
 from rankjury.interactions.splitting import fold_option, split_log
 from rankjury.interactions.task import Sampled, Task
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 from rankjury.recommenders import Recommender, make_recommender
 from rankjury.recommenders.called import recommender_of
 from rankjury.recommenders.ranking import recommend as recommended

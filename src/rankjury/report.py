@@ -21,7 +21,7 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import Record, check_arguments, read_record, to_json
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
-from rankjury.measure import Measure, beside, usual_names
+from rankjury.measures.measure import Measure, beside, usual_names
 from rankjury.results import QueryData, Recorded, Scores, SystemResult
 from rankjury.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
 from rankjury.statistics.comparison import Comparison

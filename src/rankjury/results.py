@@ -14,7 +14,7 @@ from rankjury.core.formatting import aligned, count, estimate_shown, snippet_of
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
-from rankjury.measure import Aggregate, Measure, beside, is_descriptive, usual_names
+from rankjury.measures.measure import Aggregate, Measure, beside, is_descriptive, usual_names
 from rankjury.sections import ReportWarning, Section, read_sections
 from rankjury.statistics.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.statistics.resampling import Resampling, keys_of

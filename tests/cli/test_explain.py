@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rankjury.dialects import DIALECTS
+from rankjury.measures.dialects import DIALECTS
 
 from .conftest import Rankjury
 from .support import check_width, put

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from rankjury.dialects import DIALECTS
-from rankjury.measure import METRICS
+from rankjury.measures.dialects import DIALECTS
+from rankjury.measures.measure import METRICS
 
 from .conftest import Rankjury
 from .support import check_failure, check_width

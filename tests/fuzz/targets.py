@@ -9,13 +9,13 @@ from random import Random
 from typing import Any
 
 from rankjury.api import gate
-from rankjury.dialects import resolve
 from rankjury.drift import drift_between
 from rankjury.errors import RankjuryError
 from rankjury.hints import hints_of
 from rankjury.interactions.splitting.moments import read_moment
 from rankjury.interactions.splitting.shares import read_fractions
 from rankjury.io.source import Source
+from rankjury.measures.dialects import resolve
 from rankjury.reports.sections.drift import drift_block, drifts_to_json
 from rankjury.reports.writers.json import read_report
 from rankjury.scale.memory import parse_memory

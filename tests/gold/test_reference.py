@@ -15,7 +15,7 @@ from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.errors import DataError
 from rankjury.evaluation import Evaluation
 from rankjury.gold.reference import Reference, ReferenceTies, reference_gold
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 from rankjury.rankers.vectors import rank_vectors
 from tests.statistics.support import thorough
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.measure import METRICS, Measure, Metric, Option
+from rankjury.measures.measure import METRICS, Measure, Metric, Option
 
 from . import naive
 

@@ -14,7 +14,7 @@ import rankjury
 from rankjury.assessment import assess
 from rankjury.evaluation import resolve_all
 from rankjury.judging import Bench
-from rankjury.metrics.cascade import err
+from rankjury.measures.metrics.cascade import err
 from rankjury.slices import Attribute, Cuts
 
 from . import naive

@@ -12,9 +12,9 @@ import rankjury
 from rankjury.core.convert import as_gold, as_ranking
 from rankjury.core.types import Gold
 from rankjury.errors import UsageError
-from rankjury.judged import Judged
 from rankjury.judging import judge
-from rankjury.measure import METRICS, Measure, Metric
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import METRICS, Measure, Metric
 from tests.statistics.support import thorough
 
 ITEMS = [f"d{number:02}" for number in range(12)]

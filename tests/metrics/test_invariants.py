@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.measure import METRICS, Measure, Metric
+from rankjury.measures.measure import METRICS, Measure, Metric
 
 ITEMS = [f"d{n:02}" for n in range(15)]
 golds = st.dictionaries(st.sampled_from(ITEMS), st.sampled_from([0, 1, 2, 3]), min_size=1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import rankjury
 from rankjury.evaluation import resolve_all
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 
 from . import slow_beyond as slow
 from .slow_beyond import World, check_users, worlds

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import rankjury
 from rankjury.evaluation import Evaluation, resolve_all
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 
 from . import slow_beyond as slow
 from .slow_beyond import World, check_users, worlds
@@ -143,7 +143,7 @@ def test_many_users_at_a_time_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> 
         items=items,
     )
     whole = world.scores("diversity@5", "calibration@5").values
-    monkeypatch.setattr("rankjury.metrics.shown._CELLS_AT_ONCE", 12)
+    monkeypatch.setattr("rankjury.measures.metrics.shown._CELLS_AT_ONCE", 12)
     np.testing.assert_array_equal(world.scores("diversity@5", "calibration@5").values, whole)
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 import rankjury
-from rankjury.dialects import resolve
 from rankjury.errors import UnknownName
-from rankjury.measure import METRICS
+from rankjury.measures.dialects import resolve
+from rankjury.measures.measure import METRICS
 
 from .agreement import assert_close
 from .strategies import ITEM_IDS, Case, cases, thorough

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rankjury
-from rankjury.dialects import DIALECTS, resolve
+from rankjury.measures.dialects import DIALECTS, resolve
 
 from .agreement import assert_close, assert_same, per_query
 from .make_recommender_oracles import CASES, LIBRARIES

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from rankjury.core.types import Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import Paired
 from rankjury.statistics.resampling import IntervalMethod, Resampling
 

@@ -9,7 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
 from rankjury.statistics.estimates import Estimate, estimate_all
 from rankjury.statistics.resampling import Keys, Resampling, keys_of

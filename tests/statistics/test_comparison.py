@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankjury.core.types import Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import compare_pairs, correct
 from rankjury.statistics.resampling import IntervalMethod, Resampling
 from rankjury.statistics.tests import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test

@@ -14,7 +14,7 @@ from scipy import stats
 
 import rankjury.core.types
 from rankjury.core.types import Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics import resampling
 from rankjury.statistics.estimates import Estimate, estimate_all, summarise
 from rankjury.statistics.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
 from rankjury.statistics.estimates import Estimate, estimate_all
 from rankjury.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for

@@ -105,7 +105,7 @@ def measures_meant(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
 
 
 def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict[str, object]) -> str:
-    from rankjury.dialects import resolve
+    from rankjury.measures.dialects import resolve
 
     try:
         label = by_convention.get(str(resolve(text).measure))

@@ -7,7 +7,7 @@ import typer
 from rankjury.cli.common import print_json
 
 if TYPE_CHECKING:
-    from rankjury.measure import Metric
+    from rankjury.measures.measure import Metric
 
 __all__ = ["EPILOG", "metrics_command"]
 
@@ -20,9 +20,9 @@ def metrics_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what exists: formula, options and aliases of every metric."""
-    from rankjury.catalogue import dialect_facts, dialects_table, metric_facts, metrics_table
-    from rankjury.dialects import DIALECTS, resolve
-    from rankjury.measure import METRICS
+    from rankjury.measures.catalog import dialect_facts, dialects_table, metric_facts, metrics_table
+    from rankjury.measures.dialects import DIALECTS, resolve
+    from rankjury.measures.measure import METRICS
 
     if as_json:
         chosen = [resolve(name).measure.metric] if name else list(METRICS)
@@ -41,8 +41,8 @@ def metrics_command(
 
 
 def _print_one(metric: "Metric", asked: str) -> None:
-    from rankjury.catalogue import metric_facts
-    from rankjury.dialects import resolve
+    from rankjury.measures.catalog import metric_facts
+    from rankjury.measures.dialects import resolve
     from rankjury.reports.console import console
 
     facts: dict[str, Any] = metric_facts(metric)

@@ -156,7 +156,7 @@ class Scoring:
 
     def figures(self) -> list[tuple[str | None, str, float]]:
         """``latency_p95_ms=12.5``, ``dense:latency_p95_ms=12.5``: system, name and value of what was recorded."""
-        from rankjury.dialects import resolve
+        from rankjury.measures.dialects import resolve
 
         found = []
         for text in self.record or ():
@@ -178,8 +178,8 @@ class Scoring:
 
     def conventions(self) -> dict[str, Any]:
         """Conventions for all measures; checked."""
-        from rankjury.judged import REL
-        from rankjury.measure import COMMON_OPTIONS
+        from rankjury.measures.judged import REL
+        from rankjury.measures.measure import COMMON_OPTIONS
 
         known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
         given = {name: getattr(self, name) for name in ("ties", "missing", "empty", "rel")}

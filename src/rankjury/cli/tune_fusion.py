@@ -11,7 +11,7 @@ from rankjury.files import name_systems
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
     from rankjury.core.types import Gold, Ranking
-    from rankjury.dialects import Asked
+    from rankjury.measures.dialects import Asked
     from rankjury.plan.reading import Checked
     from rankjury.rankers.fusion import Fusion
     from rankjury.tuning import Tuning

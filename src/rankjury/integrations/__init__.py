@@ -16,11 +16,11 @@ import polars as pl
 
 from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER
 from rankjury.core.types import Floats, Matrix, Ranking, Vectors
-from rankjury.dialects import Asked, resolve
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation import evaluate
 from rankjury.gold.reference import MEASURES, measures_for, reference_gold
 from rankjury.io.vectors.checks import as_floats, checked, listed, names_of
+from rankjury.measures.dialects import Asked, resolve
 from rankjury.neighbours import score_listed
 from rankjury.pairing import OfVectors, sample_ids, sampled_pairs
 from rankjury.rankers.vectors import check_same_items, rank_vectors

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import nan
 
 from rankjury.core.types import Gold, Ranking
-from rankjury.dialects import Asked
 from rankjury.evaluation import evaluate
 from rankjury.indexed import Loss, Mean
+from rankjury.measures.dialects import Asked
 from rankjury.results import Scores
 from rankjury.statistics.comparison import Paired, compare_pairs
 from rankjury.statistics.resampling import Resampling, keys_of

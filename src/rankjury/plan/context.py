@@ -16,9 +16,9 @@ from rankjury.chance import Chance
 from rankjury.core.lists import Background
 from rankjury.core.progress import Progress
 from rankjury.core.types import Gold, Ranking, Vectors
-from rankjury.dialects import Asked
 from rankjury.errors import RankjuryError
-from rankjury.judged import TieRule
+from rankjury.measures.dialects import Asked
+from rankjury.measures.judged import TieRule
 from rankjury.pairing import ReferenceSide, Similarities
 from rankjury.rankers.threshold import shown_from
 from rankjury.sections import QUERIES, Facts, ReportWarning, Section

@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import Field
 
 from rankjury.core.types import Gold, Ranking
-from rankjury.dialects import Asked
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.exposures import exposure_of
 from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
@@ -28,6 +27,7 @@ from rankjury.interactions.task import Facts, Sampled, Task
 from rankjury.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.judging import Bench
+from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
 from rankjury.recommenders.given_runs import check_recommendations

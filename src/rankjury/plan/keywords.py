@@ -12,11 +12,11 @@ from pydantic import Field
 from rankjury.core.convert import QUERY
 from rankjury.core.formatting import count, named
 from rankjury.core.types import Gold, Ranking, Vectors
-from rankjury.dialects import Asked
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.io.ordered_lists import ONLY_ASPECT
+from rankjury.measures.dialects import Asked
 from rankjury.pairing import sample_ids
 from rankjury.partial import partial_matches
 from rankjury.plan import GOLD_KINDS

@@ -16,7 +16,6 @@ from rankjury.chance import Chance
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
-from rankjury.dialects import Asked
 from rankjury.errors import UnknownName, UsageError
 from rankjury.gold.reference import Reference, reference_gold
 from rankjury.hygiene import GoldSpaces
@@ -27,6 +26,7 @@ from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.measures.dialects import Asked
 from rankjury.pairing import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS, indexes, interactions, keywords, recommenders, texts
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable

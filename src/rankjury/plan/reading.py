@@ -7,16 +7,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rankjury.dialects import DIALECTS, Asked
 from rankjury.drift import Drift
 from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml
 from rankjury.evaluation import resolve_all
 from rankjury.gates import measures_of
 from rankjury.indexed import CLOCKS, drifting, figure_names
 from rankjury.io.source import Source
-from rankjury.judged import REL
 from rankjury.lab.loss import measure_of_loss
-from rankjury.measure import COMMON_OPTIONS, Value
+from rankjury.measures.dialects import DIALECTS, Asked
+from rankjury.measures.judged import REL
+from rankjury.measures.measure import COMMON_OPTIONS, Value
 from rankjury.plan.model import Conventions, Plan, plan_model
 from rankjury.plan.toml import (
     Fault,

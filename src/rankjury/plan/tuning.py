@@ -18,7 +18,7 @@ from rankjury.tuning.models import Subject, without_test
 from rankjury.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
 
 if TYPE_CHECKING:
-    from rankjury.dialects import Asked
+    from rankjury.measures.dialects import Asked
     from rankjury.plan.model import Conventions, Plan
     from rankjury.plan.reading import Checked
     from rankjury.plan.recommenders import RecommenderSystem

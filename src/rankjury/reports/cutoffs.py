@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rankjury.core.formatting import count
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.measure import beside, split_spelling, usual_name
+from rankjury.measures.measure import beside, split_spelling, usual_name
 from rankjury.report import Report
 from rankjury.statistics.estimates import Estimate
 

@@ -21,7 +21,7 @@ from rankjury.core.formatting import (
     percent,
 )
 from rankjury.examples import Examples
-from rankjury.measure import LEGEND
+from rankjury.measures.measure import LEGEND
 from rankjury.report import Report
 from rankjury.reports.tables import Cell, Column, Style, Table, idle_systems, table
 from rankjury.statistics.comparison import Comparison

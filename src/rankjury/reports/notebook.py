@@ -17,7 +17,7 @@ from rankjury.core.formatting import (
     p_shown,
 )
 from rankjury.gates import Gate
-from rankjury.measure import beside
+from rankjury.measures.measure import beside
 from rankjury.report import Report
 from rankjury.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reports.gate import verdict_counts, verdicts_table

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, estimate_shown, figure_shown, percent
-from rankjury.measure import LEGEND, usual_name
+from rankjury.measures.measure import LEGEND, usual_name
 from rankjury.report import Report
 from rankjury.results import Recorded
 from rankjury.statistics.estimates import Estimate

@@ -8,9 +8,9 @@ from rankjury.core.convert import gold_from_frame
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
 from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
-from rankjury.judged import Judged
 from rankjury.judging import Bench, DuplicateRule, TieRule
-from rankjury.measure import Measure, Value
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import Measure, Value
 from rankjury.report import Report
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rankjury.dialects import Asked
 from rankjury.errors import UnknownName, UsageError
 from rankjury.judging import DuplicateRule
+from rankjury.measures.dialects import Asked
 from rankjury.slices import ItemGroups
 from rankjury.slices.groups import Attribute
 from rankjury.statistics.gathered import Column, Layout

@@ -13,7 +13,7 @@ from rankjury.core.formatting import snippet_of
 from rankjury.core.types import Floats
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.estimates import Pooled, onto_scale, pool, summarise
 from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, interval
 from rankjury.statistics.sums import Extent, central_products, exact_products, mean_and_std, to_fixed

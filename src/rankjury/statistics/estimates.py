@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import Record
 from rankjury.errors import DataError, shorten
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
 from rankjury.statistics.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
 

@@ -15,7 +15,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import Differences, Versus
 from rankjury.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
 from rankjury.statistics.resampling import Keys, Resampling, draw_sums, flip_sums

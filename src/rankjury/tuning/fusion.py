@@ -11,9 +11,9 @@ import numpy as np
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Gold, Ints, Ranking
 from rankjury.core.version import __version__
-from rankjury.dialects import Asked
 from rankjury.errors import UsageError
 from rankjury.evaluation import Evaluation
+from rankjury.measures.dialects import Asked
 from rankjury.rankers.fusion import METHODS, Aligned, Fusion
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.statistics.estimates import Estimate, estimate_all, onto_scale

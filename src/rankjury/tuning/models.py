@@ -22,13 +22,13 @@ from rankjury.core.params import Param, Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats
 from rankjury.core.version import __version__
-from rankjury.dialects import Asked
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
 from rankjury.evaluation import Evaluation
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS
 from rankjury.interactions.task import Task
 from rankjury.lab.grid import key_of
+from rankjury.measures.dialects import Asked
 from rankjury.rankers.threshold import shown_from
 from rankjury.recommenders import Recommender
 from rankjury.recommenders.ranking import recommend

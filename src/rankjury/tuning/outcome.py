@@ -12,7 +12,7 @@ from rankjury.core.formatting import count
 from rankjury.core.params import Param, Params, settled
 from rankjury.interactions.split import Window
 from rankjury.lab.grid import spelled
-from rankjury.measure import Aggregate
+from rankjury.measures.measure import Aggregate
 from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.statistics.estimates import Estimate, estimate_all
 from rankjury.statistics.resampling import Resampling, keys_of

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from rankjury.archive import Run
-from rankjury.measure import METRICS
+from rankjury.measures.measure import METRICS
 from rankjury.reports.html.page import context_of
 from rankjury.reports.html.rendering import embedded, script, style
 from rankjury.view.comparison import CHANGED, Beside, Pair, comparison_context

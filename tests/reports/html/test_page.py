@@ -12,7 +12,7 @@ import pytest
 
 import rankjury
 from rankjury.interactions.summary import Interactions
-from rankjury.measure import Measure
+from rankjury.measures.measure import Measure
 from rankjury.partial import Partial
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan

@@ -22,7 +22,7 @@ from rankjury.core.formatting import (
     visible,
 )
 from rankjury.gates import Gate
-from rankjury.measure import LEGEND
+from rankjury.measures.measure import LEGEND
 from rankjury.report import SCHEMA, Report
 from rankjury.reports import charts
 from rankjury.reports.differences import p_legend, verdict_of

@@ -6,8 +6,8 @@ from math import isnan
 from typing import Any
 
 from rankjury.core.types import Floats
-from rankjury.dialects import resolve
 from rankjury.errors import UsageError
+from rankjury.measures.dialects import resolve
 from rankjury.report import Report
 from rankjury.reports.writers import Request, writer
 from rankjury.sections import Fusion

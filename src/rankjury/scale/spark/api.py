@@ -11,7 +11,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation import DEFAULT_MEASURES
 from rankjury.io.attributes import check_attributes
 from rankjury.judging import DuplicateRule
-from rankjury.measure import Measure, Value
+from rankjury.measures.measure import Measure, Value
 from rankjury.report import Report
 from rankjury.scale.api import attributes_named, request_for
 from rankjury.scale.memory import Budget, parse_memory

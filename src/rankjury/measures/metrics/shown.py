@@ -7,8 +7,8 @@ import numpy as np
 from rankjury.core.lists import Lists
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows, in_threads
 from rankjury.errors import UsageError
-from rankjury.judged import Judged
-from rankjury.measure import Option
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import Option
 
 __all__ = ["BY", "by_blocks", "feature", "lists_of", "mean_shown", "per_list", "row_sums"]
 

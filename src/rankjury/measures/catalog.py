@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rankjury.dialects import DIALECTS, Dialect
-from rankjury.measure import METRICS, Measure, Metric, usual_names
-from rankjury.names import names_elsewhere
+from rankjury.measures.aliases import names_elsewhere
+from rankjury.measures.dialects import DIALECTS, Dialect
+from rankjury.measures.measure import METRICS, Measure, Metric, usual_names
 
 __all__ = ["dialect_facts", "dialects_table", "metric_facts", "metrics_table"]
 

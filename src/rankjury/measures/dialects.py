@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError, shorten
-from rankjury.measure import METRICS, Measure, Value, own_aliases, split_spelling
-from rankjury.names import (
+from rankjury.measures.aliases import (
     ALFA,
     BEIR,
     FAMILIAR,
@@ -30,6 +29,7 @@ from rankjury.names import (
     read_ranx,
     read_trec,
 )
+from rankjury.measures.measure import METRICS, Measure, Value, own_aliases, split_spelling
 
 __all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
 
@@ -67,7 +67,7 @@ class Dialect:
         return Measure(spelled.name, spelled.k).having({**conventions, **overrides, **pinned, **spelled.options})
 
 
-DIALECTS: Registry[Dialect] = Registry("dialect", home="rankjury.dialects", group="rankjury.dialects")
+DIALECTS: Registry[Dialect] = Registry("dialect", home="rankjury.measures.dialects", group="rankjury.dialects")
 
 
 @dataclass(frozen=True)

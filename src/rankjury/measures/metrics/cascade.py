@@ -3,8 +3,8 @@
 import numpy as np
 
 from rankjury.core.types import Floats, Ints
-from rankjury.judged import HIGHEST_SUMMED, REL, Judged, check_highest, is_relevant, within
-from rankjury.measure import Option, metric
+from rankjury.measures.judged import HIGHEST_SUMMED, REL, Judged, check_highest, is_relevant, within
+from rankjury.measures.measure import Option, metric
 
 __all__ = ["err", "rbp"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankjury.core.types import Floats
-from rankjury.judged import (
+from rankjury.measures.judged import (
     NEGATIVE,
     REL,
     Judged,
@@ -15,7 +15,7 @@ from rankjury.judged import (
     sum_by_row,
     within,
 )
-from rankjury.measure import Option, metric
+from rankjury.measures.measure import Option, metric
 
 __all__ = [
     "hit_count",

@@ -8,9 +8,9 @@ import numpy as np
 from rankjury.core.lists import Lists
 from rankjury.core.types import Floats, Ints, gathered
 from rankjury.errors import UsageError
-from rankjury.judged import Judged
-from rankjury.measure import Option, metric
-from rankjury.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import Option, metric
+from rankjury.measures.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
 
 __all__ = ["calibration", "diversity"]
 

@@ -23,7 +23,7 @@ from rankjury.core.types import (
     sort_key,
 )
 from rankjury.errors import DataError
-from rankjury.measure import COMMON_OPTIONS, Option
+from rankjury.measures.measure import COMMON_OPTIONS, Option
 
 __all__ = [
     "HIGHEST_SUMMED",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankjury.core.types import Bools, Floats
-from rankjury.judged import (
+from rankjury.measures.judged import (
     NEGATIVE,
     REL,
     Judged,
@@ -18,7 +18,7 @@ from rankjury.judged import (
     ties_or,
     within,
 )
-from rankjury.measure import Option, metric
+from rankjury.measures.measure import Option, metric
 
 __all__ = ["ap", "bpref", "gm_ap", "gm_bpref", "inf_ap", "iprec", "iprec_mean", "rr"]
 

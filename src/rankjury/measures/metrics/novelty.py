@@ -3,9 +3,9 @@
 import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, gathered
-from rankjury.judged import REL, Judged, cut_or_depth, divide, relevant, within
-from rankjury.measure import Option, metric
-from rankjury.metrics.shown import lists_of, mean_shown
+from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, relevant, within
+from rankjury.measures.measure import Option, metric
+from rankjury.measures.metrics.shown import lists_of, mean_shown
 
 __all__ = ["mean_popularity", "novelty", "serendipity"]
 

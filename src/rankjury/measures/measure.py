@@ -167,7 +167,7 @@ class Metric:
         raise UnknownName(f"option of {self.name}", name, [o.name for o in self.all_options], where=where)
 
 
-METRICS: Registry[Metric] = Registry("measure", home="rankjury.metrics", group="rankjury.metrics")
+METRICS: Registry[Metric] = Registry("measure", home="rankjury.measures.metrics", group="rankjury.metrics")
 _OWN_NAMES: dict[str, str] = {}
 
 

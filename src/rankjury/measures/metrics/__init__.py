@@ -1,6 +1,6 @@
 """Pure functions Judged → float64[queries]; one file a family. Importing this package registers them all."""
 
-from rankjury.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety
+from rankjury.measures.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety
 
 __all__ = [
     "average",

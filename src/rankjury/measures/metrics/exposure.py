@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, Matrix
-from rankjury.judged import Judged
-from rankjury.measure import COMMON_OPTIONS, Option, metric
-from rankjury.metrics.shown import lists_of, per_list
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import COMMON_OPTIONS, Option, metric
+from rankjury.measures.metrics.shown import lists_of, per_list
 
 __all__ = ["coverage", "exposure_entropy", "exposure_gini", "personalisation"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rankjury.errors import UnknownName, UsageError
-from rankjury.measure import METRICS, Measure, Value, split_spelling
+from rankjury.measures.measure import METRICS, Measure, Value, split_spelling
 
 __all__ = [
     "FAMILIAR",

@@ -1,0 +1,1 @@
+"""Measures: spelling, conventions, dialects of other tools, and the metrics themselves."""
