@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.statistics.estimates import estimate_all
-from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats.estimates import estimate_all
+from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, tuple[int, ...]], Floats]

@@ -73,8 +73,8 @@ def report(seconds: list[float], units: int, package: str, **found: object) -> R
 def rankjury_intervals(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from rankjury.statistics.estimates import Estimate, estimate_all
-    from rankjury.statistics.resampling import Resampling, keys_of
+    from rankjury.stats.estimates import Estimate, estimate_all
+    from rankjury.stats.resampling import Resampling, keys_of
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     how = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
@@ -89,9 +89,9 @@ def rankjury_intervals(queries: int, resamples: int) -> Report:
 def rankjury_tests(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from rankjury.statistics.resampling import keys_of
-    from rankjury.statistics.sums import to_fixed
-    from rankjury.statistics.tests import Randomised, sign_flip_tests
+    from rankjury.stats.resampling import keys_of
+    from rankjury.stats.significance import Randomised, sign_flip_tests
+    from rankjury.stats.sums import to_fixed
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     rival = draw_rival(scores)

@@ -57,7 +57,7 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     from rankjury.scale.blocks import Partition
     from rankjury.scale.memory import Budget
     from rankjury.scale.tables import open_table
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.resampling import Resampling
 
     tables = [open_table(data / "gold", "gold"), open_table(data / "ranking", "run")]
     rows = sum(table.rows for table in tables)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankjury.core.types import Floats
 from rankjury.indexed import LOW_PERCENTILE, AnnRecall, recall_of, share_found
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 NAN = float("nan")

@@ -13,7 +13,7 @@ import rankjury
 from rankjury.errors import UsageError
 from rankjury.report import QueryData, Report, SystemResult
 from rankjury.reports.writers import Request, write_reports
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import Target
 
 QUICK = Resampling(resamples=200)

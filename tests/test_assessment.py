@@ -14,7 +14,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation import resolve_all
 from rankjury.report import Report
 from rankjury.slices import Attribute, Cuts, parse_attributes
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)
 MEASURES = ["ndcg@10", "ap", "unjudged@5", "num_rel_ret", "gm_map"]
@@ -104,7 +104,7 @@ class TestDigits:
     ) -> None:
         monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: threads)
         monkeypatch.setattr(rankjury.core.types, "ROWS_PER_BLOCK", 50)
-        monkeypatch.setattr("rankjury.statistics.resampling._RESAMPLES_PER_PART", 64 * threads)
+        monkeypatch.setattr("rankjury.stats.resampling._RESAMPLES_PER_PART", 64 * threads)
         assert as_text(assessed()) == as_text(whole)
 
     def test_other_measures(self, whole: Report) -> None:

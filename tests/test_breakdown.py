@@ -17,9 +17,9 @@ from rankjury.core.types import Bools, Floats
 from rankjury.measures.measure import Aggregate
 from rankjury.results import Scores
 from rankjury.slices import Group
-from rankjury.statistics.comparison import Comparison, compare_pairs
-from rankjury.statistics.estimates import estimate_all
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Comparison, compare_pairs
+from rankjury.stats.estimates import estimate_all
+from rankjury.stats.resampling import Resampling, keys_of
 
 NAN = math.nan
 QUICK = Resampling(resamples=400)

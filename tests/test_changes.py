@@ -13,7 +13,7 @@ import rankjury
 from rankjury.assessment import assess
 from rankjury.changes import Change, Move
 from rankjury.evaluation import resolve_all
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 

@@ -9,8 +9,8 @@ import pytest
 
 from rankjury.comparisons import compare_scores, pair_scores, pairs_of
 from rankjury.results import Scores
-from rankjury.statistics.comparison import compare_pairs, correct
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import compare_pairs, correct
+from rankjury.stats.resampling import Resampling, keys_of
 
 QUICK = Resampling(resamples=400)
 

@@ -20,7 +20,7 @@ from rankjury.judging import judge
 from rankjury.measures.judged import relevant_count
 from rankjury.measures.measure import METRICS, Measure, Metric
 from rankjury.slices import Attribute, Cuts
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.vocabulary import Predicates
 from tests.partial import plain
 from tests.test_predicates import CLIPS, by_items, by_words

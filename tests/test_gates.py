@@ -15,7 +15,7 @@ from rankjury.gates import Gate, Verdict, check_targets, measures_of
 from rankjury.report import SCHEMA, QueryData, Report, SystemResult
 from rankjury.reports.writers import Request, write_reports
 from rankjury.reports.writers.json import looks_like_report, read_report
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import Target, parse_target
 
 QUICK = Resampling(resamples=300)

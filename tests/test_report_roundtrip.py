@@ -27,9 +27,9 @@ from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Recorded, Scores
 from rankjury.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
 from rankjury.stability import QuerySimilarities
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate, QuantileValues
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate, QuantileValues
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import parse_target
 
 from .golden.cases import CASES

@@ -12,7 +12,7 @@ from rankjury.drift import drift_between
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.stability import stability_of
-from rankjury.statistics.comparison import contributions_of_all
+from rankjury.stats.comparison import contributions_of_all
 
 USERS, ITEMS, K = 60, 500, 5
 FIGURES = ("coverage@5", "exposure_entropy@5", "exposure_gini@5", "personalisation@5")

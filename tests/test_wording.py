@@ -18,8 +18,8 @@ from rankjury.core.formatting import (
     percent,
 )
 from rankjury.sections import ReportWarning, merge_warnings, with_unit
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Bounds
 
 NAN = math.nan
 

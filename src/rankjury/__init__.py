@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rankjury.recommending import held_out, recommend
     from rankjury.report import Report
     from rankjury.results import Scores
-    from rankjury.statistics.comparison import Comparison
-    from rankjury.statistics.estimates import Estimate
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.comparison import Comparison
+    from rankjury.stats.estimates import Estimate
+    from rankjury.stats.resampling import Resampling
     from rankjury.targets import Target
     from rankjury.text.keywords import map_texts
     from rankjury.text.labels import label
@@ -82,9 +82,9 @@ _HOMES = {
     **dict.fromkeys(("Fusion", "fuse"), "rankjury.rankers.fusion"),
     "Report": "rankjury.report",
     "Scores": "rankjury.results",
-    "Comparison": "rankjury.statistics.comparison",
-    "Estimate": "rankjury.statistics.estimates",
-    "Resampling": "rankjury.statistics.resampling",
+    "Comparison": "rankjury.stats.comparison",
+    "Estimate": "rankjury.stats.estimates",
+    "Resampling": "rankjury.stats.resampling",
     "Target": "rankjury.targets",
     **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.core.types"),
     "Judged": "rankjury.measures.judged",

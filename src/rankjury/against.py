@@ -26,7 +26,7 @@ from rankjury.rankers.others import excludes_self
 from rankjury.rankers.vectors import check_same_items, rank_vectors
 from rankjury.report import Report
 from rankjury.sections import as_warnings
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["agree"]
 

@@ -26,7 +26,7 @@ from rankjury.reports.writers.json import looks_like_report, read_report
 from rankjury.results import Scores
 from rankjury.sections import ReportWarning, as_warnings, with_unit
 from rankjury.slices import Cuts, parse_attributes
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import Target, parse_target, parse_targets
 
 __all__ = ["compare", "evaluate", "gate"]

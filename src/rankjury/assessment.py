@@ -24,8 +24,8 @@ from rankjury.report import QueryData, Report, SystemResult
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import QUERIES, ReportWarning, with_unit
 from rankjury.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
-from rankjury.statistics.estimates import FEW_QUERIES
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.estimates import FEW_QUERIES
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["Rankings", "assess", "cautions"]
 

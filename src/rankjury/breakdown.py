@@ -24,8 +24,8 @@ from rankjury.measures.measure import Aggregate
 from rankjury.results import Scores, estimates_of
 from rankjury.sections import ReportWarning
 from rankjury.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
-from rankjury.statistics.comparison import Comparison, compare_pairs, correct
-from rankjury.statistics.estimates import (
+from rankjury.stats.comparison import Comparison, compare_pairs, correct
+from rankjury.stats.estimates import (
     Estimate,
     Pooled,
     off_scale,
@@ -34,10 +34,10 @@ from rankjury.statistics.estimates import (
     summarise,
     with_interval,
 )
-from rankjury.statistics.gathered import Column
-from rankjury.statistics.resampling import Bounds, Keys, Resampling, interval, keys_of
-from rankjury.statistics.sums import Fixed, to_fixed
-from rankjury.statistics.tests import apart_test, is_shown
+from rankjury.stats.mergeable import Column
+from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, keys_of
+from rankjury.stats.significance import apart_test, is_shown
+from rankjury.stats.sums import Fixed, to_fixed
 
 __all__ = [
     "Crossings",

@@ -8,8 +8,8 @@ import polars as pl
 
 from rankjury.core.types import Bools
 from rankjury.results import Scores
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct, with_relative
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct, with_relative
+from rankjury.stats.resampling import Resampling, keys_of
 
 __all__ = ["ScorePair", "compare_scores", "pair_scores", "pairs_of"]
 

@@ -25,9 +25,9 @@ from rankjury.report import Report
 from rankjury.results import Scores
 from rankjury.sections import Section
 from rankjury.stability import Stability
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import FEW_QUERIES
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import FEW_QUERIES
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import Decision, Outcome
 
 __all__ = [

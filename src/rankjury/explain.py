@@ -12,7 +12,7 @@ from rankjury.evaluation import Evaluation
 from rankjury.judging import DuplicateRule
 from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, usual_name
-from rankjury.statistics.estimates import summarise
+from rankjury.stats.estimates import summarise
 
 __all__ = ["Explained", "explain"]
 

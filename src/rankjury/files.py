@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rankjury.scale.request import Request
     from rankjury.sections import Quantiles
     from rankjury.slices import Attribute, Cuts
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.resampling import Resampling
 
 __all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
 
@@ -120,7 +120,7 @@ def evaluate_files(
         raise UnknownName("system", unknown, systems)
     how = None
     if intervals:
-        from rankjury.statistics.resampling import Resampling
+        from rankjury.stats.resampling import Resampling
 
         how = Resampling() if resampling is None else resampling
         if not isinstance(how, Resampling):
@@ -235,7 +235,7 @@ def _in_blocks(
 
 def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
     from rankjury.sections import Quantiles
-    from rankjury.statistics.estimates import Quantiles as Sketch
+    from rankjury.stats.estimates import Quantiles as Sketch
 
     return Quantiles({label: Sketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels})
 

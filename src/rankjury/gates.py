@@ -20,9 +20,9 @@ from rankjury.measures.measure import METRICS, Measure
 from rankjury.report import Report
 from rankjury.results import Recorded, Scores
 from rankjury.sections import Section
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import FEW_QUERIES, Estimate
-from rankjury.statistics.resampling import Bounds, Resampling, normal_quantile
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import FEW_QUERIES, Estimate
+from rankjury.stats.resampling import Bounds, Resampling, normal_quantile
 from rankjury.targets import Decision, Outcome, Target
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]

@@ -19,8 +19,8 @@ from rankjury.core.validation import Record
 from rankjury.neighbours import NOBODY, Neighbours, score_listed
 from rankjury.results import Recorded
 from rankjury.sections import Section
-from rankjury.statistics.estimates import estimate_all
-from rankjury.statistics.resampling import Bounds, Resampling, keys_of
+from rankjury.stats.estimates import estimate_all
+from rankjury.stats.resampling import Bounds, Resampling, keys_of
 from rankjury.timing.summary import Latency
 
 __all__ = [

@@ -14,7 +14,7 @@ from rankjury.core.formatting import count, named
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
 from rankjury.errors import DataError, UsageError
 from rankjury.neighbours import score_listed
-from rankjury.statistics.resampling import Keys, Resampling, keys_of, random_words
+from rankjury.stats.resampling import Keys, Resampling, keys_of, random_words
 
 __all__ = [
     "Listed",

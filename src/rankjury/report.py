@@ -24,9 +24,9 @@ from rankjury.errors import DataError, UsageError, shorten
 from rankjury.measures.measure import Measure, beside, usual_names
 from rankjury.results import QueryData, Recorded, Scores, SystemResult
 from rankjury.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["SCHEMA", "QueryData", "Report", "SystemResult", "check_schema"]
 

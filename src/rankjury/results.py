@@ -16,8 +16,8 @@ from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.measures.measure import Aggregate, Measure, beside, is_descriptive, usual_names
 from rankjury.sections import ReportWarning, Section, read_sections
-from rankjury.statistics.estimates import Estimate, estimate_all, mean_of, summarise
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
+from rankjury.stats.resampling import Resampling, keys_of
 
 __all__ = ["QueryData", "Recorded", "Scores", "SystemResult", "estimates_of"]
 

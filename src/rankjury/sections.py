@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from rankjury.core.registry import Registry
 from rankjury.core.validation import Record, RecordError
-from rankjury.statistics.estimates import QuantileValues
+from rankjury.stats.estimates import QuantileValues
 
 __all__ = [
     "QUERIES",

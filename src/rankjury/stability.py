@@ -10,7 +10,7 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import Positive, Record
 from rankjury.errors import DataError
 from rankjury.sections import Section
-from rankjury.statistics.sums import mean_and_std
+from rankjury.stats.sums import mean_and_std
 
 __all__ = ["QuerySimilarities", "Spread", "Stability", "stability_of"]
 

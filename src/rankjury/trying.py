@@ -13,7 +13,7 @@ from rankjury.lab.stored import read_stored
 from rankjury.rankers.given import as_vectors
 from rankjury.rankers.others import excludes_self, own_item
 from rankjury.rankers.vectors import check_pair
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["try_index"]
 

@@ -42,7 +42,7 @@ from rankjury.plan.reading import read_plan
 from rankjury.rankers.vectors import rank_vectors
 from rankjury.recommenders.given_tables import read_scores
 from rankjury.reports.writers.json import read_report
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.text.corpus import read_corpus
 from rankjury.text.human import read_human
 from rankjury.text.keywords.labelled import read_labelled

@@ -18,7 +18,7 @@ from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.lab.bench import Bench
 from rankjury.lab.points import Point
 from rankjury.neighbours import Neighbours
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 ITEMS, QUERIES, K = 200, 12, 5
 

@@ -14,7 +14,7 @@ from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.lab.bench import Bench
 from rankjury.neighbours import NOBODY, Neighbours
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.timing.summary import summarise
 
 from .support import vectors

@@ -14,7 +14,7 @@ from rankjury.evaluation import evaluate, resolve_all
 from rankjury.indexed import Loss
 from rankjury.lab.loss import loss_of, measure_of_loss
 from rankjury.lab.measuring import Measured, measure
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 from .test_bench import CORPUS, QUERIES, bench_of, by_numpy
 

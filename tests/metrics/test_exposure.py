@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import rankjury
 from rankjury.evaluation import resolve_all
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 from . import slow_beyond as slow
 from .slow_beyond import World, worlds

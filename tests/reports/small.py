@@ -13,8 +13,8 @@ from rankjury.report import Report
 from rankjury.reports.sections import Block
 from rankjury.reports.tables import Table
 from rankjury.sections import Section
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]

@@ -14,8 +14,8 @@ from rankjury.report import Report
 from rankjury.reports.console import print_report
 from rankjury.reports.cutoffs import display_names
 from rankjury.reports.sections.agreement import render_agreement, render_reference
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.resampling import Resampling
 
 from .small import tables_of, with_only
 from .test_cutoffs import PAPERS, at, example

@@ -19,7 +19,7 @@ from rankjury.errors import UsageError
 from rankjury.report import Report
 from rankjury.reports import charts
 from rankjury.reports.charts import curves_grid, to_picture
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 from tests.reports.test_cutoffs import PAPERS, at, example
 
 KS = (1, 3, 5, 10)

@@ -13,8 +13,8 @@ from rankjury.errors import UsageError
 from rankjury.evaluation import resolve_all
 from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Resampling
 
 PAPERS = ("recall(over=k,gold=k)", "ndcg(gain=binary,gold=k)", "rr(gold=k)", "ap(over=found,gold=k)")
 QUICK = Resampling(resamples=200)

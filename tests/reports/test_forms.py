@@ -28,7 +28,7 @@ from rankjury.reports.writers.json import looks_like_report, read_report, to_jso
 from rankjury.reports.writers.tables import to_csv
 from rankjury.sections import ReportWarning, as_warnings
 from rankjury.slices import Cuts
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
 from tests.reports.test_pull_request import READER, check_tame

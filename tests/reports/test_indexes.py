@@ -18,7 +18,7 @@ from rankjury.reports.sections.index import render_examples, render_indexes, ren
 from rankjury.reports.tables import Table, table
 from rankjury.results import SystemResult
 from rankjury.stability import Spread, Stability, stability_of
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 from rankjury.timing.summary import Latency, Percentile
 from tests.cli.support import check_width
 from tests.reports.small import tables_of, with_only

@@ -15,7 +15,7 @@ from rankjury.reports.sections.agreement import render_reference
 from rankjury.reports.tables import Table
 from rankjury.reports.writers import Request
 from rankjury.reports.writers.tables import to_cutoff_csv
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 from tests.reports.small import tables_of, with_estimates
 from tests.reports.test_cutoffs import PAPERS, at, example
 

@@ -20,7 +20,7 @@ from rankjury.exposures import Exposure
 from rankjury.report import Report
 from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
 from rankjury.reports.charts.pictures.figure import MARKERS
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 
 from .test_recommendations import SYSTEMS, recommended
 

@@ -19,7 +19,7 @@ from rankjury.scale.memory import Budget
 from rankjury.scale.one_process import evaluate_files
 from rankjury.scale.request import Request
 from rankjury.slices import Cuts, parse_attributes
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
 GIGABYTE = 10**9

@@ -16,7 +16,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.report import Report
 from rankjury.sections import Quantiles
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from tests.scale.made import QUICK, WAYS, Study, form_of
 
 QUERIES = 40

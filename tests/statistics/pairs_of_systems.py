@@ -8,8 +8,8 @@ from hypothesis.strategies import DrawFn
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import Paired
-from rankjury.statistics.resampling import IntervalMethod, Resampling
+from rankjury.stats.comparison import Paired
+from rankjury.stats.resampling import IntervalMethod, Resampling
 
 from .support import NAN, paired, scores_or_none
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
-from rankjury.statistics.estimates import Estimate, estimate_all
-from rankjury.statistics.resampling import Keys, Resampling, keys_of
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs
+from rankjury.stats.estimates import Estimate, estimate_all
+from rankjury.stats.resampling import Keys, Resampling, keys_of
 
 NAN = float("nan")
 QUICK = Resampling(resamples=256)

@@ -12,9 +12,9 @@ from scipy import stats
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import compare_pairs, correct
-from rankjury.statistics.resampling import IntervalMethod, Resampling
-from rankjury.statistics.tests import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test
+from rankjury.stats.comparison import compare_pairs, correct
+from rankjury.stats.resampling import IntervalMethod, Resampling
+from rankjury.stats.significance import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test
 
 from .pairs_of_systems import AGGREGATES, KINDS, both_defined, realistic
 from .support import NAN, QUICK, compare, keys, paired, thorough

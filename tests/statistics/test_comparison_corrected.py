@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rankjury.statistics.comparison import Comparison, correct
-from rankjury.statistics.tests import benjamini_hochberg, holm, queries_needed
+from rankjury.stats.comparison import Comparison, correct
+from rankjury.stats.significance import benjamini_hochberg, holm, queries_needed
 
 from .pairs_of_systems import realistic
 from .support import QUICK, compare, paired

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankjury.core.types
-from rankjury.statistics import resampling
-from rankjury.statistics.comparison import Paired, compare_pairs
-from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats import resampling
+from rankjury.stats.comparison import Paired, compare_pairs
+from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
 
 from .pairs_of_systems import KINDS, both_defined, pairs, realistic, rows_of, ways
 from .support import compare, digits, keys, numbered, thorough

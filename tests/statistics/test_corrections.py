@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from rankjury.statistics.tests import benjamini_hochberg, holm
+from rankjury.stats.significance import benjamini_hochberg, holm
 
 from .support import thorough
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from rankjury.core.types import Floats
-from rankjury.statistics.comparison import compare_pairs
-from rankjury.statistics.estimates import estimate_all
-from rankjury.statistics.resampling import IntervalMethod, Resampling
-from rankjury.statistics.sums import to_fixed
-from rankjury.statistics.tests import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
+from rankjury.stats.comparison import compare_pairs
+from rankjury.stats.estimates import estimate_all
+from rankjury.stats.resampling import IntervalMethod, Resampling
+from rankjury.stats.significance import POWER, detectable_difference, sign_flip_tests, t_test, wilcoxon_test
+from rankjury.stats.sums import to_fixed
 
 from .support import keys, paired
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankjury.statistics.resampling import normal_cdf, normal_quantile, normal_tails, t_quantile, t_tails
+from rankjury.stats.resampling import normal_cdf, normal_quantile, normal_tails, t_quantile, t_tails
 
 from .support import thorough
 

@@ -15,9 +15,9 @@ from scipy import stats
 import rankjury.core.types
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics import resampling
-from rankjury.statistics.estimates import Estimate, estimate_all, summarise
-from rankjury.statistics.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of
+from rankjury.stats import resampling
+from rankjury.stats.estimates import Estimate, estimate_all, summarise
+from rankjury.stats.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of
 
 from .support import NAN, QUICK, digits, estimate, keys, numbered, scores, scores_or_none, thorough
 

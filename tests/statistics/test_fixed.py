@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankjury.core.types import Floats
-from rankjury.statistics.sums import LARGEST_BLOCK, exact_sum, to_fixed
+from rankjury.stats.sums import LARGEST_BLOCK, exact_sum, to_fixed
 
 from .support import NAN, thorough
 

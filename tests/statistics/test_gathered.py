@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs
-from rankjury.statistics.estimates import Estimate, estimate_all
-from rankjury.statistics.gathered import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
-from rankjury.statistics.resampling import IntervalMethod, Resampling, keys_of
-from rankjury.statistics.sums import ExactSum, Powers, exact_products
-from rankjury.statistics.tests import SignedRanks
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs
+from rankjury.stats.estimates import Estimate, estimate_all
+from rankjury.stats.mergeable import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
+from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats.significance import SignedRanks
+from rankjury.stats.sums import ExactSum, Powers, exact_products
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")
 COLUMNS = tuple(Column(system, name, name, name == "sum") for system in ("old", "new") for name in AGGREGATES)

@@ -5,7 +5,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from rankjury.statistics.sums import mean_and_std, means_and_stds, total_of
+from rankjury.stats.sums import mean_and_std, means_and_stds, total_of
 
 
 def columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -14,9 +14,9 @@ from scipy import stats
 
 import rankjury.core.types
 from rankjury.core.types import Floats
-from rankjury.statistics import resampling
-from rankjury.statistics.resampling import sign_bits
-from rankjury.statistics.tests import Randomised, sign_flip_tests, t_test, welch_test, wilcoxon_test
+from rankjury.stats import resampling
+from rankjury.stats.resampling import sign_bits
+from rankjury.stats.significance import Randomised, sign_flip_tests, t_test, welch_test, wilcoxon_test
 
 from .support import keys, thorough
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from rankjury.statistics.tests import POWER, detectable_difference, queries_needed
+from rankjury.stats.significance import POWER, detectable_difference, queries_needed
 
 from .support import thorough
 

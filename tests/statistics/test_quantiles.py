@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.statistics.estimates import ERROR, Quantiles, about
+from rankjury.stats.estimates import ERROR, Quantiles, about
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)
 values = st.lists(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, with_relative
-from rankjury.statistics.resampling import Bounds, Resampling, bootstrap_weights
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs, with_relative
+from rankjury.stats.resampling import Bounds, Resampling, bootstrap_weights
 
 from .support import NAN, QUICK, digits, keys, paired, scores_or_none, thorough
 

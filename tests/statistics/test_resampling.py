@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 import rankjury.core.types
 from rankjury.core.types import Floats, Ints
-from rankjury.statistics import resampling
-from rankjury.statistics.resampling import Keys, bootstrap_weights, draw_sums, flip_sums, sign_bits
-from rankjury.statistics.sums import LARGEST_BLOCK, to_fixed
+from rankjury.stats import resampling
+from rankjury.stats.resampling import Keys, bootstrap_weights, draw_sums, flip_sums, sign_bits
+from rankjury.stats.sums import LARGEST_BLOCK, to_fixed
 
 from .support import keys, thorough
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankjury.core.types import Floats
-from rankjury.statistics.resampling import Keys, Signs, Weights, bootstrap_weights, keys_of, sign_bits
+from rankjury.stats.resampling import Keys, Signs, Weights, bootstrap_weights, keys_of, sign_bits
 
 from .support import keys, numbered, thorough
 

@@ -14,7 +14,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation import resolve_all
 from rankjury.rankers.fusion import METHODS, Fusion
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from tests.metrics import naive
 from tests.rankers.naive_fusion import Run, fused

@@ -15,7 +15,7 @@ from rankjury.evaluation import evaluate, resolve_all
 from rankjury.interactions.task import Facts, Task
 from rankjury.recommenders import make_recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.tuning.models import Subject, tune_model, without_test
 from rankjury.tuning.outcome import ModelTuning
 

@@ -11,8 +11,8 @@ from rankjury.circumstances import Difference, differences_between
 from rankjury.comparisons import compare_scores, pair_scores
 from rankjury.errors import DataError, UnknownName
 from rankjury.gates import Gate
-from rankjury.statistics.comparison import Comparison, Paired
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison, Paired
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["Compared", "compare_runs"]
 

@@ -28,7 +28,7 @@ from rankjury.circumstances import Difference, differences_between
 from rankjury.core.formatting import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.resampling import Bounds
 
 __all__ = [
     "Line",

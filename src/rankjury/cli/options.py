@@ -23,7 +23,7 @@ from rankjury.files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
     from rankjury.report import Report
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.resampling import Resampling
 
 __all__ = [
     "BaselineOption",
@@ -150,7 +150,7 @@ class Scoring:
 
     def resampling(self) -> "Resampling":
         """How intervals and tests are made; checked."""
-        from rankjury.statistics.resampling import Resampling
+        from rankjury.stats.resampling import Resampling
 
         return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
 

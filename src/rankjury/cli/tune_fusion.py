@@ -43,7 +43,7 @@ def tune_fusion(
     quiet: bool,
 ) -> None:
     """Of a plan, where it is ``checked``, or of a gold and runs."""
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.resampling import Resampling
     from rankjury.tuning import CONSTANTS, tune
 
     if output is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankjury.gates import Gate
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import Outcome
-    from rankjury.statistics.comparison import Comparison
+    from rankjury.stats.comparison import Comparison
     from rankjury.tuning.outcome import ModelTuning
 
 __all__ = ["FOLDER", "ModelOptions", "as_toml", "tune_models"]
@@ -63,7 +63,7 @@ def tune_models(
     quiet: bool,
 ) -> None:
     """Try, choose, tell; and evaluate what was chosen on the test window, where that is asked for."""
-    from rankjury.statistics.resampling import Resampling
+    from rankjury.stats.resampling import Resampling
 
     how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
     names = _names(checked, system, options)

@@ -13,8 +13,8 @@ from rankjury.core.registry import Registry
 from rankjury.errors import shorten
 
 if TYPE_CHECKING:
-    from rankjury.statistics.estimates import Estimate
-    from rankjury.statistics.resampling import Bounds
+    from rankjury.stats.estimates import Estimate
+    from rankjury.stats.resampling import Bounds
 
 __all__ = [
     "FORMULA_START",

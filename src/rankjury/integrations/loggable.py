@@ -18,9 +18,9 @@ from rankjury.report import SCHEMA, Report
 from rankjury.reports.html import page_of
 from rankjury.reports.pull_request import summary_of
 from rankjury.sections import Facts, Fusion
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Bounds
 
 __all__ = ["Flat", "Values", "clean", "files_of", "flatten", "loggable_report", "tables_of"]
 

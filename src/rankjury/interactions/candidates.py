@@ -10,7 +10,7 @@ from rankjury.core.types import Bools, Ints, gathered, places_in
 from rankjury.errors import DataError
 from rankjury.interactions.split import Split, Window
 from rankjury.interactions.task import Task
-from rankjury.statistics.resampling import keys_of, pair_words, random_words
+from rankjury.stats.resampling import keys_of, pair_words, random_words
 
 __all__ = ["Catalogue", "catalogue_of", "drawn"]
 

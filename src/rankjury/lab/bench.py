@@ -15,7 +15,7 @@ from rankjury.engines import ENGINES, Engine, Filter, Params, passing
 from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.indexed import AnnRecall, recall_of, share_found
 from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.timing.loops import Timed, closed_loop, open_loop
 
 __all__ = ["ROUNDS", "WARM_UP", "Ask", "Bench", "Built", "Embed"]

@@ -18,7 +18,7 @@ from rankjury.engines import Params
 from rankjury.errors import DataError
 from rankjury.lab.bench import Built
 from rankjury.lab.points import Point
-from rankjury.statistics.tests import SignedRanks
+from rankjury.stats.significance import SignedRanks
 from rankjury.timing.summary import summarise
 
 __all__ = ["PAIRED_ROUNDS", "SINGLE_FACTOR", "PairedTimes", "measure_paired", "setting_key", "surely_less"]

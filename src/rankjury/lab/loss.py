@@ -8,8 +8,8 @@ from rankjury.evaluation import evaluate
 from rankjury.indexed import Loss, Mean
 from rankjury.measures.dialects import Asked
 from rankjury.results import Scores
-from rankjury.statistics.comparison import Paired, compare_pairs
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Paired, compare_pairs
+from rankjury.stats.resampling import Resampling, keys_of
 
 __all__ = ["loss_of", "measure_of_loss"]
 

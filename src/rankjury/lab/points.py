@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from rankjury.engines import Params, Setting
 from rankjury.lab.grid import spelled
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.resampling import Bounds
 
 __all__ = ["Point", "Quantile", "Status"]
 

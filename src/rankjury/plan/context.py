@@ -23,7 +23,7 @@ from rankjury.pairing import ReferenceSide, Similarities
 from rankjury.rankers.threshold import shown_from
 from rankjury.sections import QUERIES, Facts, ReportWarning, Section
 from rankjury.slices import Cuts
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
     from rankjury.interactions.task import Task

@@ -13,7 +13,7 @@ from rankjury.plan.context import GoldTable, SystemTable, Table, TableForSystem
 from rankjury.plan.lab import LabTable
 from rankjury.plan.sweeping import SweepTable
 from rankjury.plan.tuning import TuneTable
-from rankjury.statistics.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
+from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 __all__ = [
     "AgreementTable",

@@ -32,7 +32,7 @@ from rankjury.report import Report
 from rankjury.reports.writers import Writer
 from rankjury.sections import ReportWarning, as_warnings, with_unit
 from rankjury.slices import Cuts
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.targets import Target
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]

@@ -12,7 +12,7 @@ from rankjury.interactions.log import Log
 from rankjury.interactions.task import Facts
 from rankjury.interactions.units import PER_SECOND
 from rankjury.recommenders import RECOMMENDERS, Recommender
-from rankjury.statistics.resampling import Keys, keys_of, pair_words
+from rankjury.stats.resampling import Keys, keys_of, pair_words
 
 __all__ = ["Popularity", "RandomOrder"]
 

@@ -8,7 +8,7 @@ from rankjury.core.formatting import count
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.measures.measure import beside, split_spelling, usual_name
 from rankjury.report import Report
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]
 

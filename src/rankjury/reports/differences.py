@@ -24,8 +24,8 @@ from rankjury.examples import Examples
 from rankjury.measures.measure import LEGEND
 from rankjury.report import Report
 from rankjury.reports.tables import Cell, Column, Style, Table, idle_systems, table
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.tests import POWER, is_shown
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.significance import POWER, is_shown
 
 __all__ = [
     "before_after_table",

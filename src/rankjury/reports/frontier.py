@@ -12,7 +12,7 @@ from rankjury.core.formatting import NOTHING, count, figure_shown, markdown_text
 from rankjury.reports.console import console, print_table
 from rankjury.reports.markdown import markdown_table
 from rankjury.reports.tables import Cell, Style, Table, table
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
     from rankjury.lab.outcome import Choice, Cost, Sweep

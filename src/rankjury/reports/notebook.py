@@ -24,7 +24,7 @@ from rankjury.reports.gate import verdict_counts, verdicts_table
 from rankjury.reports.sections import Block, render_sections
 from rankjury.reports.tables import Table, about_line, first_labels, table
 from rankjury.results import Scores
-from rankjury.statistics.comparison import Comparison
+from rankjury.stats.comparison import Comparison
 
 __all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
 

@@ -14,7 +14,7 @@ from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, 
 from rankjury.measures.measure import LEGEND, usual_name
 from rankjury.report import Report
 from rankjury.results import Recorded
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 
 __all__ = [
     "Cell",

@@ -21,7 +21,7 @@ from rankjury.scale.request import Request
 from rankjury.scale.scoring import ranking_of
 from rankjury.scale.tables import open_table
 from rankjury.slices import Attribute, parse_attributes
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["attributes_named", "evaluate", "judge", "request_for"]
 

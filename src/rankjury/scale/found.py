@@ -10,7 +10,7 @@ from rankjury.scale.request import Request
 from rankjury.sections import ReportWarning
 from rankjury.slices import Shared
 from rankjury.slices.groups import Census
-from rankjury.statistics.gathered import added
+from rankjury.stats.mergeable import added
 
 __all__ = ["Found", "census_of", "examples_of"]
 

@@ -31,7 +31,7 @@ from rankjury.scale.scored import Scored
 from rankjury.scale.scoring import score_block
 from rankjury.scale.scratch import Piece, Scratch
 from rankjury.scale.tables import Table
-from rankjury.statistics.gathered import Ranks, ranges_for
+from rankjury.stats.mergeable import Ranks, ranges_for
 
 __all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]
 

@@ -12,7 +12,7 @@ from rankjury.scale.found import Found
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
 from rankjury.slices.groups import Definition, Rows, define, spelled, suitable_names
-from rankjury.statistics.resampling import Keys
+from rankjury.stats.resampling import Keys
 
 __all__ = ["Panel", "Seen", "panels_of", "seen"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from rankjury.scale.rounds import Ranked
-from rankjury.statistics.gathered import Ranks, RanksWithin
-from rankjury.statistics.tests import SignedRanks
+from rankjury.stats.mergeable import Ranks, RanksWithin
+from rankjury.stats.significance import SignedRanks
 
 __all__ = ["join_blocks", "join_ranges"]
 

@@ -13,10 +13,10 @@ from rankjury.scale.panels import Panel
 from rankjury.scale.request import Request
 from rankjury.scale.rounds import Survey, Tallies
 from rankjury.sections import Quantiles, with_unit
-from rankjury.statistics.comparison import Comparison, correct
-from rankjury.statistics.estimates import Estimate, off_scale
-from rankjury.statistics.gathered import Layout, Ranks, plainly_estimated
-from rankjury.statistics.tests import apart_test_of
+from rankjury.stats.comparison import Comparison, correct
+from rankjury.stats.estimates import Estimate, off_scale
+from rankjury.stats.mergeable import Layout, Ranks, plainly_estimated
+from rankjury.stats.significance import apart_test_of
 
 Value = TypeVar("Value")
 

@@ -8,8 +8,8 @@ from rankjury.judging import DuplicateRule
 from rankjury.measures.dialects import Asked
 from rankjury.slices import ItemGroups
 from rankjury.slices.groups import Attribute
-from rankjury.statistics.gathered import Column, Layout
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.mergeable import Column, Layout
+from rankjury.stats.resampling import Resampling
 
 __all__ = ["AttributesAsked", "Request"]
 

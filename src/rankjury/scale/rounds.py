@@ -8,9 +8,9 @@ from rankjury.scale.panels import Panel, seen
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
 from rankjury.slices.groups import check_number
-from rankjury.statistics.estimates import Quantiles
-from rankjury.statistics.gathered import Outline, Spread, Tally, added, moved
-from rankjury.statistics.tests import SignedRanks
+from rankjury.stats.estimates import Quantiles
+from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
+from rankjury.stats.significance import SignedRanks
 
 __all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally", "within"]
 

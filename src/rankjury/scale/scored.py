@@ -12,7 +12,7 @@ import polars as pl
 from rankjury.core.convert import QUERY
 from rankjury.core.types import Bools, Floats
 from rankjury.scale.request import Request
-from rankjury.statistics.resampling import Keys
+from rankjury.stats.resampling import Keys
 
 __all__ = ["Scored"]
 

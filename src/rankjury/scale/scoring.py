@@ -14,7 +14,7 @@ from rankjury.scale.found import Found, census_of, examples_of
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
 from rankjury.slices import align
-from rankjury.statistics.resampling import keys_of
+from rankjury.stats.resampling import keys_of
 
 __all__ = ["ranking_of", "score_block"]
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankjury.core.types import Bools, Floats, Ints
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.statistics.estimates import FRACTION, about, bits_to_drop
+from rankjury.stats.estimates import FRACTION, about, bits_to_drop
 
 __all__ = [
     "MOST_GROUPS",

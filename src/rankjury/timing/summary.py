@@ -11,7 +11,7 @@ import numpy as np
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import Record
 from rankjury.errors import UsageError
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.resampling import Bounds
 
 __all__ = [
     "SHARES",

@@ -15,9 +15,9 @@ from rankjury.errors import UsageError
 from rankjury.evaluation import Evaluation
 from rankjury.measures.dialects import Asked
 from rankjury.rankers.fusion import METHODS, Aligned, Fusion
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
-from rankjury.statistics.estimates import Estimate, estimate_all, onto_scale
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
+from rankjury.stats.estimates import Estimate, estimate_all, onto_scale
+from rankjury.stats.resampling import Resampling, keys_of
 
 __all__ = ["CONSTANTS", "TUNING_SCHEMA", "Tuning", "settings_of", "tune"]
 

@@ -32,7 +32,7 @@ from rankjury.measures.dialects import Asked
 from rankjury.rankers.threshold import shown_from
 from rankjury.recommenders import Recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 from rankjury.tuning.outcome import ModelTuning
 from rankjury.tuning.search import Tried, settings_to_try, widened
 from rankjury.tuning.trials import Memory, Trial

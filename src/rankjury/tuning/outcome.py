@@ -13,9 +13,9 @@ from rankjury.core.params import Param, Params, settled
 from rankjury.interactions.split import Window
 from rankjury.lab.grid import spelled
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import Comparison, Paired, compare_pairs, correct
-from rankjury.statistics.estimates import Estimate, estimate_all
-from rankjury.statistics.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
+from rankjury.stats.estimates import Estimate, estimate_all
+from rankjury.stats.resampling import Resampling, keys_of
 from rankjury.tuning.search import Edge, Tried, edges_of
 from rankjury.tuning.trials import Trial
 

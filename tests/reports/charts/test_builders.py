@@ -31,9 +31,9 @@ from rankjury.reports.charts import (
 from rankjury.results import Recorded
 from rankjury.sections import ScoreHistogram
 from rankjury.stability import Stability
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Resampling
 from tests import drifting
 
 from . import drawn

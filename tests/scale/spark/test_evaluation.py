@@ -15,7 +15,7 @@ import rankjury.scale.spark
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.report import Report
 from rankjury.sections import Quantiles as QuantileSection
-from rankjury.statistics.estimates import Quantiles
+from rankjury.stats.estimates import Quantiles
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.test_one_process import figures
 

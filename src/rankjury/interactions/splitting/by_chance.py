@@ -13,7 +13,7 @@ from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS, Parts
 from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.shares import FRACTIONS, fractions_told, read_fractions
-from rankjury.statistics.resampling import keys_of, random_words
+from rankjury.stats.resampling import keys_of, random_words
 
 __all__ = ["chances", "drawn_at_random", "learnt_later"]
 

@@ -15,7 +15,7 @@ from rankjury.interactions.splitting import Parted, split_kind
 from rankjury.interactions.splitting.by_chance import chances, learnt_later
 from rankjury.interactions.splitting.by_time import times_of
 from rankjury.interactions.splitting.shares import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
-from rankjury.statistics.resampling import keys_of
+from rankjury.stats.resampling import keys_of
 
 __all__ = ["leave_last", "user_folds", "user_fraction"]
 

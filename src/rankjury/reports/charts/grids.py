@@ -14,7 +14,7 @@ from rankjury.reports.charts.builders.measures import curve_chart
 from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
 from rankjury.reports.cutoffs import ByCutoff, CutMeasure, by_cutoff
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["curves_grid", "recommenders_grid"]
 

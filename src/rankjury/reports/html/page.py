@@ -44,8 +44,8 @@ from rankjury.reports.tables import (
     recorded_table,
     table,
 )
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["Drawn", "context_of", "measures_matrix", "page_of", "provenance_table", "slice_tables"]
 

@@ -10,8 +10,8 @@ from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff, display_names
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["render_agreement", "render_reference"]
 

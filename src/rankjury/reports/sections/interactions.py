@@ -11,8 +11,8 @@ from rankjury.report import Report
 from rankjury.reports.differences import comparison_table, p_legend, verdict_of
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["render_exposure", "render_interactions", "windows_table"]
 

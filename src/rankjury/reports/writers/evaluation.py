@@ -14,7 +14,7 @@ from rankjury.report import Report
 from rankjury.reports.writers import Request, writer
 from rankjury.sections import Fingerprints
 from rankjury.stability import Stability
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["to_evaluation"]
 

@@ -15,8 +15,8 @@ from rankjury.io import TABLE_FORMATS, form_to_write
 from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff
 from rankjury.reports.writers import Request, writer
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
 
 __all__ = ["to_csv", "to_cutoff_csv"]
 

@@ -21,7 +21,7 @@ from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.frames import given
 from rankjury.scale.spark.sources import FromFrames
 from rankjury.slices import Cuts, ItemGroups
-from rankjury.statistics.resampling import Resampling
+from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

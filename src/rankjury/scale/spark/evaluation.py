@@ -34,7 +34,7 @@ from rankjury.scale.spark.packing import BUCKET, PART
 from rankjury.scale.spark.paths import is_local, located
 from rankjury.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
 from rankjury.scale.spark.tasks import FOUND, RESULTS, SCORES, Gathering, Joining, Judging, PerQueryRows
-from rankjury.statistics.gathered import Ranks, ranges_for
+from rankjury.stats.mergeable import Ranks, ranges_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ from rankjury.report import Report
 from rankjury.reports.charts.builders.measures import interval_name, places_of
 from rankjury.reports.charts.model import Mark, Point, Ring, Scatter
 from rankjury.results import Recorded
-from rankjury.statistics.resampling import Bounds
+from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
     from rankjury.lab.outcome import Cost, Sweep

@@ -11,10 +11,10 @@ from rankjury.report import Report
 from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Dot, DotPlot, Line, LineChart, Row, Tone
 from rankjury.reports.cutoffs import cut_labels
-from rankjury.statistics.comparison import Comparison
-from rankjury.statistics.estimates import Estimate
-from rankjury.statistics.resampling import Bounds
-from rankjury.statistics.tests import is_shown
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Bounds
+from rankjury.stats.significance import is_shown
 
 __all__ = [
     "curve_chart",

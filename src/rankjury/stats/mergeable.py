@@ -16,11 +16,11 @@ import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.comparison import Differences, Versus
-from rankjury.statistics.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
-from rankjury.statistics.resampling import Keys, Resampling, draw_sums, flip_sums
-from rankjury.statistics.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
-from rankjury.statistics.tests import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
+from rankjury.stats.comparison import Differences, Versus
+from rankjury.stats.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
+from rankjury.stats.resampling import Keys, Resampling, draw_sums, flip_sums
+from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
+from rankjury.stats.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
 
 __all__ = [
     "Column",

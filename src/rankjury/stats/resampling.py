@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rankjury.core.types import Floats, Ints, cut_rows, in_threads
 from rankjury.core.validation import Record, SignedInt, check_fields
 from rankjury.errors import UnknownName, UsageError
-from rankjury.statistics.sums import LARGEST_BLOCK
+from rankjury.stats.sums import LARGEST_BLOCK
 
 __all__ = [
     "FEWEST_RESAMPLES",

@@ -14,10 +14,9 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.estimates import Pooled, onto_scale, pool, summarise
-from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, interval
-from rankjury.statistics.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
-from rankjury.statistics.tests import (
+from rankjury.stats.estimates import Pooled, onto_scale, pool, summarise
+from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, interval
+from rankjury.stats.significance import (
     Randomised,
     at_floor,
     benjamini_hochberg,
@@ -29,6 +28,7 @@ from rankjury.statistics.tests import (
     t_test_of,
     wilcoxon_test,
 )
+from rankjury.stats.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
 
 __all__ = [
     "Comparison",

@@ -17,8 +17,8 @@ from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import Record
 from rankjury.errors import DataError, shorten
 from rankjury.measures.measure import Aggregate
-from rankjury.statistics.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
-from rankjury.statistics.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
+from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
+from rankjury.stats.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
 
 __all__ = [
     "ERROR",

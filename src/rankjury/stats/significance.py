@@ -7,8 +7,8 @@ from math import ceil, isnan, nan, sqrt
 import numpy as np
 
 from rankjury.core.types import Floats, Ints
-from rankjury.statistics.resampling import Keys, flip_sums, normal_quantile, normal_tails, t_quantile, t_tails
-from rankjury.statistics.sums import exact_sum, mean_and_std
+from rankjury.stats.resampling import Keys, flip_sums, normal_quantile, normal_tails, t_quantile, t_tails
+from rankjury.stats.sums import exact_sum, mean_and_std
 
 __all__ = [
     "ENUMERATED",
