@@ -78,8 +78,8 @@ def model_of(data: Arrays) -> Any:
 
 def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
     """A ranking under all measures, for all users and by tiers of users and items."""
-    from rankjury.assessment import assess
-    from rankjury.evaluation import resolve_all
+    from rankjury.evaluation.compare import assess
+    from rankjury.evaluation.evaluate import resolve_all
     from rankjury.interactions.tiers import Tiers, item_cuts, user_cuts
 
     asked = resolve_all([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
@@ -151,7 +151,7 @@ def by_loop(data: Arrays) -> Work:
 
 
 def by_arrays(data: Arrays) -> Work:
-    from rankjury.coded import evaluate_arrays
+    from rankjury.evaluation.coded import evaluate_arrays
 
     return lambda: evaluate_arrays(data["shown"], data["held_out"], measures=SIX, dialect="rectools").mean()
 
@@ -171,7 +171,7 @@ def same_as(dialect: str) -> Callable[[Arrays], Work]:
     """What a peer's conventions give, of the recommendations that it got; to hold against its own means."""
 
     def prepare(data: Arrays) -> Work:
-        from rankjury.coded import evaluate_arrays
+        from rankjury.evaluation.coded import evaluate_arrays
 
         relevant = data["held"] & (data["rating"] >= REL)
         starts = np.searchsorted(data["user"][relevant], np.arange(len(data["factors_of_users"]) + 1))

@@ -83,7 +83,7 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
 def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
     """Arrays, judging and measures, each by itself; then all at once, as the next step takes it."""
     from rankjury.core.convert import gold_from_frame, ranking_from_frame
-    from rankjury.evaluation import Evaluation
+    from rankjury.evaluation.evaluate import Evaluation
     from rankjury.scale.scoring import score_block
 
     measures = [one.measure for one in request.asked]

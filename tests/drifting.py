@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Floats
-from rankjury.report import SCHEMA, Report
-from rankjury.stability import stability_of
+from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.similarity_profile import stability_of
 
 QUERIES, K = 24, 3
 META = {"model_version": "m1", "dataset_version": "d1", "chunking_config": "title", "query_set_version": "2026-11"}

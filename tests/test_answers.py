@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.answers import Answers, listed_gold, listed_ranking
 from rankjury.core.convert import as_gold, as_ranking
+from rankjury.evaluation.query_lists import Answers, listed_gold, listed_ranking
 
 GOLD = {"q2": {"a": 1, "b": 3, "c": 0}, "q1": {"x": 2}, "q3": {"y": 1}}
 RUN = {"q1": {"z": 0.5, "x": 0.5, "w": 0.1}, "q2": {"c": 3.0, "b": 2.0, "other": 1.0}, "q9": {"x": 1.0}}

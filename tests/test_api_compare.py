@@ -11,10 +11,10 @@ import pytest
 
 import rankjury
 from rankjury.errors import UsageError
-from rankjury.report import QueryData, Report, SystemResult
+from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.targets import Target
 from rankjury.reports.writers import Request, write_reports
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import Target
 
 QUICK = Resampling(resamples=200)
 

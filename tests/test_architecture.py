@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rankjury
-from rankjury.sections import SECTIONS, Section
+from rankjury.evaluation.sections import SECTIONS, Section
 
 ROOT = Path(rankjury.__file__).parent
 
@@ -253,7 +253,7 @@ def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(evaluated
         *("rankers", "recommenders", "recommending", "similarity", "stability", "text", "timing", "tuning"),
     }
     loaded = evaluated[0]
-    assert "rankjury.evaluation" in loaded
+    assert "rankjury.evaluation.evaluate" in loaded
     assert not {name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in specialities}
 
 

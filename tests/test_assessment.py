@@ -9,11 +9,11 @@ import pytest
 
 import rankjury
 import rankjury.core.types
-from rankjury.assessment import assess
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation import resolve_all
-from rankjury.report import Report
-from rankjury.slices import Attribute, Cuts, parse_attributes
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import Attribute, Cuts, parse_attributes
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)

@@ -11,12 +11,20 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from rankjury.breakdown import Gap, Slice, break_down, correct_slices, signs_for, slice_of_items, worst_slices
-from rankjury.comparisons import pairs_of
 from rankjury.core.types import Bools, Floats
+from rankjury.evaluation.paired import pairs_of
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.slices import Group
+from rankjury.evaluation.slices.stats import (
+    Gap,
+    Slice,
+    break_down,
+    correct_slices,
+    signs_for,
+    slice_of_items,
+    worst_slices,
+)
 from rankjury.measures.measure import Aggregate
-from rankjury.results import Scores
-from rankjury.slices import Group
 from rankjury.stats.comparison import Comparison, compare_pairs
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Resampling, keys_of

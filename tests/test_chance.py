@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.chance import EXPECTATIONS, Chance, expected_scores, has_expectation
 from rankjury.core.types import Floats
-from rankjury.evaluation import DEFAULT_MEASURES, evaluate, resolve_all
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate, resolve_all
+from rankjury.evaluation.random_baseline import EXPECTATIONS, Chance, expected_scores, has_expectation
 from rankjury.measures.measure import METRICS, Measure
 
 # The movies protocol: of 49 other movies the five nearest are the gold, the nearest graded 5.

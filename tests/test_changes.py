@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.assessment import assess
-from rankjury.changes import Change, Move
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.changes import Change, Move
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)

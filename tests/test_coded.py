@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-import rankjury.coded
-from rankjury.coded import evaluate_arrays, look_up, stands_twice
+import rankjury.evaluation.coded
 from rankjury.core.convert import as_gold, as_ranking
 from rankjury.core.lists import Background
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.coded import evaluate_arrays, look_up, stands_twice
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.measures.measure import METRICS
 
 ITEMS = 12
@@ -165,7 +165,7 @@ def test_means_do_not_hang_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, held = many()
     whole = evaluate_arrays(shown, held, measures=["ndcg@10", "ap@10"])
     for size in (1, 7, 100):
-        monkeypatch.setattr(rankjury.coded, "_PAIRS_AT_ONCE", size)
+        monkeypatch.setattr(rankjury.evaluation.coded, "_PAIRS_AT_ONCE", size)
         np.testing.assert_array_equal(evaluate_arrays(shown, held, measures=["ndcg@10", "ap@10"]).values, whole.values)
 
 
@@ -197,7 +197,7 @@ def test_keys_are_found_where_they_stand(held: list[int], wanted: list[int]) -> 
 
 
 def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankjury.coded._STRIDE", np.uint64(0))
+    monkeypatch.setattr("rankjury.evaluation.coded._STRIDE", np.uint64(0))
     held, wanted = np.array([5, 3, 9, 1]), np.array([1, 2, 3, 9, 5, 7])
     at, place = look_up(held, wanted)
     assert (at.tolist(), place.tolist()) == ([0, 2, 3, 4], [3, 1, 2, 0])
@@ -206,7 +206,7 @@ def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("stride", [None, 0])
 def test_the_first_that_stands_twice(stride: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if stride is not None:  # all keys want one slot
-        monkeypatch.setattr("rankjury.coded._STRIDE", np.uint64(stride))
+        monkeypatch.setattr("rankjury.evaluation.coded._STRIDE", np.uint64(stride))
     assert stands_twice(np.array([4, 2, 9, 2, 4])) == 0
     assert stands_twice(np.array([4, 2, 9, 2])) == 1
     assert stands_twice(np.array([4, 2, 9])) is None

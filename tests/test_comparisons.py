@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.comparisons import compare_scores, pair_scores, pairs_of
-from rankjury.results import Scores
+from rankjury.evaluation.paired import compare_scores, pair_scores, pairs_of
+from rankjury.evaluation.scores import Scores
 from rankjury.stats.comparison import compare_pairs, correct
 from rankjury.stats.resampling import Resampling, keys_of
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.assessment import assess
-from rankjury.chance import Chance, expected_scores
 from rankjury.core.types import Gold, Ranking, Runs, gathered
-from rankjury.evaluation import Evaluation, evaluate, resolve_all
-from rankjury.explain import explain
-from rankjury.judging import judge
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import Evaluation, evaluate, resolve_all
+from rankjury.evaluation.explain import explain
+from rankjury.evaluation.judge import judge
+from rankjury.evaluation.random_baseline import Chance, expected_scores
+from rankjury.evaluation.slices import Attribute, Cuts
 from rankjury.measures.judged import relevant_count
 from rankjury.measures.measure import METRICS, Measure, Metric
-from rankjury.slices import Attribute, Cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.vocabulary import Predicates
 from tests.partial import plain

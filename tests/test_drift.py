@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, ttest_rel
 
 import rankjury
-from rankjury.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.gates import check_targets
-from rankjury.report import Report
-from rankjury.targets import parse_target
+from rankjury.evaluation.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
+from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.targets import parse_target
 
 from .drifting import INDEX, META, PRINTS, QUERIES, K, entry, form_of, report, scores_of, stability
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.core.types import Gold
-from rankjury.examples import Example, ExampleItem, examples_of
-from rankjury.results import Scores
+from rankjury.evaluation.examples import Example, ExampleItem, examples_of
+from rankjury.evaluation.scores import Scores
 
 MANY = {f"q{number:02}": number / 10 for number in range(12)}
 

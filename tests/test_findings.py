@@ -9,10 +9,10 @@ import pytest
 
 import rankjury
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
-from rankjury.evaluation import Evaluation
-from rankjury.findings import Findings
+from rankjury.evaluation.checks import Findings
+from rankjury.evaluation.evaluate import Evaluation
+from rankjury.evaluation.shared_ids import IdSample
 from rankjury.measures.measure import Measure
-from rankjury.shared_ids import IdSample
 from tests.scale.made import gold_of, run_of
 
 MEASURES = [Measure.parse(label) for label in ("ndcg@10", "ap(rel=2)", "precision(empty=zero)@3", "rr@5")]

@@ -11,12 +11,12 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.gates import Gate, Verdict, check_targets, measures_of
-from rankjury.report import SCHEMA, QueryData, Report, SystemResult
+from rankjury.evaluation.gate import Gate, Verdict, check_targets, measures_of
+from rankjury.evaluation.report import SCHEMA, QueryData, Report, SystemResult
+from rankjury.evaluation.targets import Target, parse_target
 from rankjury.reports.writers import Request, write_reports
 from rankjury.reports.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import Target, parse_target
 
 QUICK = Resampling(resamples=300)
 Figures = dict[str, float]

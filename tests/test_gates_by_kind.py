@@ -6,10 +6,10 @@ import pytest
 
 import rankjury
 from rankjury.errors import UsageError
-from rankjury.gates import check_targets
+from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.targets import parse_target
 from rankjury.reports.writers import Request, write_reports
 from rankjury.reports.writers.json import read_report
-from rankjury.targets import parse_target
 
 QUICK = rankjury.Resampling(resamples=300)
 GOLD = {f"q{n:02}": {"a": 1, "b": 0} for n in range(24)}

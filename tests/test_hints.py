@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.drift import drift_between
+from rankjury.evaluation.drift import drift_between
+from rankjury.evaluation.report import Report, SystemResult
 from rankjury.hints import GOOD_RECALL, Hint, hints_of
-from rankjury.report import Report, SystemResult
 
 from .drifting import INDEX, PRINTS, entry, report, scores_of, stability
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.judging import Bench, judge
+from rankjury.evaluation.judge import Bench, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]

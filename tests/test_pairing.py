@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankjury import pairing
-from rankjury.answers import first_rows
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Gold, Ranking, Vectors
+from rankjury.evaluation.query_lists import first_rows
 from rankjury.gold.reference import reference_gold
 from rankjury.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
 from rankjury.rankers.others import without_own

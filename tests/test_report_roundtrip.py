@@ -17,20 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.breakdown import Gap, Slice
-from rankjury.changes import Change
 from rankjury.core.validation import FiniteFloat, Positive, SignedInt
 from rankjury.errors import DataError
-from rankjury.gates import Verdict
+from rankjury.evaluation.changes import Change
+from rankjury.evaluation.gate import Verdict
+from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.scores import Recorded, Scores
+from rankjury.evaluation.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
+from rankjury.evaluation.similarity_profile import QuerySimilarities
+from rankjury.evaluation.slices.stats import Gap, Slice
+from rankjury.evaluation.targets import parse_target
 from rankjury.interactions.summary import WindowSize
-from rankjury.report import QueryData, Report, SystemResult
-from rankjury.results import Recorded, Scores
-from rankjury.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
-from rankjury.stability import QuerySimilarities
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate, QuantileValues
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import parse_target
 
 from .golden.cases import CASES
 from .golden.recording import EXPECTED, record

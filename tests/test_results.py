@@ -10,9 +10,9 @@ import pytest
 
 import rankjury
 from rankjury.core.formatting import estimate_shown
-from rankjury.report import SCHEMA, Report, SystemResult
-from rankjury.results import Scores
-from rankjury.sections import ReportWarning, as_warnings
+from rankjury.evaluation.report import SCHEMA, Report, SystemResult
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import ReportWarning, as_warnings
 
 NAN = math.nan
 

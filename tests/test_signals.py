@@ -56,7 +56,7 @@ def ended(folder: Path, code: str, *arguments: object) -> "subprocess.CompletedP
         ("typer", signal.SIGTERM),
         ("rankjury.files", signal.SIGINT),
         ("polars", signal.SIGINT),
-        ("rankjury.assessment", signal.SIGINT),
+        ("rankjury.evaluation.compare", signal.SIGINT),
         ("rankjury.reports.writers.json", signal.SIGTERM),
     ],
 )

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.sections import ReportWarning
-from rankjury.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
-from rankjury.slices.groups import Census
+from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
+from rankjury.evaluation.slices.groups import Census
 
 odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 

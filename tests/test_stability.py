@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rankjury.errors import DataError
-from rankjury.stability import Stability, stability_of
+from rankjury.evaluation.similarity_profile import Stability, stability_of
 
 INF, NAN = float("inf"), float("nan")
 numbers = st.floats(-1, 1, allow_nan=False)

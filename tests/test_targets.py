@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import UnknownName, UsageError
-from rankjury.targets import Target, Targets, parse_target, parse_targets
+from rankjury.evaluation.targets import Target, Targets, parse_target, parse_targets
 
 
 class TestOneTarget:

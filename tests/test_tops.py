@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.answers import first_rows, first_scores
 from rankjury.core.types import Ranking, Vectors
+from rankjury.evaluation.query_lists import first_rows, first_scores
 from rankjury.rankers.vectors import rank_vectors
 
 INF = float("inf")

@@ -8,10 +8,10 @@ import pytest
 
 import rankjury
 from rankjury.core.lists import Background
-from rankjury.drift import drift_between
+from rankjury.evaluation.drift import drift_between
+from rankjury.evaluation.similarity_profile import stability_of
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.stability import stability_of
 from rankjury.stats.comparison import contributions_of_all
 
 USERS, ITEMS, K = 60, 500, 5

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.assessment import assess
 from rankjury.errors import RankjuryError
-from rankjury.evaluation import Evaluation, resolve_all
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import Evaluation, resolve_all
+from rankjury.evaluation.slices import Attribute, Cuts
 from rankjury.measures.measure import METRICS
-from rankjury.slices import Attribute, Cuts
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 2.0, 2.0, 3.5])
 ITEMS = st.sampled_from("abcdefgh")

@@ -17,7 +17,7 @@ from rankjury.core.formatting import (
     p_shown,
     percent,
 )
-from rankjury.sections import ReportWarning, merge_warnings, with_unit
+from rankjury.evaluation.sections import ReportWarning, merge_warnings, with_unit
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
 

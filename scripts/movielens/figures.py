@@ -9,7 +9,7 @@ import numpy as np
 
 from rankjury.core.params import Setting
 from rankjury.core.types import Bools, Gold, gathered
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.interactions.attributes import facts_of, read_items
 from rankjury.interactions.audit import audit
 from rankjury.interactions.log import Log

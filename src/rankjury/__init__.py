@@ -8,13 +8,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rankjury.against import agree
-    from rankjury.api import compare, evaluate, gate
-    from rankjury.coded import evaluate_arrays
     from rankjury.core.convert import as_gold, as_ranking, ordered_gold
     from rankjury.core.types import Gold, Ranking, Vectors
-    from rankjury.drift import drift_between
     from rankjury.engines import ENGINES, Engine
     from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
+    from rankjury.evaluation.api import compare, evaluate, gate
+    from rankjury.evaluation.coded import evaluate_arrays
+    from rankjury.evaluation.drift import drift_between
+    from rankjury.evaluation.judge import judge
+    from rankjury.evaluation.report import Report
+    from rankjury.evaluation.scores import Scores
+    from rankjury.evaluation.targets import Target
     from rankjury.files import evaluate_files
     from rankjury.gold.annotations import read_annotations
     from rankjury.gold.keywords import keyword_gold
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from rankjury.io import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
-    from rankjury.judging import judge
     from rankjury.measures.judged import Judged
     from rankjury.measures.measure import Measure, Metric, Option, metric
     from rankjury.plan.run import run_plan
@@ -35,12 +38,9 @@ if TYPE_CHECKING:
     from rankjury.rankers.vectors import rank_vectors
     from rankjury.recommenders import RECOMMENDERS, Recommender
     from rankjury.recommending import held_out, recommend
-    from rankjury.report import Report
-    from rankjury.results import Scores
     from rankjury.stats.comparison import Comparison
     from rankjury.stats.estimates import Estimate
     from rankjury.stats.resampling import Resampling
-    from rankjury.targets import Target
     from rankjury.text.keywords import map_texts
     from rankjury.text.labels import label
     from rankjury.text.products import read_catalogue
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from rankjury.vocabulary import Annotations
 
 _HOMES = {
-    **dict.fromkeys(("compare", "evaluate", "gate"), "rankjury.api"),
+    **dict.fromkeys(("compare", "evaluate", "gate"), "rankjury.evaluation.api"),
     **dict.fromkeys(("DataError", "RankjuryError", "MissingExtra", "UnknownName", "UsageError"), "rankjury.errors"),
     "Annotations": "rankjury.vocabulary",
     "agree": "rankjury.against",
-    "drift_between": "rankjury.drift",
-    "evaluate_arrays": "rankjury.coded",
+    "drift_between": "rankjury.evaluation.drift",
+    "evaluate_arrays": "rankjury.evaluation.coded",
     "evaluate_files": "rankjury.files",
     **dict.fromkeys(("ENGINES", "Engine"), "rankjury.engines"),
     "label": "rankjury.text.labels",
@@ -74,18 +74,18 @@ _HOMES = {
     "split_log": "rankjury.interactions.splitting",
     **dict.fromkeys(("RECOMMENDERS", "Recommender"), "rankjury.recommenders"),
     **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
-    "judge": "rankjury.judging",
+    "judge": "rankjury.evaluation.judge",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measures.measure"),
     "read_run": "rankjury.io",
     "rank_vectors": "rankjury.rankers.vectors",
     "run_plan": "rankjury.plan.run",
     **dict.fromkeys(("Fusion", "fuse"), "rankjury.rankers.fusion"),
-    "Report": "rankjury.report",
-    "Scores": "rankjury.results",
+    "Report": "rankjury.evaluation.report",
+    "Scores": "rankjury.evaluation.scores",
     "Comparison": "rankjury.stats.comparison",
     "Estimate": "rankjury.stats.estimates",
     "Resampling": "rankjury.stats.resampling",
-    "Target": "rankjury.targets",
+    "Target": "rankjury.evaluation.targets",
     **dict.fromkeys(("Gold", "Ranking", "Vectors"), "rankjury.core.types"),
     "Judged": "rankjury.measures.judged",
 }

@@ -11,11 +11,13 @@ import numpy as np
 import polars as pl
 
 from rankjury.agreement import ReferenceGold
-from rankjury.assessment import assess
 from rankjury.core.types import Ranking, Vectors
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import as_warnings
 from rankjury.gold.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.io.vectors.checks import names_of
@@ -24,8 +26,6 @@ from rankjury.pairing import OfVectors, PairsOfSystems, ReferenceSide, chosen_id
 from rankjury.rankers.given import as_vectors
 from rankjury.rankers.others import excludes_self
 from rankjury.rankers.vectors import check_same_items, rank_vectors
-from rankjury.report import Report
-from rankjury.sections import as_warnings
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["agree"]

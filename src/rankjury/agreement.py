@@ -17,7 +17,7 @@ import numpy as np
 
 from rankjury.core.types import Floats, Ints, cut_rows, in_threads
 from rankjury.core.validation import Record
-from rankjury.sections import Section
+from rankjury.evaluation.sections import Section
 from rankjury.stats.resampling import Bounds, Keys, Resampling, bootstrap_weights, draw_sums
 from rankjury.stats.sums import to_fixed
 

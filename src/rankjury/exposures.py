@@ -6,7 +6,7 @@ import numpy as np
 
 from rankjury.core.lists import Lists
 from rankjury.core.types import Floats, Ints
-from rankjury.sections import Section
+from rankjury.evaluation.sections import Section
 
 __all__ = ["Exposure", "exposure_of"]
 

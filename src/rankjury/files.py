@@ -14,15 +14,15 @@ from rankjury.errors import DataError, UnknownName, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
-    from rankjury.judging import DuplicateRule
+    from rankjury.evaluation.judge import DuplicateRule
+    from rankjury.evaluation.report import Report
+    from rankjury.evaluation.scores import Scores
+    from rankjury.evaluation.sections import Quantiles
+    from rankjury.evaluation.slices import Attribute, Cuts
     from rankjury.measures.dialects import Asked
     from rankjury.measures.measure import Value
-    from rankjury.report import Report
-    from rankjury.results import Scores
     from rankjury.scale.memory import Budget
     from rankjury.scale.request import Request
-    from rankjury.sections import Quantiles
-    from rankjury.slices import Attribute, Cuts
     from rankjury.stats.resampling import Resampling
 
 __all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
@@ -102,7 +102,7 @@ def evaluate_files(
     Example:
         >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
     """
-    from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
+    from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
 
     runs = [runs] if isinstance(runs, str | Path) else runs
     measures = [measures] if isinstance(measures, str) else measures
@@ -156,8 +156,8 @@ def evaluate_files(
     with ThreadPoolExecutor(max_workers=1) as reader:
         # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
         first = reader.submit(_read, paths[0], format)
-        from rankjury.assessment import assess
         from rankjury.core.convert import ranking_from_frame
+        from rankjury.evaluation.compare import assess
         from rankjury.io import read_gold
 
         here = resolve()
@@ -234,7 +234,7 @@ def _in_blocks(
 
 
 def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
-    from rankjury.sections import Quantiles
+    from rankjury.evaluation.sections import Quantiles
     from rankjury.stats.estimates import Quantiles as Sketch
 
     return Quantiles({label: Sketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels})
@@ -305,8 +305,8 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
         of: ``queries`` or ``items``: whose attributes they are.
         place: Returns where a path is; for the paths of a plan.
     """
+    from rankjury.evaluation.slices import Cuts
     from rankjury.io.attributes import read_attributes
-    from rankjury.slices import Cuts
 
     path, attributes = _split_attributes(text, place)
     table, id_column = read_attributes(place(path), "query" if of == "queries" else "item")
@@ -315,7 +315,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
 
 def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
     """Return the path, and what to group by; None: whatever groups well."""
-    from rankjury.slices import parse_attributes
+    from rankjury.evaluation.slices import parse_attributes
 
     if text and exists(place(text)):
         return text, None

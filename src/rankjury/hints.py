@@ -8,13 +8,13 @@ from typing import Any
 
 from rankjury.core.formatting import bounds_shown, count, figure_shown, percent
 from rankjury.core.validation import FiniteFloat, Record
-from rankjury.drift import Drift
+from rankjury.evaluation.drift import Drift
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
+from rankjury.evaluation.sections import Section
+from rankjury.evaluation.similarity_profile import Spread, Stability
 from rankjury.hygiene import Hygiene
 from rankjury.indexed import Indexed
-from rankjury.report import Report
-from rankjury.results import SystemResult
-from rankjury.sections import Section
-from rankjury.stability import Spread, Stability
 from rankjury.timing.summary import Latency
 
 __all__ = ["Hint", "Hints", "hints_of"]

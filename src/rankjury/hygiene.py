@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rankjury.core.formatting import count
 from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
+from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
 from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
-from rankjury.sections import ReportWarning, Section, as_warnings
 from rankjury.similarity import COSINES, norms_of
 
 __all__ = ["HUB_K", "GoldSpaces", "Hygiene", "inspect"]

@@ -16,9 +16,9 @@ import polars as pl
 
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.core.validation import Record
+from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.sections import Section
 from rankjury.neighbours import NOBODY, Neighbours, score_listed
-from rankjury.results import Recorded
-from rankjury.sections import Section
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Bounds, Resampling, keys_of
 from rankjury.timing.summary import Latency

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from rankjury.agreement import Agreement, Pairs, agreement_of
-from rankjury.answers import first_rows
 from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.formatting import count, named
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
 from rankjury.errors import DataError, UsageError
+from rankjury.evaluation.query_lists import first_rows
 from rankjury.neighbours import score_listed
 from rankjury.stats.resampling import Keys, Resampling, keys_of, random_words
 

@@ -13,12 +13,12 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from rankjury.answers import first_rows, known_scores
 from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
 from rankjury.core.validation import Record
+from rankjury.evaluation.query_lists import first_rows, known_scores
+from rankjury.evaluation.sections import Section
 from rankjury.measures.judged import TieRule
-from rankjury.sections import Section
 from rankjury.vocabulary import Annotations, Predicates
 
 __all__ = [

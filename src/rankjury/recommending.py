@@ -11,7 +11,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import WHOLE, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError
-from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
 from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
 from rankjury.interactions.candidates import Catalogue, catalogue_of
 from rankjury.interactions.folders import find_companions

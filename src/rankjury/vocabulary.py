@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
+from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
 
 __all__ = ["Annotations", "Bits", "Keyword", "Match", "Predicates", "Vocabulary", "places_of"]
 

@@ -9,8 +9,8 @@ from rankjury.archive import Archive, Run
 from rankjury.archive.comparing import compare_runs
 from rankjury.archive.history import series_of
 from rankjury.archive.manifest import CURRENT
-from rankjury.gates import check_targets
-from rankjury.targets import parse_target
+from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.targets import parse_target
 
 from .made import QUERIES, kept, put_small, ranked
 from .make_data import DATA

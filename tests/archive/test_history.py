@@ -10,8 +10,8 @@ import pytest
 from rankjury.archive import Archive, Origin, Run
 from rankjury.archive.files import to_text
 from rankjury.archive.history import series_of, steps_in
-from rankjury.circumstances import differences_between
 from rankjury.errors import UnknownName
+from rankjury.evaluation.provenance import differences_between
 from rankjury.plan.run import Outcome
 
 from .made import START

@@ -12,8 +12,8 @@ import pytest
 from rankjury.archive import SCHEMA, Archive, Origin, Run
 from rankjury.archive.storing import write_run
 from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.evaluation.report import QueryData
 from rankjury.plan.run import Outcome
-from rankjury.report import QueryData
 from rankjury.reports.writers.json import read_report
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 
 __all__ = [
     "HOSTILE",

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rankjury
-from rankjury.answers import Answers, Listed
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
-from rankjury.report import Report
 from rankjury.reports.html import to_html
 
 if TYPE_CHECKING:

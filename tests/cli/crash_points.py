@@ -34,7 +34,7 @@ USED = (
         "rankjury.archive.tables",
         "rankjury.archive.manifest",
         "rankjury.archive.tables",
-        "rankjury.assessment",
+        "rankjury.evaluation.compare",
         "rankjury.view.trends",
     ),
     *(
@@ -143,7 +143,7 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.api", "rankjury.files", "rankjury.engines.folders",
+MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.engines.folders",
            "rankjury.reports.writers.json", "rankjury.reports.writers.pages",
            "rankjury.reports.writers.pictures", "rankjury.reports.writers.tables", "rankjury.scale.files", "numpy.ma",
            "statistics")  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankjury.sections import ReportWarning
+from rankjury.evaluation.sections import ReportWarning
 
 GOLD = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\nq2 0 d3 1\n"
 RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d3 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"

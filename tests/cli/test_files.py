@@ -8,7 +8,7 @@ import pytest
 
 import rankjury as package
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from tests.cli.conftest import Rankjury
 
 SAMPLE = Path(package.__file__).parent / "samples" / "helpdesk"

@@ -10,7 +10,7 @@ import pytest
 
 import rankjury.core.registry
 from rankjury.errors import UnknownName, UsageError
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.writers import WRITERS, Request, find_writer, writer
 
 from .conftest import Rankjury

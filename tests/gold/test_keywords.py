@@ -8,7 +8,7 @@ import pytest
 
 import rankjury
 import rankjury.gold.keywords
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.gold.annotations import annotations_from_frame, read_annotations
 from rankjury.gold.keywords import KeywordGold, ask_items, ask_keywords, keyword_gold
 from rankjury.vocabulary import Annotations, Match

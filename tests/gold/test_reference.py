@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.errors import DataError
-from rankjury.evaluation import Evaluation
+from rankjury.evaluation.evaluate import Evaluation
 from rankjury.gold.reference import Reference, ReferenceTies, reference_gold
 from rankjury.measures.measure import Measure
 from rankjury.rankers.vectors import rank_vectors

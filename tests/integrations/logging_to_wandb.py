@@ -15,8 +15,8 @@ import wandb
 from wandb.proto import wandb_internal_pb2
 
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.report import Report
 from rankjury.integrations.wandb import log_report
-from rankjury.report import Report
 from tests.reports.small import HOSTILE, gated, small
 
 _FULL, _LAST = 1, 4

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rankjury.errors import DataError
+from rankjury.evaluation.report import Report
 from rankjury.integrations.loggable import flatten
-from rankjury.report import Report
 from tests.reports.small import HOSTILE, gated, small
 
 with pytest.MonkeyPatch.context() as before_import:

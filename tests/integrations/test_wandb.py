@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from rankjury.evaluation.report import Report
 from rankjury.integrations.loggable import flatten, tables_of
-from rankjury.report import Report
 from rankjury.reports.pull_request import summary_of
 from tests.reports.small import HOSTILE, gated, small
 

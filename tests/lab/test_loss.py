@@ -10,7 +10,7 @@ import pytest
 
 import rankjury
 from rankjury.core.types import Gold, Ranking
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.indexed import Loss
 from rankjury.lab.loss import loss_of, measure_of_loss
 from rankjury.lab.measuring import Measured, measure

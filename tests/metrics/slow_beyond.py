@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.core.lists import Background
-from rankjury.evaluation import Evaluation, resolve_all
+from rankjury.evaluation.evaluate import Evaluation, resolve_all
 
 ITEMS = [f"i{n}" for n in range(7)]
 USERS = [f"u{n}" for n in range(5)]

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.assessment import assess
-from rankjury.evaluation import resolve_all
-from rankjury.judging import Bench
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.slices import Attribute, Cuts
 from rankjury.measures.metrics.cascade import err
-from rankjury.slices import Attribute, Cuts
 
 from . import naive
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.evaluate import resolve_all
 from rankjury.stats.resampling import Resampling
 
 from . import slow_beyond as slow

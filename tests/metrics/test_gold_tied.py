@@ -12,7 +12,7 @@ import rankjury
 from rankjury.core.convert import as_gold, as_ranking
 from rankjury.core.types import Gold
 from rankjury.errors import UsageError
-from rankjury.judging import judge
+from rankjury.evaluation.judge import judge
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import METRICS, Measure, Metric
 from tests.statistics.support import thorough

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.evaluate import resolve_all
 from rankjury.measures.measure import Measure
 
 from . import slow_beyond as slow

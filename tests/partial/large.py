@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Ranking
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.gold.annotations import annotations_from_frame
 from rankjury.gold.keywords import MOST_LISTED, ask_keywords
 from rankjury.vocabulary import Match

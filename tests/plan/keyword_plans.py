@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.evaluation.report import Report
 from rankjury.partial import Partial
 from rankjury.plan.run import Outcome
-from rankjury.report import Report
 
 from . import carried_out, put
 

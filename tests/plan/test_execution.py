@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.sections import Fusion
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan, rankings_of
-from rankjury.results import Recorded
-from rankjury.sections import Fusion
 from tests.specs import slow_movies as slow
 
 from . import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs

@@ -14,6 +14,7 @@ import rankjury
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.evaluation.sections import Facts
 from rankjury.exposures import Exposure
 from rankjury.interactions.log import Log
 from rankjury.interactions.reading import read_log
@@ -25,7 +26,6 @@ from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.plan.tuning import subjects_of
 from rankjury.recommenders import RECOMMENDERS, Recommender
-from rankjury.sections import Facts
 from rankjury.tuning.models import tune_model
 from tests.specs import slow_movielens as slow
 

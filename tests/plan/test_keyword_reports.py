@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.gates import check_targets
+from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.targets import parse_target
 from rankjury.partial import Partial
 from rankjury.plan.run import Outcome
 from rankjury.plan.run import run_plan as run_file
 from rankjury.reports.sections.partial_matches import render
-from rankjury.targets import parse_target
 
 from . import carried_out, plan_in, put
 from .keyword_plans import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.sections import Keywords
+from rankjury.evaluation.sections import Keywords
 
 from . import put
 from .keyword_plans import (

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError
+from rankjury.evaluation.sections import Keywords
 from rankjury.partial import Partial
 from rankjury.plan.keywords import KeywordsGold
 from rankjury.plan.mapping import MappingTable
-from rankjury.sections import Keywords
 
 from . import carried_out, means, put
 from .keyword_plans import (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError, UsageError
+from rankjury.evaluation.targets import Target
 from rankjury.plan.kinds import LabelsGold, RunSystem
 from rankjury.plan.reading import Checked, read_plan
-from rankjury.targets import Target
 
 from . import SHORT, checked, plan_in
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rankjury
-from rankjury.answers import first_rows, listed_gold, listed_ranking
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation.query_lists import first_rows, listed_gold, listed_ranking
 from rankjury.gold.reference import reference_gold
 from rankjury.lab.bench import Bench
 from rankjury.rankers.given import as_vectors

@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 import rankjury
-from rankjury.gates import Gate
-from rankjury.report import Report
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Section
 from rankjury.reports.sections import Block
 from rankjury.reports.tables import Table
-from rankjury.sections import Section
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
 

@@ -10,7 +10,7 @@ import pytest
 
 import rankjury
 from rankjury.agreement import Agreed, Agreement
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.console import print_report
 from rankjury.reports.cutoffs import display_names
 from rankjury.reports.sections.agreement import render_agreement, render_reference

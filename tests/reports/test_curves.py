@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from rankjury.errors import UsageError
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports import charts
 from rankjury.reports.charts import curves_grid, to_picture
 from rankjury.stats.estimates import Estimate

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from rankjury.assessment import assess
 from rankjury.core.convert import as_ranking, ordered_gold
 from rankjury.core.types import Ranking
 from rankjury.errors import UsageError
-from rankjury.evaluation import resolve_all
-from rankjury.report import Report
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.report import Report
 from rankjury.reports.cutoffs import by_cutoff
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling

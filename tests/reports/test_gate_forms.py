@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import UsageError
-from rankjury.gates import Gate, Verdict
+from rankjury.evaluation.gate import Gate, Verdict
+from rankjury.evaluation.targets import Target, parse_target
 from rankjury.reports.gate import (
     check_form,
     gate_to_json,
@@ -21,7 +22,6 @@ from rankjury.reports.gate import (
     verdicts_table,
     write_gates,
 )
-from rankjury.targets import Target, parse_target
 
 NASTY = "a \"b\" <c> & 'd' | \\ \x01\x1b\x00 é"
 

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.examples import Example, ExampleItem, Examples
+from rankjury.evaluation.examples import Example, ExampleItem, Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
+from rankjury.evaluation.similarity_profile import Spread, Stability, stability_of
 from rankjury.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
-from rankjury.report import Report
 from rankjury.reports.console import print_block
 from rankjury.reports.sections import render_sections
 from rankjury.reports.sections.index import render_examples, render_indexes, render_stability
 from rankjury.reports.tables import Table, table
-from rankjury.results import SystemResult
-from rankjury.stability import Spread, Stability, stability_of
 from rankjury.stats.estimates import Estimate
 from rankjury.timing.summary import Latency, Percentile
 from tests.cli.support import check_width

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import rankjury
 from rankjury.core.formatting import difference_shown, estimate_shown, p_shown, snippet_of
 from rankjury.errors import UnknownName
-from rankjury.gates import Gate
-from rankjury.report import Report, SystemResult
-from rankjury.sections import as_warnings
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.sections import as_warnings
 from tests.reports.small import HOSTILE, gated, small, with_verdicts
 
 TAGS = {

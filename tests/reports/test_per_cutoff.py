@@ -8,7 +8,7 @@ from statistics import stdev
 import pytest
 
 from rankjury.errors import UnknownName
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.console import print_block
 from rankjury.reports.cutoffs import by_cutoff, display_names
 from rankjury.reports.sections.agreement import render_reference

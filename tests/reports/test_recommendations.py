@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Facts
 from rankjury.exposures import Exposure
 from rankjury.interactions.summary import Interactions, WindowSize
 from rankjury.plan.interactions import below_chance
 from rankjury.plan.reading import check_plan
 from rankjury.plan.run import execute_plan
-from rankjury.report import Report
 from rankjury.reports.console import print_report
 from rankjury.reports.markdown import to_markdown
 from rankjury.reports.sections.interactions import render_exposure, render_interactions, windows_table
 from rankjury.reports.tables import Table
-from rankjury.sections import Facts
 from tests.reports.small import tables_of, with_estimates, with_only
 
 USERS, ITEMS = 30, 40

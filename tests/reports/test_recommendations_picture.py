@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from rankjury.errors import UsageError
+from rankjury.evaluation.report import Report
 from rankjury.exposures import Exposure
-from rankjury.report import Report
 from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
 from rankjury.reports.charts.pictures.figure import MARKERS
 from rankjury.stats.estimates import Estimate

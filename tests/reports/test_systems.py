@@ -1,9 +1,9 @@
 """What systems are made of: fusions everywhere, models and thresholds in files."""
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Facts, Fusion
 from rankjury.reports.sections import render_sections
 from rankjury.reports.sections.systems import render_systems
-from rankjury.sections import Facts, Fusion
 
 from .small import small, tables_of, with_only
 

@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 
 from rankjury.archive import Archive, Origin, Run
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import SECTIONS, UnknownSection
 from rankjury.reports.console import print_report
 from rankjury.reports.html import page_of
 from rankjury.reports.markdown import to_markdown
 from rankjury.reports.pull_request import summary_of
 from rankjury.reports.sections import RENDERERS
 from rankjury.reports.writers.json import read_report
-from rankjury.sections import SECTIONS, UnknownSection
 from tests.archive.made import START, carried_out, put_small
 from tests.cli.conftest import Rankjury, folder, rankjury
 
 __all__ = ["folder", "rankjury"]
 
 ENTRY_POINTS = """\
-[rankjury.sections]
+[rankjury.evaluation.sections]
 weather = tests.reports.toy_section:Weather
 
 [rankjury.section_renderers]

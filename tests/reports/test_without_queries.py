@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Quantiles, QuantileValues
 from rankjury.integrations.loggable import files_of
-from rankjury.report import Report
 from rankjury.reports.html import Details, to_html
 from rankjury.reports.markdown import to_markdown
 from rankjury.reports.pull_request import summary_of
-from rankjury.sections import Quantiles, QuantileValues
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]

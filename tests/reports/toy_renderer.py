@@ -1,6 +1,6 @@
 """The renderer of the weather: a table and a sentence, for all writers."""
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import table
 from tests.reports.toy_section import Weather

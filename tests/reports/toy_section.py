@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rankjury.sections import SECTIONS, ReportWarning, Section
+from rankjury.evaluation.sections import SECTIONS, ReportWarning, Section
 
 HOT = 30.0
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.assessment import assess
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.judge import DuplicateRule
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import Cuts, parse_attributes
 from rankjury.io.attributes import read_attributes
-from rankjury.judging import DuplicateRule
-from rankjury.report import Report
 from rankjury.scale.inputs import SlicesAsked
 from rankjury.scale.memory import Budget
 from rankjury.scale.one_process import evaluate_files
 from rankjury.scale.request import Request
-from rankjury.slices import Cuts, parse_attributes
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)

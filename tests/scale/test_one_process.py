@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.report import Report
-from rankjury.sections import Quantiles
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Quantiles
 from rankjury.stats.resampling import Resampling
 from tests.scale.made import QUICK, WAYS, Study, form_of
 

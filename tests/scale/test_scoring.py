@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.evaluate import resolve_all
 from rankjury.scale.found import Found
 from rankjury.scale.request import AttributesAsked, Request
 from rankjury.scale.scoring import score_block

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import rankjury
+from rankjury.evaluation.report import Report
 from rankjury.partial import Partial
-from rankjury.report import Report
 
 from .slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
 

@@ -12,8 +12,8 @@ from shutil import copytree
 import numpy as np
 import pytest
 
+from rankjury.evaluation.report import Report
 from rankjury.partial import Partial
-from rankjury.report import Report
 
 from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
 from .slow_driving import CUTS, Keyword, Results, Truth, read_truth, search, within

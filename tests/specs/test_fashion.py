@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rankjury
-from rankjury.examples import Examples
+from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.similarity_profile import Stability
 from rankjury.indexed import Indexed
-from rankjury.report import Report
-from rankjury.stability import Stability
 from tests.specs import slow_fashion as slow
 
 MEASURES = ("ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10")

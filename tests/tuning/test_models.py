@@ -11,7 +11,7 @@ import pytest
 from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.interactions.task import Facts, Task
 from rankjury.recommenders import make_recommender
 from rankjury.recommenders.ranking import recommend

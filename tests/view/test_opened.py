@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankjury.archive import Archive
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.html import Details, context_of
 from rankjury.reports.html.details import few_digits
 from rankjury.view import Server, Shelf

@@ -29,8 +29,8 @@ from rankjury.archive.storing import (
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.gates import Gate
-    from rankjury.report import Report
+    from rankjury.evaluation.gate import Gate
+    from rankjury.evaluation.report import Report
 
 __all__ = ["Archive"]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankjury.answers import Answers
 from rankjury.archive.run import Run
-from rankjury.changes import Change, Move, largest_drops
-from rankjury.circumstances import Difference, differences_between
-from rankjury.comparisons import compare_scores, pair_scores
 from rankjury.errors import DataError, UnknownName
-from rankjury.gates import Gate
+from rankjury.evaluation.changes import Change, Move, largest_drops
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.paired import compare_scores, pair_scores
+from rankjury.evaluation.provenance import Difference, differences_between
+from rankjury.evaluation.query_lists import Answers
 from rankjury.stats.comparison import Comparison, Paired
 from rankjury.stats.resampling import Resampling
 

@@ -24,10 +24,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rankjury.archive.run import Run
-from rankjury.circumstances import Difference, differences_between
 from rankjury.core.formatting import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
+from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.stats.resampling import Bounds
 
 __all__ = [

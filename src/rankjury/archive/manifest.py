@@ -36,8 +36,8 @@ from rankjury.core.validation import to_json
 from rankjury.errors import DamagedRun, DataError
 
 if TYPE_CHECKING:
-    from rankjury.answers import Answers, Listed
-    from rankjury.report import Report
+    from rankjury.evaluation.query_lists import Answers, Listed
+    from rankjury.evaluation.report import Report
 
 __all__ = [
     "CURRENT",
@@ -225,7 +225,7 @@ def manifest_of(
 ) -> dict[str, Any]:
     """``files`` is what else is in the folder."""
     from rankjury.archive.surroundings import machine, packages
-    from rankjury.gates import Gate
+    from rankjury.evaluation.gate import Gate
 
     gate = report.section(Gate)
     return {
@@ -338,7 +338,7 @@ def versions_of(report: "Report") -> dict[str, Any]:
 
 def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
     """Return what is known of a system: under which name, what, and its value."""
-    from rankjury.sections import Facts, Fingerprints
+    from rankjury.evaluation.sections import Facts, Fingerprints
 
     prints = report.section(Fingerprints, system) or Fingerprints()
     facts = report.section(Facts, system) or Facts()

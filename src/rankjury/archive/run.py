@@ -13,8 +13,8 @@ from rankjury.errors import DamagedRun
 if TYPE_CHECKING:
     import polars as pl
 
-    from rankjury.answers import Answers
-    from rankjury.report import Report
+    from rankjury.evaluation.query_lists import Answers
+    from rankjury.evaluation.report import Report
 
 __all__ = ["MANIFEST", "PAGE", "Run"]
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.answers import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.archive.files import as_bytes, check_file
 from rankjury.archive.run import Run
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.json_schema import parse_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
+from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
+from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.scores import Scores
 from rankjury.io.parquet import check_parquet
-from rankjury.report import QueryData, Report, SystemResult
-from rankjury.results import Scores
 
 __all__ = [
     "GOLDS",

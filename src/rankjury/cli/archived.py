@@ -13,7 +13,7 @@ from rankjury.files import looks_like_path
 
 if TYPE_CHECKING:
     from rankjury.archive import Archive, Run
-    from rankjury.report import Report
+    from rankjury.evaluation.report import Report
 
 __all__ = [
     "ArchiveOption",

@@ -17,7 +17,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.report import Report
+    from rankjury.evaluation.report import Report
 
 __all__ = [
     "Duplicates",

@@ -9,8 +9,8 @@ from rankjury.cli.common import QuietOption, check_standard_input, print_json, u
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.drift import Drift
-    from rankjury.report import Report
+    from rankjury.evaluation.drift import Drift
+    from rankjury.evaluation.report import Report
 
 __all__ = ["EPILOG", "drift_command"]
 
@@ -43,7 +43,7 @@ def drift_command(
     quiet: QuietOption = False,
 ) -> None:
     """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
-    from rankjury.drift import drift_between, systems_in_both
+    from rankjury.evaluation.drift import drift_between, systems_in_both
 
     share = _share_of(allowed)
     check_standard_input([new, old])

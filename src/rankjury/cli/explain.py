@@ -19,7 +19,7 @@ from rankjury.cli.common import (
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.explain import Explained
+    from rankjury.evaluation.explain import Explained
 
 __all__ = ["EPILOG", "explain_command"]
 
@@ -46,7 +46,7 @@ def explain_command(
     if len(asked) > 1:
         raise UsageError(f"found {len(asked)} measures: {', '.join(asked)}", expected="one to explain at a time")
     measure = asked[0]
-    from rankjury.explain import explain
+    from rankjury.evaluation.explain import explain
     from rankjury.io import read_gold, read_run
 
     with show_progress(f"Explaining {run}", quiet=quiet):

@@ -25,8 +25,8 @@ from rankjury.errors import DataError, UsageError
 from rankjury.files import looks_like_path, name_systems
 
 if TYPE_CHECKING:
-    from rankjury.gates import Gate
-    from rankjury.targets import Targets
+    from rankjury.evaluation.gate import Gate
+    from rankjury.evaluation.targets import Targets
 
 __all__ = ["EPILOG", "gate_command"]
 
@@ -67,9 +67,9 @@ def gate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
 ) -> None:
     """Check a report, or runs, against targets: pass, fail, or unsure."""
+    from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
     from rankjury.reports.gate import check_form
-    from rankjury.targets import parse_targets
 
     check_apart(output or ())
     for path in output or ():
@@ -103,7 +103,7 @@ def _beside(targets: str, text: str) -> str:
 
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
-    from rankjury.gates import check_targets
+    from rankjury.evaluation.gate import check_targets
     from rankjury.io.source import Source
     from rankjury.reports.writers.json import looks_like_report, read_report
 
@@ -132,7 +132,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
 def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
 ) -> "tuple[Gate, Sequence[str]]":
-    from rankjury.gates import check_targets, measures_of
+    from rankjury.evaluation.gate import check_targets, measures_of
     from rankjury.reports.writers.json import looks_like_report, read_report
 
     gold, *runs = files

@@ -22,7 +22,7 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
-    from rankjury.report import Report
+    from rankjury.evaluation.report import Report
     from rankjury.stats.resampling import Resampling
 
 __all__ = [

@@ -22,10 +22,10 @@ from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.archive import Archive
-    from rankjury.gates import Gate
+    from rankjury.evaluation.gate import Gate
+    from rankjury.evaluation.report import Report
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import PlanResult
-    from rankjury.report import Report
 
 __all__ = ["EPILOG", "PLAN_FILE", "carry_out", "carry_out_content", "run_command"]
 

@@ -10,8 +10,8 @@ from rankjury.archive.files import HASH_SHOWN, shown_time
 from rankjury.archive.run import Run
 from rankjury.cli.common import print_line
 from rankjury.core.formatting import count
-from rankjury.gates import Gate
-from rankjury.report import QueryData
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import QueryData
 from rankjury.reports.console import console, print_block, print_table
 from rankjury.reports.differences import (
     before_after_table,

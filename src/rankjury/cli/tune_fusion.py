@@ -108,7 +108,7 @@ class _Task:
 
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
-    from rankjury.evaluation import resolve_all
+    from rankjury.evaluation.evaluate import resolve_all
     from rankjury.io import read_gold, read_run
     from rankjury.rankers.fusion import Fusion
 
@@ -126,7 +126,7 @@ def _from_plan(
     checked: "Checked", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
-    from rankjury.evaluation import resolve_all
+    from rankjury.evaluation.evaluate import resolve_all
     from rankjury.plan.kinds import FusionSystem
     from rankjury.plan.reading import overrides_of
     from rankjury.plan.run import rankings_of

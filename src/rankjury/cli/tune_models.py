@@ -14,7 +14,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 if TYPE_CHECKING:
     from rankjury.core.params import Params
     from rankjury.core.progress import Progress
-    from rankjury.gates import Gate
+    from rankjury.evaluation.gate import Gate
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import Outcome
     from rankjury.stats.comparison import Comparison

@@ -17,7 +17,7 @@ import polars as pl
 from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER
 from rankjury.core.types import Floats, Matrix, Ranking, Vectors
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation import evaluate
+from rankjury.evaluation.evaluate import evaluate
 from rankjury.gold.reference import MEASURES, measures_for, reference_gold
 from rankjury.io.vectors.checks import as_floats, checked, listed, names_of
 from rankjury.measures.dialects import Asked, resolve

@@ -9,15 +9,15 @@ from math import isfinite
 from typing import Any
 
 from rankjury.archive.run import PAGE, Run
-from rankjury.breakdown import Gap
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.examples import Examples
-from rankjury.gates import Gate
+from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.sections import Facts, Fusion
+from rankjury.evaluation.slices.stats import Gap
 from rankjury.indexed import Indexed
-from rankjury.report import SCHEMA, Report
 from rankjury.reports.html import page_of
 from rankjury.reports.pull_request import summary_of
-from rankjury.sections import Facts, Fusion
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds

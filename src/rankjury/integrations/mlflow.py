@@ -13,7 +13,7 @@ from time import time
 from typing import Any
 
 from rankjury.errors import DataError, MissingExtra
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
 from rankjury.integrations.loggable import Flat, files_of, flatten, loggable_report
 
 try:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from rankjury.errors import DataError, MissingExtra
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
 from rankjury.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
-from rankjury.report import Report
 
 try:
     import wandb

@@ -7,8 +7,8 @@ from typing import Any
 
 from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
+from rankjury.evaluation.sections import Section
 from rankjury.interactions.candidates import Catalogue
-from rankjury.sections import Section
 
 __all__ = ["CatalogueSize", "Interactions", "SampledCandidates", "TierSize", "WindowSize"]
 

@@ -13,9 +13,9 @@ from rankjury.core.formatting import count
 from rankjury.core.params import is_whole
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
+from rankjury.evaluation.slices import Attribute, Cuts
 from rankjury.interactions.splitting.shares import exactly
 from rankjury.interactions.task import Task
-from rankjury.slices import Attribute, Cuts
 
 __all__ = ["CROSSINGS", "Tier", "Tiers", "describe", "item_cuts", "item_tiers", "user_cuts", "user_tiers"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import nan
 
 from rankjury.core.types import Gold, Ranking
-from rankjury.evaluation import evaluate
+from rankjury.evaluation.evaluate import evaluate
+from rankjury.evaluation.scores import Scores
 from rankjury.indexed import Loss, Mean
 from rankjury.measures.dialects import Asked
-from rankjury.results import Scores
 from rankjury.stats.comparison import Paired, compare_pairs
 from rankjury.stats.resampling import Resampling, keys_of
 

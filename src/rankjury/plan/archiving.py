@@ -14,12 +14,12 @@ from rankjury.archive import Archive, Origin, Run
 from rankjury.archive.files import name_of_plan
 from rankjury.archive.surroundings import commit_of
 from rankjury.core.secrets import Masker
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
 from rankjury.plan.contents import digests_of, inputs_of
 from rankjury.plan.model import Plan
 from rankjury.plan.reading import Checked
 from rankjury.plan.toml import as_toml
-from rankjury.report import Report
 
 __all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
 

@@ -11,27 +11,27 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
-from rankjury.breakdown import Crossings
-from rankjury.chance import Chance
 from rankjury.core.lists import Background
 from rankjury.core.progress import Progress
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.random_baseline import Chance
+from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.stats import Crossings
 from rankjury.measures.dialects import Asked
 from rankjury.measures.judged import TieRule
 from rankjury.pairing import ReferenceSide, Similarities
 from rankjury.rankers.threshold import shown_from
-from rankjury.sections import QUERIES, Facts, ReportWarning, Section
-from rankjury.slices import Cuts
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
     from rankjury.interactions.task import Task
     from rankjury.interactions.tiers import Tiers
     from rankjury.plan.lab import LabWork
     from rankjury.plan.model import Plan
     from rankjury.plan.reading import Checked
-    from rankjury.report import Report
 
 __all__ = [
     "TOP",

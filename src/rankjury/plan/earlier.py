@@ -12,11 +12,11 @@ from typing import Any
 
 from rankjury.core.formatting import count
 from rankjury.errors import DataError
+from rankjury.evaluation.report import Report, check_schema
+from rankjury.evaluation.targets import ABOUT_DRIFT
 from rankjury.io.source import Source
-from rankjury.report import Report, check_schema
 from rankjury.reports.writers import as_file_name
 from rankjury.reports.writers.json import read_report
-from rankjury.targets import ABOUT_DRIFT
 
 __all__ = ["Reference", "References"]
 

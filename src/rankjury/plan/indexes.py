@@ -12,6 +12,7 @@ from rankjury.core.types import Ints, Vectors
 from rankjury.engines import ENGINES, Filter, Params, Setting, passing, settled
 from rankjury.engines.folders import clear_left_over
 from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
 from rankjury.lab.bench import Bench
 from rankjury.lab.measuring import equivalence_of, measure
@@ -22,7 +23,6 @@ from rankjury.plan.lab import LoadedIndex, add_lab_results, vector_sections
 from rankjury.plan.vectors import VectorFiles
 from rankjury.rankers.others import own_item, own_note
 from rankjury.rankers.vectors import check_pair, those
-from rankjury.sections import ReportWarning, as_warnings
 from rankjury.similarity import METRICS, norms_of
 
 if TYPE_CHECKING:

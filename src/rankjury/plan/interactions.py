@@ -12,6 +12,10 @@ from pydantic import Field
 
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError, UsageError
+from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import ReportWarning, as_warnings
+from rankjury.evaluation.slices import Cuts
 from rankjury.exposures import exposure_of
 from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
 from rankjury.interactions.candidates import Catalogue, catalogue_of
@@ -26,15 +30,11 @@ from rankjury.interactions.summary import Interactions
 from rankjury.interactions.task import Facts, Sampled, Task
 from rankjury.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.io.ordered_lists import ONLY_ASPECT
-from rankjury.judging import Bench
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
 from rankjury.recommenders.given_runs import check_recommendations
-from rankjury.report import Report
 from rankjury.reports.differences import verdict_of
-from rankjury.sections import ReportWarning, as_warnings
-from rankjury.slices import Cuts
 from rankjury.text.models import find_model
 
 __all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]

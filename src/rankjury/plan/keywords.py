@@ -13,6 +13,8 @@ from rankjury.core.convert import QUERY
 from rankjury.core.formatting import count, named
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
+from rankjury.evaluation.slices import Attribute, Cuts
 from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.io.ordered_lists import ONLY_ASPECT
@@ -23,8 +25,6 @@ from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
 from rankjury.plan.mapping import MappingTable, Texts, given_texts, mapped_texts
 from rankjury.rankers.others import without_own
-from rankjury.sections import Keywords, ReportWarning, as_warnings
-from rankjury.slices import Attribute, Cuts
 from rankjury.text.keywords import MAPPERS
 from rankjury.vocabulary import Annotations, Match, Predicates, Vocabulary
 

@@ -11,12 +11,14 @@ import polars as pl
 from pydantic import Field
 
 from rankjury import agreement
-from rankjury.answers import first_rows, first_scores
-from rankjury.chance import Chance
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
 from rankjury.errors import UnknownName, UsageError
+from rankjury.evaluation.query_lists import first_rows, first_scores
+from rankjury.evaluation.random_baseline import Chance
+from rankjury.evaluation.sections import Facts, ReportWarning, Section, as_warnings
+from rankjury.evaluation.sections import Fusion as FusionSection
 from rankjury.gold.reference import Reference, reference_gold
 from rankjury.hygiene import GoldSpaces
 from rankjury.io import read_gold, read_run
@@ -36,8 +38,6 @@ from rankjury.rankers.fusion import METHODS as FUSIONS
 from rankjury.rankers.fusion import NORMALISATIONS, Fusion, fuse
 from rankjury.rankers.others import excludes_self, own_note, own_rows, without_own
 from rankjury.rankers.vectors import Space, check_same_items, rank_listed, rank_vectors, those
-from rankjury.sections import Facts, ReportWarning, Section, as_warnings
-from rankjury.sections import Fusion as FusionSection
 
 __all__ = [
     "FusionSystem", "LabelsGold", "OrderedGold", "RandomSystem", "ReferenceGold", "RunSystem", "VectorsSystem",

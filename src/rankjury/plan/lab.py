@@ -13,10 +13,13 @@ from pydantic import Field
 
 from rankjury.core.hashing import fingerprint, fingerprint_ids
 from rankjury.core.types import Floats, Gold, Ranking, Vectors
-from rankjury.drift import drift_between
 from rankjury.engines import Filter
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.examples import examples_of
+from rankjury.evaluation.drift import drift_between
+from rankjury.evaluation.examples import examples_of
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
+from rankjury.evaluation.similarity_profile import Stability, stability_of
 from rankjury.hints import Hints, hints_of
 from rankjury.indexed import Indexed
 from rankjury.io.attributes import read_attributes
@@ -27,10 +30,7 @@ from rankjury.lab.measuring import Clock
 from rankjury.plan.context import Context, Loaded, Table
 from rankjury.plan.earlier import Reference, References
 from rankjury.rankers.threshold import shown_from
-from rankjury.report import Report
-from rankjury.sections import Fingerprints, Section, as_warnings
 from rankjury.similarity import norms_of
-from rankjury.stability import Stability, stability_of
 from rankjury.text.models import Embedder, find_model
 from rankjury.text.queryset import QuerySet, check_pins, read_query_set
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from rankjury.evaluation import DEFAULT_MEASURES
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.context import GoldTable, SystemTable, Table, TableForSystem
 from rankjury.plan.lab import LabTable

@@ -7,10 +7,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rankjury.drift import Drift
 from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml
-from rankjury.evaluation import resolve_all
-from rankjury.gates import measures_of
+from rankjury.evaluation.drift import Drift
+from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.gate import measures_of
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import parse_attributes
+from rankjury.evaluation.targets import Target, parse_target
 from rankjury.indexed import CLOCKS, drifting, figure_names
 from rankjury.io.source import Source
 from rankjury.lab.loss import measure_of_loss
@@ -29,9 +32,6 @@ from rankjury.plan.toml import (
     spelled,
     unusable_values,
 )
-from rankjury.report import Report
-from rankjury.slices import parse_attributes
-from rankjury.targets import Target, parse_target
 
 __all__ = ["Checked", "aim_targets", "check_plan", "figures_of", "overrides_of", "read_plan", "targets_of"]
 

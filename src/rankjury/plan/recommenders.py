@@ -9,11 +9,11 @@ from pydantic import Field
 from rankjury.core.params import Params, Setting, settled
 from rankjury.core.types import WHOLE
 from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.recommenders import RECOMMENDERS, make_recommender
 from rankjury.recommenders.ranking import recommend
-from rankjury.sections import Facts, ReportWarning, as_warnings
 
 __all__ = ["COLD_ITEMS", "RecommenderSystem"]
 

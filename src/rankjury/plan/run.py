@@ -9,16 +9,20 @@ from os.path import exists
 from pathlib import Path
 
 from rankjury.archive import Archive, Run, telling
-from rankjury.assessment import assess
-from rankjury.chance import Chance
 from rankjury.core.formatting import count, named
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_entry
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.gate import Gate, check_targets, measures_of
+from rankjury.evaluation.random_baseline import Chance
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.targets import Target
 from rankjury.files import read_cuts
-from rankjury.gates import Gate, check_targets, measures_of
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
 from rankjury.pairing import PairsOfSystems
@@ -28,12 +32,8 @@ from rankjury.plan.lab import LabWork
 from rankjury.plan.opening import opened
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import Checked, aim_targets, read_plan
-from rankjury.report import Report
 from rankjury.reports.writers import Writer
-from rankjury.sections import ReportWarning, as_warnings, with_unit
-from rankjury.slices import Cuts
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import Target
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
 

@@ -11,12 +11,12 @@ from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.engines import ENGINES, Setting
 from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.targets import Target
 from rankjury.lab.bench import Bench
 from rankjury.lab.grid import Grid
 from rankjury.lab.outcome import Cost, Sweep
 from rankjury.lab.sweep import sweep
 from rankjury.plan.context import TableForSystem
-from rankjury.targets import Target
 
 if TYPE_CHECKING:
     from rankjury.plan.indexes import IndexSystem

@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from pydantic import Field
 
-from rankjury.answers import first_scores
 from rankjury.core.formatting import count
 from rankjury.core.types import Matrix, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.evaluation.query_lists import first_scores
+from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.hygiene import HUB_K
 from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
@@ -23,7 +24,6 @@ from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.plan.lab import LabWork, add_lab_results, vector_sections
 from rankjury.rankers.chunks import Chunked, rank_chunks
 from rankjury.rankers.vectors import rank_vectors
-from rankjury.sections import Facts, ReportWarning, as_warnings
 from rankjury.similarity import METRIC_HELP, METRICS
 from rankjury.text.chunks import Chunks, chunked, parse_chunking, tokens_of
 from rankjury.text.corpus import Corpus

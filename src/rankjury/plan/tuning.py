@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
-from rankjury.evaluation import resolve_all
+from rankjury.evaluation.evaluate import resolve_all
 from rankjury.plan.contents import contents_of
 from rankjury.plan.context import Table, TableForSystem
 from rankjury.recommenders import RECOMMENDERS, make_recommender

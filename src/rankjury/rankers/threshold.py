@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from rankjury.answers import known_scores
 from rankjury.core.types import Ranking
+from rankjury.evaluation.query_lists import known_scores
 
 __all__ = ["shown_from"]
 

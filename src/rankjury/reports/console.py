@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankjury.core.formatting import visible
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.differences import (
     changes_table,
     comparison_table,

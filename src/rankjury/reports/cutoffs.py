@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rankjury.core.formatting import count
 from rankjury.errors import RankjuryError, UsageError
+from rankjury.evaluation.report import Report
 from rankjury.measures.measure import beside, split_spelling, usual_name
-from rankjury.report import Report
 from rankjury.stats.estimates import Estimate
 
 __all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]

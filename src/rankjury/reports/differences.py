@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 
-from rankjury.breakdown import Gap, Slice
-from rankjury.changes import Change, Move
 from rankjury.core.formatting import (
     ITEM_SLICES,
     NOTHING,
@@ -20,9 +18,11 @@ from rankjury.core.formatting import (
     p_shown,
     percent,
 )
-from rankjury.examples import Examples
+from rankjury.evaluation.changes import Change, Move
+from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.measures.measure import LEGEND
-from rankjury.report import Report
 from rankjury.reports.tables import Cell, Column, Style, Table, idle_systems, table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.significance import POWER, is_shown

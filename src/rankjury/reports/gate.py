@@ -16,12 +16,12 @@ from rankjury.core.formatting import (
     visible,
 )
 from rankjury.errors import UsageError
-from rankjury.gates import Gate, Verdict
+from rankjury.evaluation.gate import Gate, Verdict
+from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import write_files
 from rankjury.reports.console import print_table
 from rankjury.reports.markdown import markdown_table
 from rankjury.reports.tables import Cell, Column, Table, rounded, table
-from rankjury.targets import Target
 
 __all__ = [
     "check_form",

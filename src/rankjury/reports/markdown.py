@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from rankjury.core.formatting import ITEM_SLICES, markdown_text
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.differences import changes_table, comparison_table, largest_losses, power_lines, slices_table
 from rankjury.reports.sections import Block, render_sections
 from rankjury.reports.tables import Table, headline_table

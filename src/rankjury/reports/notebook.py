@@ -16,14 +16,14 @@ from rankjury.core.formatting import (
     figure_shown,
     p_shown,
 )
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Scores
 from rankjury.measures.measure import beside
-from rankjury.report import Report
 from rankjury.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reports.gate import verdict_counts, verdicts_table
 from rankjury.reports.sections import Block, render_sections
 from rankjury.reports.tables import Table, about_line, first_labels, table
-from rankjury.results import Scores
 from rankjury.stats.comparison import Comparison
 
 __all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]

@@ -10,8 +10,8 @@ from functools import partial
 
 from rankjury.core.formatting import count, markdown_text
 from rankjury.core.version import __version__
-from rankjury.gates import Gate
-from rankjury.report import Report
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
 from rankjury.reports.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reports.gate import verdict_counts, verdicts_table
 from rankjury.reports.markdown import markdown_table, section_lines

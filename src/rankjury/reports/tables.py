@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, estimate_shown, figure_shown, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Recorded
 from rankjury.measures.measure import LEGEND, usual_name
-from rankjury.report import Report
-from rankjury.results import Recorded
 from rankjury.stats.estimates import Estimate
 
 __all__ = [

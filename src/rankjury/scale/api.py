@@ -7,11 +7,12 @@ from pathlib import Path
 from rankjury.core.convert import gold_from_frame
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
-from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
-from rankjury.judging import Bench, DuplicateRule, TieRule
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
+from rankjury.evaluation.judge import Bench, DuplicateRule, TieRule
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import Attribute, parse_attributes
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import Measure, Value
-from rankjury.report import Report
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
 from rankjury.scale.inputs import SlicesAsked
@@ -20,7 +21,6 @@ from rankjury.scale.one_process import evaluate_files
 from rankjury.scale.request import Request
 from rankjury.scale.scoring import ranking_of
 from rankjury.scale.tables import open_table
-from rankjury.slices import Attribute, parse_attributes
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["attributes_named", "evaluate", "judge", "request_for"]

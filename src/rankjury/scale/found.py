@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.findings import Findings
+from rankjury.evaluation.checks import Findings
+from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.slices import Shared
+from rankjury.evaluation.slices.groups import Census
 from rankjury.scale.request import Request
-from rankjury.sections import ReportWarning
-from rankjury.slices import Shared
-from rankjury.slices.groups import Census
 from rankjury.stats.mergeable import added
 
 __all__ = ["Found", "census_of", "examples_of"]

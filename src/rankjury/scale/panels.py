@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.breakdown import check_slice_names
 from rankjury.core.types import Floats
 from rankjury.errors import DataError
+from rankjury.evaluation.slices.groups import Definition, Rows, define, spelled, suitable_names
+from rankjury.evaluation.slices.stats import check_slice_names
 from rankjury.scale.found import Found
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
-from rankjury.slices.groups import Definition, Rows, define, spelled, suitable_names
 from rankjury.stats.resampling import Keys
 
 __all__ = ["Panel", "Seen", "panels_of", "seen"]

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rankjury.assessment import cautions
-from rankjury.breakdown import Gap, Slice, correct_slices, gap_between
 from rankjury.errors import DataError
-from rankjury.report import Report, SystemResult
+from rankjury.evaluation.compare import cautions
+from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.sections import Quantiles, with_unit
+from rankjury.evaluation.slices.stats import Gap, Slice, correct_slices, gap_between
 from rankjury.scale.found import Found
 from rankjury.scale.panels import Panel
 from rankjury.scale.request import Request
 from rankjury.scale.rounds import Survey, Tallies
-from rankjury.sections import Quantiles, with_unit
 from rankjury.stats.comparison import Comparison, correct
 from rankjury.stats.estimates import Estimate, off_scale
 from rankjury.stats.mergeable import Layout, Ranks, plainly_estimated

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rankjury.errors import UnknownName, UsageError
-from rankjury.judging import DuplicateRule
+from rankjury.evaluation.judge import DuplicateRule
+from rankjury.evaluation.slices import ItemGroups
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.dialects import Asked
-from rankjury.slices import ItemGroups
-from rankjury.slices.groups import Attribute
 from rankjury.stats.mergeable import Column, Layout
 from rankjury.stats.resampling import Resampling
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rankjury.breakdown import signs_for
+from rankjury.evaluation.slices.groups import check_number
+from rankjury.evaluation.slices.stats import signs_for
 from rankjury.scale.panels import Panel, seen
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
-from rankjury.slices.groups import check_number
 from rankjury.stats.estimates import Quantiles
 from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
 from rankjury.stats.significance import SignedRanks

@@ -8,12 +8,12 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY, gold_from_frame, ranking_from_frame
 from rankjury.core.types import Bools, Floats, Gold, Ranking, places_in
 from rankjury.errors import DataError
-from rankjury.evaluation import Evaluation, against_part
-from rankjury.findings import Findings
+from rankjury.evaluation.checks import Findings
+from rankjury.evaluation.evaluate import Evaluation, against_part
+from rankjury.evaluation.slices import align
 from rankjury.scale.found import Found, census_of, examples_of
 from rankjury.scale.request import Request
 from rankjury.scale.scored import Scored
-from rankjury.slices import align
 from rankjury.stats.resampling import keys_of
 
 __all__ = ["ranking_of", "score_block"]

@@ -12,7 +12,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Gold, Ints, Ranking
 from rankjury.core.version import __version__
 from rankjury.errors import UsageError
-from rankjury.evaluation import Evaluation
+from rankjury.evaluation.evaluate import Evaluation
 from rankjury.measures.dialects import Asked
 from rankjury.rankers.fusion import METHODS, Aligned, Fusion
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct

@@ -23,7 +23,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
-from rankjury.evaluation import Evaluation
+from rankjury.evaluation.evaluate import Evaluation
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS
 from rankjury.interactions.task import Task

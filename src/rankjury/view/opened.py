@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury.answers import Answers
 from rankjury.archive import Run
 from rankjury.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
 from rankjury.core.convert import QUERY
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.evaluation.query_lists import Answers
 from rankjury.reports.html.details import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
 from rankjury.reports.tables import headline_labels, idle_systems
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
-from rankjury.report import Report
 
 SAMPLES = ("movies", "fashion", "driving", "movielens")
 

@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rankjury.breakdown import Slice
-from rankjury.drift import Drift, drift_between
+from rankjury.evaluation.drift import Drift, drift_between
+from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.sections import ScoreHistogram
+from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.slices.stats import Slice
 from rankjury.hygiene import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
 from rankjury.hygiene import Histogram as Counts
 from rankjury.indexed import Indexed
-from rankjury.report import Report, SystemResult
 from rankjury.reports.charts import (
     DotPlot,
     Histogram,
@@ -28,9 +31,6 @@ from rankjury.reports.charts import (
     score_charts,
     slices_chart,
 )
-from rankjury.results import Recorded
-from rankjury.sections import ScoreHistogram
-from rankjury.stability import Stability
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling

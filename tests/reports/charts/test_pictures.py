@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from rankjury.errors import UsageError
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
 from rankjury.reports.charts.model import Bars, Dot, Grid, Row
 from rankjury.reports.charts.pictures import write_pictures

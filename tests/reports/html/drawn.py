@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
-from rankjury.answers import Answers, Listed
 from rankjury.core.types import segments_within
+from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.reports.html import Details
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")

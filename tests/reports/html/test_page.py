@@ -11,19 +11,19 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import as_warnings
 from rankjury.interactions.summary import Interactions
 from rankjury.measures.measure import Measure
 from rankjury.partial import Partial
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.report import Report
 from rankjury.reports.html import Details, page_of, to_html
 from rankjury.reports.html.details import cases_of
 from rankjury.reports.html.page import measures_matrix, slice_tables
 from rankjury.reports.html.rendering import cell_html, embedded, script, shown, style
 from rankjury.reports.sections.interactions import windows_table
 from rankjury.reports.tables import Cell
-from rankjury.sections import as_warnings
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
 from tests.reports.test_recommendations import recommended

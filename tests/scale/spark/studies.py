@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.scale.memory import Budget
 from rankjury.scale.spark.files import evaluate_files
 from tests.scale.made import GIGABYTE, Study

@@ -13,8 +13,8 @@ import pytest
 
 import rankjury.scale.spark
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.report import Report
-from rankjury.sections import Quantiles as QuantileSection
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Quantiles as QuantileSection
 from rankjury.stats.estimates import Quantiles
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.test_one_process import figures

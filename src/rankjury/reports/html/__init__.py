@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from rankjury.gates import Gate
-from rankjury.report import Report
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
 from rankjury.reports.html.details import Details
 from rankjury.reports.html.page import context_of, page_of
 

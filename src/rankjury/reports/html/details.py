@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.answers import Answers, Listed
 from rankjury.core.formatting import figure_shown
 from rankjury.core.types import Floats
+from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.report import Report
 from rankjury.partial import Partial
-from rankjury.report import Report
 
 __all__ = ["LONGEST_TEXT", "Case", "Details", "Item", "cases_of", "few_digits", "keywords_of", "shortened"]
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.answers import Answers, Listed
 from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segments_within
+from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.reports.html.details import LONGEST_TEXT, Details, few_digits, shortened
 
 __all__ = ["BASE", "BLOCK", "Packed", "pack", "planes_of", "scaled"]

@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rankjury.breakdown import Slice
 from rankjury.core.formatting import (
     ITEM_SLICES,
     NOTHING,
@@ -21,9 +20,10 @@ from rankjury.core.formatting import (
     percent,
     visible,
 )
-from rankjury.gates import Gate
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.slices.stats import Slice
 from rankjury.measures.measure import LEGEND
-from rankjury.report import SCHEMA, Report
 from rankjury.reports import charts
 from rankjury.reports.differences import p_legend, verdict_of
 from rankjury.reports.gate import verdicts_table

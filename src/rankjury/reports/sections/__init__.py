@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rankjury.core.registry import Registry
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.tables import Table
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from math import isnan
 
 from rankjury.agreement import Agreed, Agreement
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
+from rankjury.evaluation.report import Report
 from rankjury.measures.measure import LEGEND
-from rankjury.report import Report
 from rankjury.reports.cutoffs import by_cutoff, display_names
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table

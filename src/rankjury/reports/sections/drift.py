@@ -6,9 +6,9 @@ from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.formatting import NOTHING, count, figure_shown, p_shown, percent
-from rankjury.drift import Churn, Drift, Moved, Tested
+from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
+from rankjury.evaluation.report import Report
 from rankjury.hints import Hint
-from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Cell, Style, Table, table
 

@@ -6,13 +6,13 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from rankjury.core.formatting import count, percent
-from rankjury.examples import Example, ExampleItem, Examples
+from rankjury.evaluation.examples import Example, ExampleItem, Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.similarity_profile import Spread, Stability
 from rankjury.hints import Hint, Hints
 from rankjury.indexed import Equivalence, Indexed, Loss, Timings
-from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.stability import Spread, Stability
 from rankjury.timing.summary import Latency
 
 if TYPE_CHECKING:

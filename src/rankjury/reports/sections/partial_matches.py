@@ -5,11 +5,11 @@ from math import isnan
 from typing import Any
 
 from rankjury.core.formatting import count, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Keywords
 from rankjury.partial import Looked, Partial, Result
-from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.sections import Keywords
 
 __all__ = ["missed_table", "quality_table", "render"]
 

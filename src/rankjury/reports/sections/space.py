@@ -5,8 +5,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from rankjury.core.formatting import percent
+from rankjury.evaluation.report import Report
 from rankjury.hygiene import GoldSpaces, Hygiene
-from rankjury.report import Report
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 

@@ -5,10 +5,10 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.formatting import NOTHING, percent
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Facts, Fusion, Quantiles
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.sections import Facts, Fusion, Quantiles
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError
-from rankjury.gates import Gate
-from rankjury.report import Report
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,13 +7,13 @@ from typing import Any
 
 from rankjury.core.validation import to_json
 from rankjury.errors import UsageError
-from rankjury.examples import Examples
+from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Fingerprints
+from rankjury.evaluation.similarity_profile import Stability
 from rankjury.hints import Hints
 from rankjury.indexed import Indexed
-from rankjury.report import Report
 from rankjury.reports.writers import Request, writer
-from rankjury.sections import Fingerprints
-from rankjury.stability import Stability
 from rankjury.stats.estimates import Estimate
 
 __all__ = ["to_evaluation"]

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.errors import DataError
+from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
-from rankjury.report import SCHEMA, Report
 from rankjury.reports.writers import Request, writer
 
 __all__ = ["looks_like_report", "read_report", "to_json"]

@@ -1,6 +1,6 @@
 """Writers of pages and of Markdown."""
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.writers import Request, writer
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from rankjury.errors import UsageError
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.writers import Request, writer
 
 _CHART = "{chart}"

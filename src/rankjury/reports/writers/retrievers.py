@@ -7,10 +7,10 @@ from typing import Any
 
 from rankjury.core.types import Floats
 from rankjury.errors import UsageError
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Fusion
 from rankjury.measures.dialects import resolve
-from rankjury.report import Report
 from rankjury.reports.writers import Request, writer
-from rankjury.sections import Fusion
 
 __all__ = ["to_retrievers"]
 

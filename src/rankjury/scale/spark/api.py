@@ -8,11 +8,12 @@ import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
-from rankjury.evaluation import DEFAULT_MEASURES
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES
+from rankjury.evaluation.judge import DuplicateRule
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import Cuts, ItemGroups
 from rankjury.io.attributes import check_attributes
-from rankjury.judging import DuplicateRule
 from rankjury.measures.measure import Measure, Value
-from rankjury.report import Report
 from rankjury.scale.api import attributes_named, request_for
 from rankjury.scale.memory import Budget, parse_memory
 from rankjury.scale.request import AttributesAsked
@@ -20,7 +21,6 @@ from rankjury.scale.spark.evaluation import evaluate_source
 from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.frames import given
 from rankjury.scale.spark.sources import FromFrames
-from rankjury.slices import Cuts, ItemGroups
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair, UsageError
+from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination, make_folder, replacing
-from rankjury.report import Report
 from rankjury.scale.found import Found
 from rankjury.scale.memory import Budget
 from rankjury.scale.panels import Panel, panels_of

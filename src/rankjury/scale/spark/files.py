@@ -13,8 +13,9 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices import ItemGroups
 from rankjury.io.attributes import read_attributes
-from rankjury.report import Report
 from rankjury.scale.duplicates import naming_files as naming_files_here
 from rankjury.scale.inputs import SlicesAsked, opened, read_item_cuts
 from rankjury.scale.memory import Budget
@@ -27,7 +28,6 @@ from rankjury.scale.spark.masters import read_master
 from rankjury.scale.spark.paths import is_here, to_read
 from rankjury.scale.spark.sources import FromFiles, FromFrames
 from rankjury.scale.tables import is_table
-from rankjury.slices import ItemGroups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

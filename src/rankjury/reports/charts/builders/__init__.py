@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
 from rankjury.reports.charts.builders.drift import drift_chart
 from rankjury.reports.charts.builders.frontier import frontier_chart, sweeps_chart
 from rankjury.reports.charts.builders.history import HistoryPoint, HistorySeries, history_chart

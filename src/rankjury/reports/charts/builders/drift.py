@@ -3,8 +3,8 @@
 from math import isfinite
 
 from rankjury.core.formatting import NOTHING, percent
-from rankjury.drift import Drift
-from rankjury.report import Report
+from rankjury.evaluation.drift import Drift
+from rankjury.evaluation.report import Report
 from rankjury.reports.charts.builders.measures import places_of
 from rankjury.reports.charts.model import Dot, DotPlot, Row
 

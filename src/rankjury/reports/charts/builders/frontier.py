@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Recorded
 from rankjury.indexed import Indexed
-from rankjury.report import Report
 from rankjury.reports.charts.builders.measures import interval_name, places_of
 from rankjury.reports.charts.model import Mark, Point, Ring, Scatter
-from rankjury.results import Recorded
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:

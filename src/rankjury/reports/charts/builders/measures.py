@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 
-from rankjury.breakdown import Gap
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
-from rankjury.report import Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.stats import Gap
 from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Dot, DotPlot, Line, LineChart, Row, Tone
 from rankjury.reports.cutoffs import cut_labels

@@ -5,12 +5,12 @@ from dataclasses import replace
 from math import floor, isfinite
 
 from rankjury.core.formatting import count, figure_shown
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import ScoreHistogram
+from rankjury.evaluation.similarity_profile import Stability
 from rankjury.hygiene import GoldSpaces, Hygiene
-from rankjury.report import Report
 from rankjury.reports.charts.builders.measures import places_of
 from rankjury.reports.charts.model import Bars, Histogram
-from rankjury.sections import ScoreHistogram
-from rankjury.stability import Stability
 
 __all__ = ["first_charts", "norm_charts", "score_charts", "top1_charts"]
 

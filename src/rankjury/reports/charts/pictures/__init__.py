@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankjury.errors import UsageError
+from rankjury.evaluation.report import Report
 from rankjury.io.atomic import make_folder, write_files
-from rankjury.report import Report
 from rankjury.reports.charts.builders import all_charts
 from rankjury.reports.charts.model import Chart, Grid
 from rankjury.reports.charts.pictures.figure import own_style

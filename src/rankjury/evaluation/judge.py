@@ -33,8 +33,8 @@ from rankjury.core.types import (
 )
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
+from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
 from rankjury.measures.judged import Judged, Ordered, TieGroups, TieRule, order_rows
-from rankjury.shared_ids import IdSample, SharedIds, no_item_in_common
 
 __all__ = [
     "Bench",

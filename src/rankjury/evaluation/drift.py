@@ -15,20 +15,20 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from rankjury.circumstances import Circumstances, circumstances_between
-from rankjury.comparisons import ScorePair, compare_scores, pair_scores
 from rankjury.core.formatting import count
 from rankjury.core.validation import Record, check_arguments, to_json
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation.paired import ScorePair, compare_scores, pair_scores
+from rankjury.evaluation.provenance import Circumstances, circumstances_between
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import Section
+from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.targets import Decision, Outcome
 from rankjury.measures.measure import Aggregate
-from rankjury.report import Report
-from rankjury.results import Scores
-from rankjury.sections import Section
-from rankjury.stability import Stability
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import Decision, Outcome
 
 __all__ = [
     "ALLOWED",

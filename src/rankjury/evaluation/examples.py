@@ -10,8 +10,8 @@ import polars as pl
 
 from rankjury.core.types import Gold
 from rankjury.core.validation import Record
-from rankjury.results import Scores
-from rankjury.sections import Section
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import Section
 
 __all__ = ["Example", "ExampleItem", "Examples", "examples_of"]
 

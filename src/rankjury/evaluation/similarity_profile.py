@@ -9,7 +9,7 @@ import polars as pl
 from rankjury.core.types import Floats
 from rankjury.core.validation import Positive, Record
 from rankjury.errors import DataError
-from rankjury.sections import Section
+from rankjury.evaluation.sections import Section
 from rankjury.stats.sums import mean_and_std
 
 __all__ = ["QuerySimilarities", "Spread", "Stability", "stability_of"]

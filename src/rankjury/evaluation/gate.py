@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.breakdown import Slice
-from rankjury.comparisons import compare_scores, pair_scores
 from rankjury.core.formatting import snippet_of
 from rankjury.core.validation import FiniteFloat, Record
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.paired import compare_scores, pair_scores
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Recorded, Scores
+from rankjury.evaluation.sections import Section
+from rankjury.evaluation.slices.stats import Slice
+from rankjury.evaluation.targets import Decision, Outcome, Target
 from rankjury.measures.dialects import resolve
 from rankjury.measures.measure import METRICS, Measure
-from rankjury.report import Report
-from rankjury.results import Recorded, Scores
-from rankjury.sections import Section
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES, Estimate
 from rankjury.stats.resampling import Bounds, Resampling, normal_quantile
-from rankjury.targets import Decision, Outcome, Target
 
 __all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
 

@@ -7,27 +7,27 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.assessment import assess
 from rankjury.core.convert import as_gold, as_ranking, frame_of
 from rankjury.core.lists import Background
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
-from rankjury.evaluation import DEFAULT_MEASURES, resolve_all
-from rankjury.evaluation import evaluate as evaluate_judged
-from rankjury.gates import Gate, check_targets
+from rankjury.evaluation.compare import assess
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
+from rankjury.evaluation.evaluate import evaluate as evaluate_judged
+from rankjury.evaluation.gate import Gate, check_targets
+from rankjury.evaluation.judge import DuplicateRule
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
+from rankjury.evaluation.slices import Cuts, parse_attributes
+from rankjury.evaluation.targets import Target, parse_target, parse_targets
 from rankjury.io import read_gold, read_run
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.source import Source
-from rankjury.judging import DuplicateRule
 from rankjury.measures.measure import Measure, Value
-from rankjury.report import Report
 from rankjury.reports.writers.json import looks_like_report, read_report
-from rankjury.results import Scores
-from rankjury.sections import ReportWarning, as_warnings, with_unit
-from rankjury.slices import Cuts, parse_attributes
 from rankjury.stats.resampling import Resampling
-from rankjury.targets import Target, parse_target, parse_targets
 
 __all__ = ["compare", "evaluate", "gate"]
 

@@ -20,12 +20,12 @@ from rankjury.core.params import is_whole
 from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation import DEFAULT_MEASURES, Evaluation, resolve_all
-from rankjury.judging import Bench, TieRule
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_all
+from rankjury.evaluation.judge import Bench, TieRule
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.shared_ids import IdSample, SharedIds
 from rankjury.measures.judged import Judged, TieGroups, order_rows
 from rankjury.measures.measure import Measure, Value
-from rankjury.results import Scores
-from rankjury.shared_ids import IdSample, SharedIds
 
 __all__ = ["NO_ITEM", "Codes", "evaluate_arrays", "look_up", "stands_twice"]
 

@@ -7,23 +7,23 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from rankjury.answers import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
-from rankjury.breakdown import Crossings, Slice, Slicing
-from rankjury.chance import Chance, expected_scores, has_expectation
-from rankjury.changes import Change, Trace, changes_between
-from rankjury.comparisons import compare_scores, pairs_of
 from rankjury.core.formatting import count
 from rankjury.core.lists import Background
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation import Evaluation, against_part, too_short
-from rankjury.judging import DuplicateRule
+from rankjury.evaluation.changes import Change, Trace, changes_between
+from rankjury.evaluation.evaluate import Evaluation, against_part, too_short
+from rankjury.evaluation.judge import DuplicateRule
+from rankjury.evaluation.paired import compare_scores, pairs_of
+from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
+from rankjury.evaluation.random_baseline import Chance, expected_scores, has_expectation
+from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.scores import Scores, estimates_of
+from rankjury.evaluation.sections import QUERIES, ReportWarning, with_unit
+from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
+from rankjury.evaluation.slices.stats import Crossings, Slice, Slicing
 from rankjury.measures.dialects import Asked
-from rankjury.report import QueryData, Report, SystemResult
-from rankjury.results import Scores, estimates_of
-from rankjury.sections import QUERIES, ReportWarning, with_unit
-from rankjury.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
 

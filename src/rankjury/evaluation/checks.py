@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 
 from rankjury.core.formatting import count, percent
-from rankjury.judging import Bench
+from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
 from rankjury.measures.judged import Judged, relevant_count, within
 from rankjury.measures.measure import Measure
-from rankjury.sections import ReportWarning
-from rankjury.shared_ids import SharedIds, no_item_in_common
 
 __all__ = ["Findings"]
 

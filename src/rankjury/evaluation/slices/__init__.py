@@ -16,8 +16,15 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.types import Bools, places_in
 from rankjury.errors import DataError
-from rankjury.sections import ReportWarning
-from rankjury.slices.groups import NO_VALUE, Attribute, Group, group_by, parse_attributes, suitable_attributes
+from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.slices.groups import (
+    NO_VALUE,
+    Attribute,
+    Group,
+    group_by,
+    parse_attributes,
+    suitable_attributes,
+)
 
 __all__ = [
     "NO_ITEM_GROUPS",

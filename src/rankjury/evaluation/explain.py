@@ -8,8 +8,8 @@ import numpy as np
 
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError
-from rankjury.evaluation import Evaluation
-from rankjury.judging import DuplicateRule
+from rankjury.evaluation.evaluate import Evaluation
+from rankjury.evaluation.judge import DuplicateRule
 from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, usual_name
 from rankjury.stats.estimates import summarise

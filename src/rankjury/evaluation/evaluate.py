@@ -11,14 +11,14 @@ from rankjury.core.formatting import count, named
 from rankjury.core.lists import Background, Lists, checked_background
 from rankjury.core.types import Bools, Floats, Gold, Ranking
 from rankjury.errors import DataError, UsageError
-from rankjury.findings import Findings
-from rankjury.judging import Bench, DuplicateRule, Places, TieRule
+from rankjury.evaluation.checks import Findings
+from rankjury.evaluation.judge import Bench, DuplicateRule, Places, TieRule
+from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import ReportWarning, as_warnings
+from rankjury.evaluation.slices import ItemGroups
 from rankjury.measures.dialects import Asked, resolve
 from rankjury.measures.judged import Judged, relevant_count
 from rankjury.measures.measure import Measure, Value
-from rankjury.results import Scores
-from rankjury.sections import ReportWarning, as_warnings
-from rankjury.slices import ItemGroups
 
 __all__ = [
     "DEFAULT_MEASURES",

@@ -11,9 +11,9 @@ from re import fullmatch
 from typing import Any
 
 from rankjury.core.validation import Record
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Facts, Fingerprints
 from rankjury.indexed import Indexed
-from rankjury.report import Report
-from rankjury.sections import Facts, Fingerprints
 
 __all__ = ["Changed", "Circumstances", "Difference", "circumstances_between", "differences_between"]
 

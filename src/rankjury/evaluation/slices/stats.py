@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankjury.comparisons import pairs_of
 from rankjury.core.progress import Progress
 from rankjury.core.types import Bools, Floats, Gold
 from rankjury.core.validation import Record, to_json
 from rankjury.errors import UsageError
+from rankjury.evaluation.paired import pairs_of
+from rankjury.evaluation.scores import Scores, estimates_of
+from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
 from rankjury.measures.measure import Aggregate
-from rankjury.results import Scores, estimates_of
-from rankjury.sections import ReportWarning
-from rankjury.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
 from rankjury.stats.comparison import Comparison, compare_pairs, correct
 from rankjury.stats.estimates import (
     Estimate,

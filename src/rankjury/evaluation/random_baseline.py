@@ -20,13 +20,13 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation import cut_gold, measure_values
-from rankjury.judging import Bench, DuplicateRule
+from rankjury.evaluation.evaluate import cut_gold, measure_values
+from rankjury.evaluation.judge import Bench, DuplicateRule
+from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import Asked
 from rankjury.measures.judged import Judged, cut_or_depth, divide, hits_of, relevant_count
 from rankjury.measures.measure import Measure
 from rankjury.measures.metrics import cascade, counts, gain, sets
-from rankjury.results import Scores
 
 __all__ = ["EXPECTATIONS", "Chance", "expected_scores", "has_expectation"]
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.answers import Answers
 from rankjury.core.formatting import aligned, count, estimate_shown, snippet_of
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.evaluation.query_lists import Answers
+from rankjury.evaluation.sections import ReportWarning, Section, read_sections
 from rankjury.measures.measure import Aggregate, Measure, beside, is_descriptive, usual_names
-from rankjury.sections import ReportWarning, Section, read_sections
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.stats.resampling import Resampling, keys_of
 

@@ -13,8 +13,8 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 from rankjury.errors import UsageError
+from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.measures.judged import TieRule
-from rankjury.sections import ScoreHistogram
 
 __all__ = [
     "GOLD_SHOWN",

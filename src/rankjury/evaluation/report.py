@@ -1,7 +1,7 @@
 """Report: evaluation results as one value, with one versioned JSON form.
 
 Every writer, the gate, drift, the archive and the page take a ``Report``, fresh or read back:
-``Report.from_json(report.to_json()) == report``. What a speciality adds is a section (``rankjury.sections``). Data of
+``Report.from_json(report.to_json()) == report``. What a speciality adds is a section (``rankjury.evaluation.sections``). Data of
 single queries, of which there may be many, is outside of the value (``queries``).
 """
 
@@ -13,17 +13,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury.answers import Answers
-from rankjury.breakdown import Gap, Slice, worst_slices
-from rankjury.changes import Change
 from rankjury.core.formatting import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
 from rankjury.core.types import Floats
 from rankjury.core.validation import Record, check_arguments, read_record, to_json
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
+from rankjury.evaluation.changes import Change
+from rankjury.evaluation.query_lists import Answers
+from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
+from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
+from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
 from rankjury.measures.measure import Measure, beside, usual_names
-from rankjury.results import QueryData, Recorded, Scores, SystemResult
-from rankjury.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling

@@ -121,27 +121,27 @@ SECTIONS: Registry[type[Section]] = Registry(
     home={
         "agreement": "rankjury.agreement:Agreement",
         "reference": "rankjury.agreement:ReferenceGold",
-        "drift": "rankjury.drift:Drift",
-        "examples": "rankjury.examples:Examples",
+        "drift": "rankjury.evaluation.drift:Drift",
+        "examples": "rankjury.evaluation.examples:Examples",
         "exposure": "rankjury.exposures:Exposure",
-        "facts": "rankjury.sections:Facts",
-        "fingerprints": "rankjury.sections:Fingerprints",
-        "first_scores": "rankjury.sections:ScoreHistogram",
-        "fusion": "rankjury.sections:Fusion",
-        "gate": "rankjury.gates:Gate",
+        "facts": "rankjury.evaluation.sections:Facts",
+        "fingerprints": "rankjury.evaluation.sections:Fingerprints",
+        "first_scores": "rankjury.evaluation.sections:ScoreHistogram",
+        "fusion": "rankjury.evaluation.sections:Fusion",
+        "gate": "rankjury.evaluation.gate:Gate",
         "hints": "rankjury.hints:Hints",
         "index": "rankjury.indexed:Indexed",
         "interactions": "rankjury.interactions.summary:Interactions",
-        "keywords": "rankjury.sections:Keywords",
+        "keywords": "rankjury.evaluation.sections:Keywords",
         "partial_matches": "rankjury.partial:Partial",
-        "quantiles": "rankjury.sections:Quantiles",
+        "quantiles": "rankjury.evaluation.sections:Quantiles",
         "space": "rankjury.hygiene:Hygiene",
         "spaces": "rankjury.hygiene:GoldSpaces",
-        "stability": "rankjury.stability:Stability",
+        "stability": "rankjury.evaluation.similarity_profile:Stability",
     },
     group="rankjury.sections",
 )
-"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.sections``."""
+"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.evaluation.sections``."""
 
 S = TypeVar("S", bound=Section)
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Bools
-from rankjury.results import Scores
+from rankjury.evaluation.scores import Scores
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct, with_relative
 from rankjury.stats.resampling import Resampling, keys_of
 
