@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.engines import settled
-from rankjury.engines.pgvector import Session, create, dropping
-from rankjury.engines.pgvector.links import Link, Target
-from rankjury.engines.pgvector.loading import blocks_of, load
-from rankjury.engines.pgvector.parameters import BUILDS
-from rankjury.engines.pgvector.server import running
-from rankjury.engines.pgvector.statements import Table, copying, creation, name_columns, quoted
+from rankjury.retrieval.engines import settled
+from rankjury.retrieval.engines.pgvector import Session, create, dropping
+from rankjury.retrieval.engines.pgvector.connection import Link, Target
+from rankjury.retrieval.engines.pgvector.copy import blocks_of, load
+from rankjury.retrieval.engines.pgvector.params import BUILDS
+from rankjury.retrieval.engines.pgvector.server import running
+from rankjury.retrieval.engines.pgvector.sql import Table, copying, creation, name_columns, quoted
 
 SEED, SCHEMA, KIND = 7, "loading", "vector"
 START, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"

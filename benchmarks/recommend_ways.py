@@ -124,7 +124,7 @@ def by_rankjury_task(data: Arrays) -> Work:
 
 
 def by_nearest(data: Arrays) -> Work:
-    from rankjury.neighbours import nearest
+    from rankjury.retrieval.knn.search import nearest
 
     return lambda: nearest(data["factors_of_users"], data["factors_of_items"], K, metric="ip").items
 

@@ -49,7 +49,7 @@ def draw_vectors(rows: int, dimensions: int, seed: int = SEED) -> Vectors:
 def rankjury_search(*, scored: bool = True) -> tuple[Search, str]:
     import numpy as np
 
-    from rankjury.neighbours import nearest
+    from rankjury.retrieval.knn.search import nearest
 
     return lambda vectors, k: nearest(vectors, vectors, k, own=np.arange(len(vectors)), scored=scored).items, "rankjury"
 
@@ -152,7 +152,7 @@ def search_many(tool: str, rows: int, dimensions: int, k: int, queries: int) -> 
     """Other queries than items. `baseline` imports and makes the vectors, and searches nothing."""
     import numpy as np
 
-    from rankjury.neighbours import nearest
+    from rankjury.retrieval.knn.search import nearest
 
     items, asked = draw_vectors(rows, dimensions), draw_vectors(queries, dimensions, SEED + 1)
     if tool == "baseline":

@@ -73,7 +73,7 @@ class Bare:
 
 
 def measure(rows: int, dimensions: int, batch: int, singles: int, rounds: int) -> dict[str, Any]:
-    from rankjury.lab.bench import Bench, Built
+    from rankjury.retrieval.bench.build import Bench, Built
 
     drawn = draw_model(rows + batch, dimensions, REFERENCE_NOISE, seed=1)
     corpus, queries = drawn[:rows], np.ascontiguousarray(drawn[rows:])

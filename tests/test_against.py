@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.agreement import Agreement
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.plan.reading import check_plan
 from rankjury.plan.run import execute_plan
+from rankjury.retrieval.agreement.stats import Agreement
+from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 
 RANDOM = np.random.default_rng(5)
 TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)

@@ -15,9 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankjury import agreement
-from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER, MOST_RESAMPLES, Agreement, Pairs, agreement_of
 from rankjury.core.types import Floats, cut_rows
+from rankjury.retrieval.agreement import stats as agreement
+from rankjury.retrieval.agreement.stats import (
+    AGREEMENTS,
+    LOWER_IS_BETTER,
+    MOST_RESAMPLES,
+    Agreement,
+    Pairs,
+    agreement_of,
+)
 from rankjury.stats import resampling
 from rankjury.stats.resampling import Keys, Resampling, bootstrap_weights, keys_of
 
@@ -275,7 +282,7 @@ class TestNothingElseMatters:
 
     def test_threads(self) -> None:
         program = (
-            "import numpy as np; from rankjury.agreement import Pairs, agreement_of;"
+            "import numpy as np; from rankjury.retrieval.agreement.stats import Pairs, agreement_of;"
             "from rankjury.stats.resampling import Resampling;"
             "x, z = np.random.default_rng(0).normal(size=(2, 30_000)); keys = np.arange(600, dtype=np.uint64);"
             "print(agreement_of(Pairs(np.repeat(np.arange(600), 50), x, x + z, ''), keys, Resampling(100)))"

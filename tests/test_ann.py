@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
-from rankjury.indexed import LOW_PERCENTILE, AnnRecall, recall_of, share_found
-from rankjury.neighbours import NOBODY, Neighbours, nearest
+from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, recall_of, share_found
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
 from rankjury.stats.resampling import Resampling
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True, database=None)

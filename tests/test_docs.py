@@ -17,12 +17,12 @@ import typer.main
 
 from rankjury.archive import surroundings
 from rankjury.cli import environment, main
-from rankjury.engines import ENGINES
-from rankjury.engines.asking import web
 from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from rankjury.plan.reading import read_plan
+from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.endpoint import http as web
 from tests.cli.support import Outcome
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.report import Report, SystemResult
-from rankjury.hints import GOOD_RECALL, Hint, hints_of
+from rankjury.retrieval.hints import GOOD_RECALL, Hint, hints_of
 
 from .drifting import INDEX, PRINTS, entry, report, scores_of, stability
 

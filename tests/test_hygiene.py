@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, skew
 
 from rankjury.core.types import Vectors
-from rankjury.hygiene import NEAR, GoldSpaces, Hub, Hubness, Hygiene
-from rankjury.rankers.vectors import Space, rank_vectors
+from rankjury.retrieval.diagnostics import NEAR, GoldSpaces, Hub, Hubness, Hygiene
+from rankjury.retrieval.rank import Space, rank_vectors
 
 
 def space_of(values: Any, ids: Any = None, dtype: Any = np.float64, **options: Any) -> Space:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.neighbours import LeftOut
+from rankjury.retrieval.knn.search import LeftOut
 
 N_ITEMS = 9
 

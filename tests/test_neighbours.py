@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury import neighbours, similarity
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName
-from rankjury.neighbours import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn import search as neighbours
+from rankjury.retrieval.knn import similarity
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury import pairing
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.evaluation.query_lists import first_rows
-from rankjury.gold.reference import reference_gold
-from rankjury.pairing import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
-from rankjury.rankers.others import without_own
+from rankjury.retrieval.agreement import pairs as pairing
+from rankjury.retrieval.agreement.pairs import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
+from rankjury.retrieval.agreement.reference import reference_gold
+from rankjury.retrieval.exclude_self import without_own
 
 from .statistics.support import thorough
 

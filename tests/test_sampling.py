@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankjury import pairing
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
-from rankjury.pairing import sample_ids, sample_others
+from rankjury.retrieval.agreement import pairs as pairing
+from rankjury.retrieval.agreement.pairs import sample_ids, sample_others
 
 from .statistics.support import thorough
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.core.types import cut_rows
-from rankjury.selection import NOBODY, Best, Tile, buffer_of, taken
+from rankjury.retrieval.knn.select import NOBODY, Best, Tile, buffer_of, taken
 
 # Sides around what the folds and the parts for threads divide, and numbers with many equal among them.
 sides = st.one_of(st.integers(1, 40), st.sampled_from([63, 64, 65, 127, 128, 200, 333]))

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury import neighbours
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Floats, Ranking, Vectors
-from rankjury.pairing import OfRun, OfVectors
+from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
+from rankjury.retrieval.knn import search as neighbours
 
 
 def names(*ids: Any) -> pl.Series:

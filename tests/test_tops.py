@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rankjury
 from rankjury.core.types import Ranking, Vectors
 from rankjury.evaluation.query_lists import first_rows, first_scores
-from rankjury.rankers.vectors import rank_vectors
+from rankjury.retrieval.rank import rank_vectors
 
 INF = float("inf")
 

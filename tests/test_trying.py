@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankjury
-from rankjury.lab.measuring import Clock
+from rankjury.retrieval.bench.measure import Clock
 
 RANDOM = np.random.default_rng(5)
 ITEMS = RANDOM.normal(size=(300, 12)).astype(np.float32)

@@ -7,10 +7,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from rankjury.against import agree
     from rankjury.core.convert import as_gold, as_ranking, ordered_gold
     from rankjury.core.types import Gold, Ranking, Vectors
-    from rankjury.engines import ENGINES, Engine
     from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
     from rankjury.evaluation.api import compare, evaluate, gate
     from rankjury.evaluation.coded import evaluate_arrays
@@ -34,31 +32,33 @@ if TYPE_CHECKING:
     from rankjury.measures.judged import Judged
     from rankjury.measures.measure import Measure, Metric, Option, metric
     from rankjury.plan.run import run_plan
-    from rankjury.rankers.fusion import Fusion, fuse
-    from rankjury.rankers.vectors import rank_vectors
     from rankjury.recommenders import RECOMMENDERS, Recommender
     from rankjury.recommending import held_out, recommend
+    from rankjury.retrieval.agreement.api import agree
+    from rankjury.retrieval.bench.api import try_index
+    from rankjury.retrieval.engines import ENGINES, Engine
+    from rankjury.retrieval.fusion import Fusion, fuse
+    from rankjury.retrieval.rank import rank_vectors
     from rankjury.stats.comparison import Comparison
     from rankjury.stats.estimates import Estimate
     from rankjury.stats.resampling import Resampling
     from rankjury.text.keywords import map_texts
     from rankjury.text.labels import label
     from rankjury.text.products import read_catalogue
-    from rankjury.trying import try_index
     from rankjury.vocabulary import Annotations
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "rankjury.evaluation.api"),
     **dict.fromkeys(("DataError", "RankjuryError", "MissingExtra", "UnknownName", "UsageError"), "rankjury.errors"),
     "Annotations": "rankjury.vocabulary",
-    "agree": "rankjury.against",
+    "agree": "rankjury.retrieval.agreement.api",
     "drift_between": "rankjury.evaluation.drift",
     "evaluate_arrays": "rankjury.evaluation.coded",
     "evaluate_files": "rankjury.files",
-    **dict.fromkeys(("ENGINES", "Engine"), "rankjury.engines"),
+    **dict.fromkeys(("ENGINES", "Engine"), "rankjury.retrieval.engines"),
     "label": "rankjury.text.labels",
     "read_catalogue": "rankjury.text.products",
-    "try_index": "rankjury.trying",
+    "try_index": "rankjury.retrieval.bench.api",
     "keyword_gold": "rankjury.gold.keywords",
     "map_texts": "rankjury.text.keywords",
     "read_annotations": "rankjury.gold.annotations",
@@ -77,9 +77,9 @@ _HOMES = {
     "judge": "rankjury.evaluation.judge",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measures.measure"),
     "read_run": "rankjury.io",
-    "rank_vectors": "rankjury.rankers.vectors",
+    "rank_vectors": "rankjury.retrieval.rank",
     "run_plan": "rankjury.plan.run",
-    **dict.fromkeys(("Fusion", "fuse"), "rankjury.rankers.fusion"),
+    **dict.fromkeys(("Fusion", "fuse"), "rankjury.retrieval.fusion"),
     "Report": "rankjury.evaluation.report",
     "Scores": "rankjury.evaluation.scores",
     "Comparison": "rankjury.stats.comparison",

@@ -143,7 +143,7 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.engines.folders",
+MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.retrieval.engines.temp_folder",
            "rankjury.reports.writers.json", "rankjury.reports.writers.pages",
            "rankjury.reports.writers.pictures", "rankjury.reports.writers.tables", "rankjury.scale.files", "numpy.ma",
            "statistics")  # fmt: skip
@@ -159,11 +159,11 @@ CASES = {
     "folds": Case(["split", "log.csv", "-o", "folds", "--kind", "users", "--folds", "2"], modules=LOG_MODULES,
                   check=check_folds),
     "embed": Case(["embed", "texts.csv", "--text", "title", "--model", "embedding:model", "-o", "v.npz"], ["v.npz"],
-                  modules=("rankjury.text.files", "rankjury.text.corpus", "rankjury.text.chunks")),
+                  modules=("rankjury.retrieval.embedding.vector_files", "rankjury.retrieval.embedding.corpus", "rankjury.retrieval.embedding.chunking")),
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
-                 ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.tuning.fusion")),
+                 ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("rankjury.plan.sweeping", "rankjury.reports.charts", "rankjury.engines.own",
+                  modules=("rankjury.plan.sweeping", "rankjury.reports.charts", "rankjury.retrieval.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],

@@ -333,7 +333,7 @@ def test_nothing_to_change(rankjury: Rankjury) -> None:
 
 def test_every_dtype_can_be_asked_for() -> None:
     from rankjury.io.vectors.quantize import DTYPES
-    from rankjury.text.corpus import EMPTY_POLICIES
+    from rankjury.retrieval.embedding.corpus import EMPTY_POLICIES
 
     assert tuple(embed.Dtype) == DTYPES and tuple(embed.Empty) == EMPTY_POLICIES
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rankjury.engines import ENGINES, Param
-from rankjury.engines.exact import Exact
+from rankjury.retrieval.engines import ENGINES, Param
+from rankjury.retrieval.engines.exact import Exact
 
 from .conftest import Rankjury
 from .support import check_failure, check_width

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.engines.faiss import FaissHnsw, FaissIvfPq
-from rankjury.lab.outcome import Sweep
+from rankjury.retrieval.bench.sweep_result import Sweep
+from rankjury.retrieval.engines.faiss import FaissHnsw, FaissIvfPq
 
 from .conftest import Rankjury
 from .support import check_failure, check_width, put

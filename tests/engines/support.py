@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.engines import ENGINES, Engine, Filter, Params
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.retrieval.engines import ENGINES, Engine, Filter, Params
+from rankjury.retrieval.knn.search import NOBODY, Neighbours
 
 # Engines that need something besides a library are tested on their own.
 ELSEWHERE = {"pgvector", "endpoint"}

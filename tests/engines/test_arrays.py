@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.engines import Filter
-from rankjury.engines.arrays import Turns, column_of, columns_of, neighbours_of, singles
 from rankjury.errors import DataError, UnknownName
-from rankjury.neighbours import NOBODY
+from rankjury.retrieval.engines import Filter
+from rankjury.retrieval.engines.arrays import Turns, column_of, columns_of, neighbours_of, singles
+from rankjury.retrieval.knn.search import NOBODY
 
 
 def test_vectors_of_32_bits_in_one_piece() -> None:

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Matrix, Vectors
-from rankjury.engines import ENGINES, Filter
-from rankjury.engines.endpoint import Endpoint
-from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.lab.bench import Bench
-from rankjury.neighbours import NOBODY
-from rankjury.timing.summary import summarise
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.endpoint import Endpoint
+from rankjury.retrieval.engines.exact import Exact
+from rankjury.retrieval.knn.search import NOBODY
 
 from .service import Reply, Request, Service, serving
 

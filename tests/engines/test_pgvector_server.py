@@ -17,10 +17,11 @@ import polars as pl
 import pytest
 
 from rankjury.core.progress import Progress
-from rankjury.engines.folders import clear_left_over
-from rankjury.engines.pgvector import Pgvector, links
-from rankjury.engines.pgvector.server import Server, acquire, release
 from rankjury.errors import DataError
+from rankjury.retrieval.engines.pgvector import Pgvector
+from rankjury.retrieval.engines.pgvector import connection as links
+from rankjury.retrieval.engines.pgvector.server import Server, acquire, release
+from rankjury.retrieval.engines.temp_folder import clear_left_over
 
 psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
@@ -31,7 +32,7 @@ IDS = pl.Series(range(len(CORPUS)))
 WORKER = """
     import sys, time
     import numpy as np, polars as pl
-    from rankjury.engines.pgvector import Pgvector
+    from rankjury.retrieval.engines.pgvector import Pgvector
     engine = Pgvector(settings={"folder": sys.argv[1]})
     engine.build(np.eye(50, dtype=np.float32), pl.Series(range(50)))
     engine.search(np.eye(50, dtype=np.float32), 3)

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from rankjury.core.progress import Progress
-from rankjury.engines import ENGINES, Engine, Filter
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.retrieval.engines import ENGINES, Engine, Filter
+from rankjury.retrieval.knn.search import NOBODY, Neighbours
 from tests.engines.support import (
     ELSEWHERE,
     KINDS,

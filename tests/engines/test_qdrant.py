@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rankjury.engines import Engine, Filter, qdrant
 from rankjury.errors import DataError, UsageError
+from rankjury.retrieval.engines import Engine, Filter, qdrant
 from tests.engines.support import KINDS, SHOES, built, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
 pytest.importorskip("qdrant_client", reason="the wheel qdrant-client is not installed")

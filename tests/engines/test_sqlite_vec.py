@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.engines import ENGINES, Filter
 from rankjury.errors import UnknownName, UsageError
+from rankjury.retrieval.engines import ENGINES, Filter
 from tests.engines.support import KINDS, SHOES, engine_of, ids_of, recall_by_numpy, scores_by_numpy, vectors_of
 
 QUERIES = vectors_of(5, 4, seed=1)

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.engines.asking import web
-from rankjury.engines.endpoint import Endpoint
 from rankjury.errors import DataError, UsageError
+from rankjury.retrieval.engines.endpoint import Endpoint
+from rankjury.retrieval.engines.endpoint import http as web
 
 from .service import Reply, serving
 

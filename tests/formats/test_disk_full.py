@@ -20,7 +20,7 @@ from rankjury.interactions.log import log_from_frame
 from rankjury.interactions.saving import write_folds, write_split
 from rankjury.interactions.splitting import folds_of, split_log
 from rankjury.scale.one_process import writing_per_query
-from rankjury.text.kept import keeping
+from rankjury.retrieval.embedding.resume import keeping
 from rankjury.core.types import Vectors
 
 folder = Path(sys.argv[1])

@@ -17,7 +17,7 @@ from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source
 from rankjury.reports.writers.json import read_report
-from rankjury.text.corpus import read_corpus
+from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.text.queries import read_queries
 
 DEEP = "[" * 3000 + "]" * 3000

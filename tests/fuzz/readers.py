@@ -39,11 +39,11 @@ from rankjury.io.vectors.metadata import read_metadata
 from rankjury.plan.drafting import draft, kind_for
 from rankjury.plan.looking import look
 from rankjury.plan.reading import read_plan
-from rankjury.rankers.vectors import rank_vectors
 from rankjury.recommenders.given_tables import read_scores
 from rankjury.reports.writers.json import read_report
+from rankjury.retrieval.embedding.corpus import read_corpus
+from rankjury.retrieval.rank import rank_vectors
 from rankjury.stats.resampling import Resampling
-from rankjury.text.corpus import read_corpus
 from rankjury.text.human import read_human
 from rankjury.text.keywords.labelled import read_labelled
 from rankjury.text.keywords.spellings import read_keyword_synonyms

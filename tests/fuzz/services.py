@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.engines.endpoint import Endpoint
+from rankjury.retrieval.engines.endpoint import Endpoint
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

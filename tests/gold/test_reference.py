@@ -14,9 +14,9 @@ from rankjury.core.convert import as_ranking
 from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.errors import DataError
 from rankjury.evaluation.evaluate import Evaluation
-from rankjury.gold.reference import Reference, ReferenceTies, reference_gold
 from rankjury.measures.measure import Measure
-from rankjury.rankers.vectors import rank_vectors
+from rankjury.retrieval.agreement.reference import Reference, ReferenceTies, reference_gold
+from rankjury.retrieval.rank import rank_vectors
 from tests.statistics.support import thorough
 
 Scored = Mapping[str, Mapping[str, float]]

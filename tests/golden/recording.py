@@ -21,7 +21,7 @@ import typer.main
 
 from rankjury.archive import Archive, surroundings
 from rankjury.cli import main
-from rankjury.lab import identity
+from rankjury.retrieval.bench import identity
 
 from .normalise import digests, json_text, normalise_file, normalise_text
 

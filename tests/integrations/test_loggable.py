@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from rankjury.archive import Archive
 from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.indexed import AnnRecall, Indexed
 from rankjury.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from rankjury.retrieval.bench.result import AnnRecall, Indexed
 from tests.archive.made import carried_out, put_small
 from tests.reports.small import HOSTILE, gated, small
 

@@ -17,7 +17,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.integrations import AgainstReference, checked_pairs, matched, strings
-from rankjury.pairing import OfVectors, sampled_pairs
+from rankjury.retrieval.agreement.pairs import OfVectors, sampled_pairs
 
 Numbers = NDArray[np.float64]
 LIBRARY = find_spec("sentence_transformers") is not None

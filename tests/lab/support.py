@@ -12,12 +12,12 @@ import pytest
 from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, Vectors
-from rankjury.engines import ENGINES, Filter, Param, Params, settled
-from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
-from rankjury.lab.bench import Bench
-from rankjury.lab.points import Point
-from rankjury.neighbours import Neighbours
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, settled
+from rankjury.retrieval.engines.exact import Exact
+from rankjury.retrieval.knn.search import Neighbours
 from rankjury.stats.resampling import Resampling
 
 ITEMS, QUERIES, K = 200, 12, 5

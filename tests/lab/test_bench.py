@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Vectors
-from rankjury.engines import ENGINES, Filter, Params
-from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.lab.bench import Bench
-from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.engines import ENGINES, Filter, Params
+from rankjury.retrieval.engines.exact import Exact
+from rankjury.retrieval.knn.search import NOBODY, Neighbours
 from rankjury.stats.resampling import Resampling
-from rankjury.timing.summary import summarise
 
 from .support import vectors
 

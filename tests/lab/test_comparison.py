@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankjury.core.types import Floats
-from rankjury.lab.comparison import PAIRED_ROUNDS, PairedTimes, setting_key, surely_less
+from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, setting_key, surely_less
 
 from .support import point
 

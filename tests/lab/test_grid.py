@@ -2,9 +2,9 @@
 
 import pytest
 
-from rankjury.engines import ENGINES, Engine, Param
 from rankjury.errors import RankjuryError, UnknownName, UsageError
-from rankjury.lab.grid import MOST_POINTS, Grid, key_of, not_above, spelled
+from rankjury.retrieval.bench.grid import MOST_POINTS, Grid, key_of, not_above, spelled
+from rankjury.retrieval.engines import ENGINES, Engine, Param
 
 KNOWN = {
     "ef": Param(64, "more", least=1, more_finds_more=True),

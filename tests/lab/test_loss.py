@@ -11,9 +11,9 @@ import pytest
 import rankjury
 from rankjury.core.types import Gold, Ranking
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.indexed import Loss
-from rankjury.lab.loss import loss_of, measure_of_loss
-from rankjury.lab.measuring import Measured, measure
+from rankjury.retrieval.bench.measure import Measured, measure
+from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
+from rankjury.retrieval.bench.result import Loss
 from rankjury.stats.resampling import Resampling
 
 from .test_bench import CORPUS, QUERIES, bench_of, by_numpy

@@ -10,11 +10,11 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName
-from rankjury.indexed import Filtered, Indexed, figure_names
 from rankjury.io.vectors.quantize import normalised
-from rankjury.lab.bench import Bench
-from rankjury.lab.measuring import Clock, Measured, _shown, equivalence_of, measure, ranking_of
-from rankjury.neighbours import NOBODY, Neighbours
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.measure import Clock, Measured, _shown, equivalence_of, measure, ranking_of
+from rankjury.retrieval.bench.result import Filtered, Indexed, figure_names
+from rankjury.retrieval.knn.search import NOBODY, Neighbours
 from tests.engines.support import engine_of
 
 from .support import vectors

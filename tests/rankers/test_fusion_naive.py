@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.rankers.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse, precise
+from rankjury.retrieval.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
+from rankjury.retrieval.fusion import exact_sums as precise
 
 from .naive_fusion import Run, fused, spread_out
 
@@ -157,5 +158,5 @@ def test_no_digit_hangs_on_blocks_and_threads(method: str, monkeypatch: pytest.M
     whole = fuse(rankings, fusion)
     monkeypatch.setattr(rankjury.core.types, "ROWS_PER_BLOCK", 100)
     monkeypatch.setattr(precise, "_ROWS_PER_BLOCK", 77)
-    monkeypatch.setattr("rankjury.rankers.fusion.methods._CELLS", 500)
+    monkeypatch.setattr("rankjury.retrieval.fusion.methods._CELLS", 500)
     assert same(fuse(rankings, fusion), whole)

@@ -25,7 +25,7 @@ from ranx import Run as RanxRun
 from ranx import fuse as ranx_fuse
 
 import rankjury
-from rankjury.rankers.fusion import Fusion, fuse
+from rankjury.retrieval.fusion import Fusion, fuse
 
 from .naive_fusion import Run, spread_out
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError
-from rankjury.rankers.vectors import check_same_items
+from rankjury.retrieval.rank import check_same_items
 
 
 def model(ids: Any, source: str, *, numbered: bool = False) -> Vectors:

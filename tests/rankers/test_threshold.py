@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.core.types import Ranking
-from rankjury.rankers.others import without_own
-from rankjury.rankers.threshold import shown_from
+from rankjury.retrieval.exclude_self import without_own
+from rankjury.retrieval.threshold import shown_from
 
 RUN = {"q": {"a": 0.92, "b": 0.15, "c": 0.12}, "r": {"d": 0.1}, "s": {"e": 0.15000001, "f": -1.0}}
 

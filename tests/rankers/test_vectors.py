@@ -17,10 +17,10 @@ import rankjury
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import first_rows, listed_gold, listed_ranking
-from rankjury.gold.reference import reference_gold
-from rankjury.lab.bench import Bench
-from rankjury.rankers.given import as_vectors
-from rankjury.rankers.vectors import rank_listed, rank_vectors
+from rankjury.retrieval.agreement.reference import reference_gold
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.inputs import as_vectors
+from rankjury.retrieval.rank import rank_listed, rank_vectors
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:

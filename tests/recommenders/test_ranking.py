@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rankjury.neighbours
 import rankjury.recommenders.ranking
+import rankjury.retrieval.knn.search
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
 from rankjury.interactions.candidates import drawn
@@ -185,7 +185,7 @@ def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(whole.items, blocks.items)
     for cells, threads in ((1, 1), (301, 1), (1000, 3)):
         monkeypatch.setattr(rankjury.recommenders.ranking, "CELLS_AT_ONCE", cells)
-        monkeypatch.setattr(rankjury.neighbours, "TILE_BYTES", 64 * cells)
+        monkeypatch.setattr(rankjury.retrieval.knn.search, "TILE_BYTES", 64 * cells)
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         for model_, expected in ((model, whole), (by_rows, blocks)):
             found = recommend(model_, task, 7)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import rankjury
-from rankjury.agreement import Agreed, Agreement
 from rankjury.evaluation.report import Report
 from rankjury.reports.console import print_report
 from rankjury.reports.cutoffs import display_names
 from rankjury.reports.sections.agreement import render_agreement, render_reference
+from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.resampling import Resampling
 

@@ -13,13 +13,13 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fingerprints
-from rankjury.hints import Hints
-from rankjury.indexed import Indexed
 from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.reports.writers import Request
 from rankjury.reports.writers.evaluation import to_evaluation
 from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.hints import Hints
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, check_width
 from tests.plan import checked

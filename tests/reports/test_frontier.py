@@ -14,9 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from rankjury.lab.comparison import PairedTimes
-from rankjury.lab.outcome import Sweep
-from rankjury.lab.points import Point
 from rankjury.reports.charts import sweeps_chart, to_figure, to_picture
 from rankjury.reports.charts.layout import Box
 from rankjury.reports.frontier import (
@@ -29,6 +26,9 @@ from rankjury.reports.frontier import (
     sweeps_to_json,
     sweeps_to_markdown,
 )
+from rankjury.retrieval.bench.paired_times import PairedTimes
+from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.bench.sweep_result import Sweep
 
 
 def measured(build: dict[str, Any], search: dict[str, Any], recall: float, p95: float, **more: Any) -> Point:

@@ -13,13 +13,13 @@ from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.similarity_profile import Spread, Stability, stability_of
-from rankjury.indexed import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
 from rankjury.reports.console import print_block
 from rankjury.reports.sections import render_sections
 from rankjury.reports.sections.index import render_examples, render_indexes, render_stability
 from rankjury.reports.tables import Table, table
+from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
+from rankjury.retrieval.bench.timing.latency import Latency, Percentile
 from rankjury.stats.estimates import Estimate
-from rankjury.timing.summary import Latency, Percentile
 from tests.cli.support import check_width
 from tests.reports.small import tables_of, with_only
 

@@ -13,7 +13,7 @@ import rankjury
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.indexed import Indexed
+from rankjury.retrieval.bench.result import Indexed
 from tests.specs import slow_fashion as slow
 
 MEASURES = ("ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10")

@@ -22,8 +22,8 @@ from rankjury.errors import DataError
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.rankers.fusion import Fusion, fuse
-from rankjury.rankers.vectors import rank_vectors
+from rankjury.retrieval.fusion import Fusion, fuse
+from rankjury.retrieval.rank import rank_vectors
 
 from . import slow_movies as slow
 

@@ -19,7 +19,7 @@ from scipy import stats
 
 import rankjury
 from rankjury.cli import main
-from rankjury.pairing import sampled_pairs
+from rankjury.retrieval.agreement.pairs import sampled_pairs
 
 SAMPLE = Path(str(files("rankjury") / "samples" / "papers"))
 SHARED = Path(__file__).parents[2].parent / "shared/data/papers"

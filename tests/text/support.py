@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.text.corpus import Corpus
-from rankjury.text.files import Choices, Made, embed_into
-from rankjury.text.models import Singles
+from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.models import Singles
+from rankjury.retrieval.embedding.vector_files import Choices, Made, embed_into
 
 
 def vector_of(text: str) -> list[float]:

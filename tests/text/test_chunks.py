@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.text.chunks import Chunking, Tokens, chunked, parse_chunking, tokens_of
-from rankjury.text.wordllama import WordLlamaModel
+from rankjury.retrieval.embedding.chunking import Chunking, Tokens, chunked, parse_chunking, tokens_of
+from rankjury.retrieval.embedding.wordllama import WordLlamaModel
 
 FIELD = st.text(st.characters(exclude_characters="+/", exclude_categories=("Zs", "Cc", "Cs", "Zl", "Zp")), min_size=1)
 QUICKLY = settings(max_examples=60, deadline=None, derandomize=True)

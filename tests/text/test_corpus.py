@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.text.corpus import Corpus, read_corpus
+from rankjury.retrieval.embedding.corpus import Corpus, read_corpus
 
 ROWS: list[dict[str, Any]] = [
     {"id": "007", "title": "One", "abstract": "First, of all.", "year": 2001},

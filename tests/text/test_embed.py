@@ -12,8 +12,8 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.io.vectors import read_vectors
-from rankjury.text.embed import embed
-from rankjury.text.kept import keeping
+from rankjury.retrieval.embedding.embed import embed
+from rankjury.retrieval.embedding.resume import keeping
 
 from .support import EXPECTED, Plain, corpus, into
 
@@ -160,9 +160,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import polars as pl
-from rankjury.text.corpus import Corpus
-from rankjury.text.callables import CallableModel
-from rankjury.text.files import Choices, embed_into
+from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.function import CallableModel
+from rankjury.retrieval.embedding.vector_files import Choices, embed_into
 
 def encode(texts):
     with open("calls.txt", "a") as log:

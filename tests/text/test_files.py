@@ -10,8 +10,8 @@ import pytest
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.metadata import read_metadata
-from rankjury.text.corpus import Corpus
-from rankjury.text.files import Choices, embed_into, vary_into
+from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.vector_files import Choices, embed_into, vary_into
 
 from .support import Plain, corpus, into
 

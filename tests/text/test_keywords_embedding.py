@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.retrieval.embedding.models import Embedder, find_model
 from rankjury.text.keywords import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
-from rankjury.text.models import Embedder, find_model
 from rankjury.vocabulary import Vocabulary
 
 SPEC = Vocabulary.of(

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.text.models import find_model
-from rankjury.text.transformers import TransformerFolder
+from rankjury.retrieval.embedding.models import find_model
+from rankjury.retrieval.embedding.sentence_transformers import TransformerFolder
 
 SHARED = Path(__file__).parents[2].parent / "shared/data/papers"
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.text.corpus import read_corpus
+from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.text.product_fields import as_price
 from rankjury.text.products import Catalogue, read_catalogue, write_catalogue
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankjury.core.types import Floats
-from rankjury.timing.summary import Timed
+from rankjury.retrieval.bench.timing.latency import Timed
 
 STALL = 0.2
 

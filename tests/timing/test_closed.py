@@ -10,8 +10,8 @@ import pytest
 
 from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.timing.loops import closed_loop
-from rankjury.timing.summary import summarise
+from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.bench.timing.loops import closed_loop
 
 from .support import STALL, stalling
 

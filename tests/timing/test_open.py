@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.timing.loops import arrival_times, asking_order, open_loop
-from rankjury.timing.summary import summarise
+from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.bench.timing.loops import arrival_times, asking_order, open_loop
 
 from .support import STALL, stalling
 

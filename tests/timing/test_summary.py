@@ -11,8 +11,7 @@ from scipy import stats
 
 from rankjury.core.types import Floats
 from rankjury.errors import UsageError
-from rankjury.timing.loops import closed_loop
-from rankjury.timing.summary import (
+from rankjury.retrieval.bench.timing.latency import (
     SHARES,
     FailureCount,
     Latency,
@@ -21,6 +20,7 @@ from rankjury.timing.summary import (
     percentile_of,
     summarise,
 )
+from rankjury.retrieval.bench.timing.loops import closed_loop
 
 from .support import timed
 
@@ -180,5 +180,5 @@ def test_scipy_is_not_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys, rankjury.timing.loops, rankjury.timing.summary; sys.exit('scipy' in sys.modules)"
+    code = "import sys, rankjury.retrieval.bench.timing.loops, rankjury.retrieval.bench.timing.latency; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -351,7 +351,7 @@ def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]
         ("chunking", "chunking", facts.get("chunking")),
     ]
     if "index" in report.systems[system].sections:
-        from rankjury.indexed import Indexed
+        from rankjury.retrieval.bench.result import Indexed
 
         index = report.needed_section(Indexed, system)
         library = {key: value for key, value in index.facts.items() if key in _OF_ITS_LIBRARY}

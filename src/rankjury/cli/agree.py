@@ -158,7 +158,7 @@ def agreement_plan(
     write: bool,
 ) -> dict[str, Any]:
     """The content of a plan: the first file is the reference, the others are candidates; ``called``: names by file."""
-    from rankjury.gold.reference import MEASURES, measures_for
+    from rankjury.retrieval.agreement.reference import MEASURES, measures_for
 
     reference = _file(files[0], ids, metric)
     systems = _systems(called, files[1:], ids, metric, truncate, dtypes)
@@ -220,7 +220,7 @@ def _check_names(metric: str, dtypes: list[str]) -> None:
     """Refuse them by the option, once: the plan would name each system."""
     from rankjury.errors import UnknownName
     from rankjury.io.vectors.quantize import DTYPES
-    from rankjury.similarity import METRICS
+    from rankjury.retrieval.knn.similarity import METRICS
 
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS, where="--metric")

@@ -340,8 +340,8 @@ def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
 def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
     from rankjury.gold.annotations import read_annotations
     from rankjury.io.vectors.write import write_vectors
-    from rankjury.text.embed import embed
-    from rankjury.text.models import find_model
+    from rankjury.retrieval.embedding.embed import embed
+    from rankjury.retrieval.embedding.models import find_model
     from rankjury.text.rendering import rendered
 
     model = find_model("wordllama")

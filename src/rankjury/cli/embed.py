@@ -16,9 +16,9 @@ from rankjury.errors import RankjuryError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankjury.text.chunks import Chunking
-    from rankjury.text.corpus import Corpus
-    from rankjury.text.files import Choices, Made
+    from rankjury.retrieval.embedding.chunking import Chunking
+    from rankjury.retrieval.embedding.corpus import Corpus
+    from rankjury.retrieval.embedding.vector_files import Choices, Made
 
 __all__ = ["EPILOG", "embed_command"]
 
@@ -107,9 +107,9 @@ def embed_command(
     _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
     check_folder(output)
     from rankjury.io.vectors.write import check_output
-    from rankjury.text.chunks import parse_chunking
-    from rankjury.text.corpus import read_corpus
-    from rankjury.text.files import Choices
+    from rankjury.retrieval.embedding.chunking import parse_chunking
+    from rankjury.retrieval.embedding.corpus import read_corpus
+    from rankjury.retrieval.embedding.vector_files import Choices
 
     check_output(output)
     choices = Choices(normalise, truncate, None if dtype is None else dtype.value)
@@ -144,7 +144,7 @@ def _check_combination(
 def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
     from rankjury.io.vectors import read_vectors, split_off_key
     from rankjury.io.vectors.metadata import read_metadata
-    from rankjury.text.files import vary_into
+    from rankjury.retrieval.embedding.vector_files import vary_into
 
     with show_progress(f"Reading {source}", quiet=quiet):
         vectors = read_vectors(source, ids=ids)
@@ -161,10 +161,10 @@ def _embedded(
     *,
     quiet: bool,
 ) -> "Made":
-    from rankjury.text.chunks import in_chunks, tokens_of
-    from rankjury.text.files import embed_into
-    from rankjury.text.kept import folder_beside
-    from rankjury.text.models import find_model
+    from rankjury.retrieval.embedding.chunking import in_chunks, tokens_of
+    from rankjury.retrieval.embedding.models import find_model
+    from rankjury.retrieval.embedding.resume import folder_beside
+    from rankjury.retrieval.embedding.vector_files import embed_into
 
     found = find_model(model)
     with show_progress("Reading the corpus", quiet=quiet):

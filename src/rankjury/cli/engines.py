@@ -8,7 +8,7 @@ from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_
 from rankjury.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from rankjury.engines import Engine, Param
+    from rankjury.retrieval.engines import Engine, Param
 
 __all__ = ["EPILOG", "engines_command"]
 
@@ -22,7 +22,7 @@ EPILOG = (
 
 def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
     """List the vector indexes that a plan can try, or the parameters of one."""
-    from rankjury.engines import ENGINES
+    from rankjury.retrieval.engines import ENGINES
 
     found = {one: ENGINES.get(one) for one in ([name] if name is not None else ENGINES.names())}
     if as_json:

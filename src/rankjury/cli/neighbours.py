@@ -13,7 +13,7 @@ from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
     from rankjury.core.types import Ranking
-    from rankjury.rankers.vectors import Space
+    from rankjury.retrieval.rank import Space
 
 __all__ = ["EPILOG", "neighbours_command"]
 
@@ -79,7 +79,7 @@ def neighbours_command(
         form_to_write(output, None, FORMATS)
     from rankjury.io.candidates import read_candidates
     from rankjury.io.vectors import ids_beside, read_vectors, same_file
-    from rankjury.rankers.vectors import rank_listed, rank_vectors
+    from rankjury.retrieval.rank import rank_listed, rank_vectors
 
     with show_progress(f"Reading {vectors}", quiet=quiet):
         corpus = read_vectors(vectors, ids=ids)

@@ -13,8 +13,8 @@ from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
-    from rankjury.lab.outcome import Choice, Cost, Sweep
     from rankjury.plan.reading import Checked
+    from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
 __all__ = ["EPILOG", "FOLDER", "sweep_command"]
 
@@ -49,11 +49,11 @@ def sweep_command(
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
-    from rankjury.engines.folders import clear_left_over
     from rankjury.plan.indexes import on_database
     from rankjury.plan.reading import read_plan
     from rankjury.plan.run import timestamp
     from rankjury.reports.frontier import sweeps_to_json
+    from rankjury.retrieval.engines.temp_folder import clear_left_over
 
     if plan == PLAN_FILE and not exists(plan):
         raise DataError("no such file", where=plan, hint="rankjury init writes a plan; add [sweep.NAME] to it.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankjury.core.types import Gold, Ranking
     from rankjury.measures.dialects import Asked
     from rankjury.plan.reading import Checked
-    from rankjury.rankers.fusion import Fusion
+    from rankjury.retrieval.fusion import Fusion
     from rankjury.tuning import Tuning
 
 __all__ = ["FusionOptions", "one_measure", "tune_fusion"]
@@ -110,7 +110,7 @@ class _Task:
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from rankjury.evaluation.evaluate import resolve_all
     from rankjury.io import read_gold, read_run
-    from rankjury.rankers.fusion import Fusion
+    from rankjury.retrieval.fusion import Fusion
 
     gold, *runs = files
     if system is not None:
@@ -173,7 +173,7 @@ def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -
 
 def _spelled(found: "Tuning") -> str:
     """The best setting, as a plan spells it."""
-    from rankjury.rankers.fusion import METHODS
+    from rankjury.retrieval.fusion import METHODS
 
     weights = zip(found.systems, found.best.weights_of(len(found.systems)), strict=True)
     spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
@@ -182,8 +182,8 @@ def _spelled(found: "Tuning") -> str:
 
 def _show(found: "Tuning") -> None:
     from rankjury.core.formatting import count, difference_shown, estimate_shown, p_shown, percent
-    from rankjury.rankers.fusion import METHODS
     from rankjury.reports.console import console, print_rows
+    from rankjury.retrieval.fusion import METHODS
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
     rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]

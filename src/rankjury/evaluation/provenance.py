@@ -13,7 +13,7 @@ from typing import Any
 from rankjury.core.validation import Record
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fingerprints
-from rankjury.indexed import Indexed
+from rankjury.retrieval.bench.result import Indexed
 
 __all__ = ["Changed", "Circumstances", "Difference", "circumstances_between", "differences_between"]
 

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.agreement import AGREEMENTS, LOWER_IS_BETTER
 from rankjury.core.types import Floats, Matrix, Ranking, Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate
-from rankjury.gold.reference import MEASURES, measures_for, reference_gold
 from rankjury.io.vectors.checks import as_floats, checked, listed, names_of
 from rankjury.measures.dialects import Asked, resolve
-from rankjury.neighbours import score_listed
-from rankjury.pairing import OfVectors, sample_ids, sampled_pairs
-from rankjury.rankers.vectors import check_same_items, rank_vectors
-from rankjury.similarity import norms_of
+from rankjury.retrieval.agreement.pairs import OfVectors, sample_ids, sampled_pairs
+from rankjury.retrieval.agreement.reference import MEASURES, measures_for, reference_gold
+from rankjury.retrieval.agreement.stats import AGREEMENTS, LOWER_IS_BETTER
+from rankjury.retrieval.knn.search import score_listed
+from rankjury.retrieval.knn.similarity import norms_of
+from rankjury.retrieval.rank import check_same_items, rank_vectors
 
 __all__ = ["LESS_IS_BETTER", "AgainstReference", "TextPairs", "checked_pairs", "matched", "positive", "strings"]
 

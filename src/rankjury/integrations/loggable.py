@@ -15,9 +15,9 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.sections import Facts, Fusion
 from rankjury.evaluation.slices.stats import Gap
-from rankjury.indexed import Indexed
 from rankjury.reports.html import page_of
 from rankjury.reports.pull_request import summary_of
+from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds

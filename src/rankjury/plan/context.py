@@ -21,8 +21,8 @@ from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.stats import Crossings
 from rankjury.measures.dialects import Asked
 from rankjury.measures.judged import TieRule
-from rankjury.pairing import ReferenceSide, Similarities
-from rankjury.rankers.threshold import shown_from
+from rankjury.retrieval.agreement.pairs import ReferenceSide, Similarities
+from rankjury.retrieval.threshold import shown_from
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from rankjury.gold.reference import measures_for
 from rankjury.plan.drafting import aspect_for, names_of, register, top
 from rankjury.plan.looking import Found
 from rankjury.plan.toml import key_of, text_of
+from rankjury.retrieval.agreement.reference import measures_for
 
 __all__ = ["TUNING_GRIDS"]
 

@@ -9,21 +9,21 @@ from pydantic import Field
 
 from rankjury.core.formatting import count
 from rankjury.core.types import Ints, Vectors
-from rankjury.engines import ENGINES, Filter, Params, Setting, passing, settled
-from rankjury.engines.folders import clear_left_over
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
-from rankjury.lab.bench import Bench
-from rankjury.lab.measuring import equivalence_of, measure
-from rankjury.lab.stored import read_stored
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Context, Loaded, SystemContext, SystemTable
 from rankjury.plan.lab import LoadedIndex, add_lab_results, vector_sections
 from rankjury.plan.vectors import VectorFiles
-from rankjury.rankers.others import own_item, own_note
-from rankjury.rankers.vectors import check_pair, those
-from rankjury.similarity import METRICS, norms_of
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.measure import equivalence_of, measure
+from rankjury.retrieval.bench.stored import read_stored
+from rankjury.retrieval.engines import ENGINES, Filter, Params, Setting, passing, settled
+from rankjury.retrieval.engines.temp_folder import clear_left_over
+from rankjury.retrieval.exclude_self import own_item, own_note
+from rankjury.retrieval.knn.similarity import METRICS, norms_of
+from rankjury.retrieval.rank import check_pair, those
 
 if TYPE_CHECKING:
     from rankjury.plan.reading import Checked

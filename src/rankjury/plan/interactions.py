@@ -35,7 +35,7 @@ from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
 from rankjury.recommenders.given_runs import check_recommendations
 from rankjury.reports.differences import verdict_of
-from rankjury.text.models import find_model
+from rankjury.retrieval.embedding.models import find_model
 
 __all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]
 

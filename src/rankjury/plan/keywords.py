@@ -19,12 +19,12 @@ from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import Asked
-from rankjury.pairing import sample_ids
 from rankjury.partial import partial_matches
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
 from rankjury.plan.mapping import MappingTable, Texts, given_texts, mapped_texts
-from rankjury.rankers.others import without_own
+from rankjury.retrieval.agreement.pairs import sample_ids
+from rankjury.retrieval.exclude_self import without_own
 from rankjury.text.keywords import MAPPERS
 from rankjury.vocabulary import Annotations, Match, Predicates, Vocabulary
 

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury import agreement
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
@@ -19,8 +18,6 @@ from rankjury.evaluation.query_lists import first_rows, first_scores
 from rankjury.evaluation.random_baseline import Chance
 from rankjury.evaluation.sections import Facts, ReportWarning, Section, as_warnings
 from rankjury.evaluation.sections import Fusion as FusionSection
-from rankjury.gold.reference import Reference, reference_gold
-from rankjury.hygiene import GoldSpaces
 from rankjury.io import read_gold, read_run
 from rankjury.io.candidates import read_candidates
 from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
@@ -29,15 +26,18 @@ from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.measures.dialects import Asked
-from rankjury.pairing import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS, indexes, interactions, keywords, recommenders, texts
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.plan.lab import add_lab_results, vector_sections
 from rankjury.plan.vectors import VectorFiles
-from rankjury.rankers.fusion import METHODS as FUSIONS
-from rankjury.rankers.fusion import NORMALISATIONS, Fusion, fuse
-from rankjury.rankers.others import excludes_self, own_note, own_rows, without_own
-from rankjury.rankers.vectors import Space, check_same_items, rank_listed, rank_vectors, those
+from rankjury.retrieval.agreement import stats as agreement
+from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
+from rankjury.retrieval.agreement.reference import Reference, reference_gold
+from rankjury.retrieval.diagnostics import GoldSpaces
+from rankjury.retrieval.exclude_self import excludes_self, own_note, own_rows, without_own
+from rankjury.retrieval.fusion import METHODS as FUSIONS
+from rankjury.retrieval.fusion import NORMALISATIONS, Fusion, fuse
+from rankjury.retrieval.rank import Space, check_same_items, rank_listed, rank_vectors, those
 
 __all__ = [
     "FusionSystem", "LabelsGold", "OrderedGold", "RandomSystem", "ReferenceGold", "RunSystem", "VectorsSystem",

@@ -13,25 +13,25 @@ from pydantic import Field
 
 from rankjury.core.hashing import fingerprint, fingerprint_ids
 from rankjury.core.types import Floats, Gold, Ranking, Vectors
-from rankjury.engines import Filter
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.examples import examples_of
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
 from rankjury.evaluation.similarity_profile import Stability, stability_of
-from rankjury.hints import Hints, hints_of
-from rankjury.indexed import Indexed
 from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
-from rankjury.lab.bench import WARM_UP, Embed
-from rankjury.lab.loss import loss_of, measure_of_loss
-from rankjury.lab.measuring import Clock
 from rankjury.plan.context import Context, Loaded, Table
 from rankjury.plan.earlier import Reference, References
-from rankjury.rankers.threshold import shown_from
-from rankjury.similarity import norms_of
-from rankjury.text.models import Embedder, find_model
+from rankjury.retrieval.bench.build import WARM_UP, Embed
+from rankjury.retrieval.bench.measure import Clock
+from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.embedding.models import Embedder, find_model
+from rankjury.retrieval.engines import Filter
+from rankjury.retrieval.hints import Hints, hints_of
+from rankjury.retrieval.knn.similarity import norms_of
+from rankjury.retrieval.threshold import shown_from
 from rankjury.text.queryset import QuerySet, check_pins, read_query_set
 
 if TYPE_CHECKING:

@@ -14,9 +14,7 @@ from rankjury.evaluation.gate import measures_of
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
-from rankjury.indexed import CLOCKS, drifting, figure_names
 from rankjury.io.source import Source
-from rankjury.lab.loss import measure_of_loss
 from rankjury.measures.dialects import DIALECTS, Asked
 from rankjury.measures.judged import REL
 from rankjury.measures.measure import COMMON_OPTIONS, Value
@@ -32,6 +30,8 @@ from rankjury.plan.toml import (
     spelled,
     unusable_values,
 )
+from rankjury.retrieval.bench.quantization_loss import measure_of_loss
+from rankjury.retrieval.bench.result import CLOCKS, drifting, figure_names
 
 __all__ = ["Checked", "aim_targets", "check_plan", "figures_of", "overrides_of", "read_plan", "targets_of"]
 

@@ -25,7 +25,6 @@ from rankjury.evaluation.targets import Target
 from rankjury.files import read_cuts
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.pairing import PairsOfSystems
 from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
 from rankjury.plan.context import TOP, Context, Loaded, SystemContext
 from rankjury.plan.lab import LabWork
@@ -33,6 +32,7 @@ from rankjury.plan.opening import opened
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import Checked, aim_targets, read_plan
 from rankjury.reports.writers import Writer
+from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]

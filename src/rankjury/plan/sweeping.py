@@ -9,14 +9,14 @@ from pydantic import Field
 
 from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.engines import ENGINES, Setting
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.targets import Target
-from rankjury.lab.bench import Bench
-from rankjury.lab.grid import Grid
-from rankjury.lab.outcome import Cost, Sweep
-from rankjury.lab.sweep import sweep
 from rankjury.plan.context import TableForSystem
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.bench.sweep import sweep
+from rankjury.retrieval.bench.sweep_result import Cost, Sweep
+from rankjury.retrieval.engines import ENGINES, Setting
 
 if TYPE_CHECKING:
     from rankjury.plan.indexes import IndexSystem

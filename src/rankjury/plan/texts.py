@@ -15,20 +15,20 @@ from rankjury.core.types import Matrix, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import first_scores
 from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
-from rankjury.hygiene import HUB_K
 from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
-from rankjury.pairing import OfRun, OfVectors
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.plan.lab import LabWork, add_lab_results, vector_sections
-from rankjury.rankers.chunks import Chunked, rank_chunks
-from rankjury.rankers.vectors import rank_vectors
-from rankjury.similarity import METRIC_HELP, METRICS
-from rankjury.text.chunks import Chunks, chunked, parse_chunking, tokens_of
-from rankjury.text.corpus import Corpus
-from rankjury.text.embed import embed
-from rankjury.text.models import MODELS, Embedder, find_model
+from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
+from rankjury.retrieval.diagnostics import HUB_K
+from rankjury.retrieval.embedding.chunking import Chunks, chunked, parse_chunking, tokens_of
+from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.embed import embed
+from rankjury.retrieval.embedding.models import MODELS, Embedder, find_model
+from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
+from rankjury.retrieval.rank import rank_vectors
+from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
 from rankjury.text.products import Catalogue, read_catalogue
 from rankjury.text.queryset import check_pins, read_query_set
 

@@ -11,7 +11,7 @@ from rankjury.errors import UnknownName
 from rankjury.io.vectors import ids_beside, read_vectors, same_file
 from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
 from rankjury.plan.context import Context, Table
-from rankjury.similarity import METRIC_HELP, METRICS
+from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 
 __all__ = ["EXCLUDE_SELF", "VectorFiles"]
 

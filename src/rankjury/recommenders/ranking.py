@@ -13,8 +13,8 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, 
 from rankjury.errors import DataError, UnknownName
 from rankjury.interactions.candidates import drawn
 from rankjury.interactions.task import Task
-from rankjury.neighbours import NOBODY, LeftOut, nearest
 from rankjury.recommenders import Recommender
+from rankjury.retrieval.knn.search import NOBODY, LeftOut, nearest
 
 __all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]
 

@@ -15,8 +15,8 @@ from rankjury.reports.tables import Cell, Style, Table, table
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
-    from rankjury.lab.outcome import Choice, Cost, Sweep
-    from rankjury.lab.points import Point, Quantile
+    from rankjury.retrieval.bench.points import Point, Quantile
+    from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
 __all__ = [
     "SCHEMA", "choice_lines", "left_out_lines", "print_sweep", "sweep_table", "sweeps_to_csv", "sweeps_to_json",

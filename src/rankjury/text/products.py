@@ -15,7 +15,7 @@ from rankjury.io import form_to_write, write_table
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
 from rankjury.io.vectors.checks import listed
-from rankjury.text.corpus import Corpus
+from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.text.product_fields import (
     DEPARTMENT,
     FIELDS,

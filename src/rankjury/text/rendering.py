@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rankjury.text.corpus import Corpus
+from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.vocabulary import Annotations
 
 __all__ = ["rendered"]

@@ -27,11 +27,11 @@ from rankjury.evaluation.evaluate import Evaluation
 from rankjury.interactions.log import Log
 from rankjury.interactions.split import WINDOWS
 from rankjury.interactions.task import Task
-from rankjury.lab.grid import key_of
 from rankjury.measures.dialects import Asked
-from rankjury.rankers.threshold import shown_from
 from rankjury.recommenders import Recommender
 from rankjury.recommenders.ranking import recommend
+from rankjury.retrieval.bench.grid import key_of
+from rankjury.retrieval.threshold import shown_from
 from rankjury.stats.resampling import Resampling
 from rankjury.tuning.outcome import ModelTuning
 from rankjury.tuning.search import Tried, settings_to_try, widened

@@ -11,8 +11,8 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.params import Param, Params, settled
 from rankjury.interactions.split import Window
-from rankjury.lab.grid import spelled
 from rankjury.measures.measure import Aggregate
+from rankjury.retrieval.bench.grid import spelled
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.stats.estimates import Estimate, estimate_all
 from rankjury.stats.resampling import Resampling, keys_of

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rankjury.core.params import Param, Params, Setting
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.lab.grid import key_of
+from rankjury.retrieval.bench.grid import key_of
 
 __all__ = ["MOST_TRIALS", "Edge", "Range", "Search", "Tried", "check_tried", "edges_of", "settings_to_try", "widened"]
 

@@ -15,7 +15,7 @@ from rankjury.core.formatting import count
 from rankjury.core.journal import Entry, Journal, digest
 from rankjury.core.params import Setting
 from rankjury.core.types import Floats, freeze
-from rankjury.lab.identity import changes
+from rankjury.retrieval.bench.identity import changes
 
 __all__ = ["Memory", "Trial"]
 

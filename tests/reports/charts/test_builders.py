@@ -15,9 +15,6 @@ from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.hygiene import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
-from rankjury.hygiene import Histogram as Counts
-from rankjury.indexed import Indexed
 from rankjury.reports.charts import (
     DotPlot,
     Histogram,
@@ -31,6 +28,9 @@ from rankjury.reports.charts import (
     score_charts,
     slices_chart,
 )
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.diagnostics import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
+from rankjury.retrieval.diagnostics import Histogram as Counts
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.neighbours import NOBODY, nearest
+from rankjury.retrieval.knn.search import NOBODY, nearest
 from rankjury.scale.spark.neighbours import nearest_on_spark
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, put

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from math import isnan
 
-from rankjury.agreement import Agreed, Agreement
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
 from rankjury.evaluation.report import Report
 from rankjury.measures.measure import LEGEND
 from rankjury.reports.cutoffs import by_cutoff, display_names
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
+from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.formatting import NOTHING, count, figure_shown, p_shown, percent
 from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
 from rankjury.evaluation.report import Report
-from rankjury.hints import Hint
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Cell, Style, Table, table
+from rankjury.retrieval.hints import Hint
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

@@ -9,11 +9,11 @@ from rankjury.core.formatting import count, percent
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.similarity_profile import Spread, Stability
-from rankjury.hints import Hint, Hints
-from rankjury.indexed import Equivalence, Indexed, Loss, Timings
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
-from rankjury.timing.summary import Latency
+from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
+from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.hints import Hint, Hints
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rankjury.core.formatting import percent
 from rankjury.evaluation.report import Report
-from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
+from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 
 if TYPE_CHECKING:
     from rankjury.reports.charts.model import Chart

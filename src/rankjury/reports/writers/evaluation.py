@@ -11,9 +11,9 @@ from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.hints import Hints
-from rankjury.indexed import Indexed
 from rankjury.reports.writers import Request, writer
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.hints import Hints
 from rankjury.stats.estimates import Estimate
 
 __all__ = ["to_evaluation"]

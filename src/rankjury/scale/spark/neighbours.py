@@ -12,7 +12,7 @@ import numpy as np
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
-from rankjury.neighbours import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
 from rankjury.scale.spark.jobs import Jobs, watched
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def nearest_on_spark(
     tile_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """What ``rankjury.neighbours.nearest`` finds, found by Spark's workers."""
+    """What ``rankjury.retrieval.knn.search.nearest`` finds, found by Spark's workers."""
     k = min(k, len(items))
     if not len(queries) or not k:
         return nearest(queries, items, k, metric=metric)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.neighbours import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
 from rankjury.text.keywords import MAPPERS, Candidate, Settings
 from rankjury.text.keywords.near import ANY, DIGITS, Near, Read
 from rankjury.text.keywords.settling import best_first

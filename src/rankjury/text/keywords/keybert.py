@@ -19,7 +19,7 @@ import numpy as np
 from rankjury.core.progress import Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import MissingExtra
-from rankjury.similarity import similarity_of
+from rankjury.retrieval.knn.similarity import similarity_of
 from rankjury.text.keywords import MAPPERS, Candidate, Settings
 from rankjury.text.keywords.embedding import Embedding
 from rankjury.text.keywords.near import DIGITS, Near, Read

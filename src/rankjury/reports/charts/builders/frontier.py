@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
-from rankjury.indexed import Indexed
 from rankjury.reports.charts.builders.measures import interval_name, places_of
 from rankjury.reports.charts.model import Mark, Point, Ring, Scatter
+from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
-    from rankjury.lab.outcome import Cost, Sweep
-    from rankjury.lab.points import Point as Setting
+    from rankjury.retrieval.bench.points import Point as Setting
+    from rankjury.retrieval.bench.sweep_result import Cost, Sweep
 
 __all__ = ["frontier_chart", "sweeps_chart"]
 

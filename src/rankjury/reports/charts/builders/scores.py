@@ -8,9 +8,9 @@ from rankjury.core.formatting import count, figure_shown
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.hygiene import GoldSpaces, Hygiene
 from rankjury.reports.charts.builders.measures import places_of
 from rankjury.reports.charts.model import Bars, Histogram
+from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 
 __all__ = ["first_charts", "norm_charts", "score_charts", "top1_charts"]
 

@@ -1,0 +1,1 @@
+"""Retrieval: exact search, vector engines, index benchmarks, fusion, embedding, agreement of embeddings."""

@@ -1,0 +1,1 @@
+"""Agreement of candidate embeddings with a reference embedding."""

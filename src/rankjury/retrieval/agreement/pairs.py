@@ -1,0 +1,319 @@
+"""Pairs of queries and items over which two models' similarities are compared, and these similarities."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.convert import ITEM, QUERY, SCORE
+from rankjury.core.formatting import count, named
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
+from rankjury.errors import DataError, UsageError
+from rankjury.evaluation.query_lists import first_rows
+from rankjury.retrieval.agreement.stats import Agreement, Pairs, agreement_of
+from rankjury.retrieval.knn.search import score_listed
+from rankjury.stats.resampling import Keys, Resampling, keys_of, random_words
+
+__all__ = [
+    "Listed",
+    "OfRun",
+    "OfVectors",
+    "PairsOfSystems",
+    "ReferenceSide",
+    "Similarities",
+    "chosen_ids",
+    "compared",
+    "sample_ids",
+    "sample_others",
+    "sampled_pairs",
+    "top_pairs",
+]
+
+
+class Similarities(Protocol):
+    """Knows the similarity of pairs."""
+
+    everything: bool
+    """Whether it knows those of all its queries and items."""
+
+    def of(self, queries: pl.Series, items: pl.Series) -> Floats:
+        """Of the i-th query with the i-th item; NaN where it is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class OfVectors:
+    """By its vectors."""
+
+    corpus: Vectors
+    queries: Vectors | None = None
+    metric: str = "cosine"
+    everything = True
+
+    def of(self, queries: pl.Series, items: pl.Series) -> Floats:
+        asked = self.corpus if self.queries is None else self.queries
+        rows, columns = asked.rows_of(queries), self.corpus.rows_of(items)
+        found = np.full(len(queries), np.nan)
+        known = np.flatnonzero((rows >= 0) & (columns >= 0))
+        found[known] = score_listed(asked.values, self.corpus.values, rows[known], columns[known], metric=self.metric)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class OfRun:
+    """By the scores of a run: known for what it retrieved; a run that has only ranks knows none."""
+
+    ranking: Ranking
+    everything = False
+
+    def of(self, queries: pl.Series, items: pl.Series) -> Floats:
+        if not self.ranking.has_scores:
+            return np.full(len(queries), np.nan)
+        given = self.ranking.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String))
+        known = given.group_by(QUERY, ITEM).agg(pl.col(SCORE).max())
+        asked = pl.DataFrame({QUERY: queries.cast(pl.String), ITEM: items.cast(pl.String)})
+        found = asked.join(known, on=[QUERY, ITEM], how="left", maintain_order="left")[SCORE]
+        return found.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
+
+
+_CELLS_AT_ONCE = 1 << 20
+_SPARE = 8
+_MANY = 4
+"""Where more than one of so many is wanted, all are put into a random order."""
+_HALF_A_WORD = np.uint64(32)
+_FIRST = 1
+"""Word 0 chooses the queries: those that were sampled all have a low one."""
+
+
+def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sample") -> pl.Series:
+    """So many of the ids, each once, in ascending order; None: all.
+
+    Each id has a random number by the seed, and the lowest are taken: neither the order of the ids nor what else is
+    drawn plays a part, and a larger sample holds the smaller one.
+    """
+    ordered = ids.cast(pl.String).sort()
+    if size is None:
+        return ordered
+    if size < 1:
+        raise UsageError(f"a sample of {size}", where=where, expected="1 or more")
+    if size > len(ordered):
+        raise DataError(
+            f"a sample of {size:,} from {len(ordered):,}",
+            where=where,
+            expected=f"at most {len(ordered):,}",
+            hint="Leave the size of the sample away to take all.",
+        )
+    words = random_words(keys_of(ordered, seed), 0, 1)[:, 0]
+    return ordered.gather(np.sort(np.argsort(words, kind="stable")[:size]))
+
+
+def chosen_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str) -> tuple[pl.Series, list[str]]:
+    """Choose queries that the user lists.
+
+    Args:
+        ids: All ids; numbers from 0 on where the rows have no ids of their own.
+        wanted: The ids to ask, as strings.
+        numbered: Whether the ids are row numbers.
+        where: The file or argument that lists them.
+
+    Returns:
+        The ids in ascending order, and a note where they may have been meant as row numbers, which they are not.
+
+    Raises:
+        DataError: None are listed, one is listed twice, or one is not known.
+    """
+    if not len(wanted):
+        raise DataError("found no queries", where=where, expected="at least one")
+    if wanted.is_duplicated().any():
+        twice = wanted.filter(wanted.is_duplicated()).unique(maintain_order=True)
+        raise DataError(f"queries that are listed more than once: {named(twice)}", where=where, expected="each once")
+    known = ids.cast(pl.String)
+    unknown = wanted.filter(~wanted.is_in(known.implode()))
+    if len(unknown):
+        raise DataError(
+            f"{count(len(unknown), 'query is', 'queries are')} not known: {named(unknown)}",
+            where=where,
+            expected=f"row numbers from 0 to {len(ids) - 1:,}" if numbered else "ids of the reference",
+            hint=None if numbered else "The reference has ids of its own, so that row numbers cannot be used.",
+        )
+    doubtful = not numbered and wanted.str.contains(r"^\d+$").all()
+    told = f"{where}: its {len(wanted):,} numbers are taken as ids, since the reference has ids, and not as row numbers"
+    return wanted.sort(), [told] if doubtful else []
+
+
+def sample_others(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:
+    """For each query so many of the numbers below ``items``, ascending, each once, its ``own`` left out (−1: none).
+
+    Where there are no more than that, all of them: then −1 fills the rows up.
+    """
+    keys = keys_of(queries, seed)
+    others = items - (own >= 0)
+    size = min(size, int(others.max(initial=0)))
+    found = np.full((len(queries), size), -1, dtype=np.int64)
+    many = size * _MANY >= items
+    for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, items if many else 2 * size + _SPARE))):
+        part = slice(first, last)
+        draw = _shuffled if many else _drawn
+        found[part] = draw(keys[part], others[part], size)
+    past = (own[:, None] >= 0) & (found >= own[:, None])
+    return np.sort(np.where(past & (found >= 0), found + 1, found), axis=1)
+
+
+def _shuffled(keys: Keys, others: Ints, size: int) -> Ints:
+    """The first of all numbers below ``others`` in a random order."""
+    words = random_words(keys, _FIRST, _FIRST + int(others.max())).astype(np.uint64)
+    places = np.arange(words.shape[1])
+    words[places >= others[:, None]] = np.iinfo(np.uint64).max
+    order = np.argsort(words, axis=1, kind="stable")[:, :size]
+    return np.where(order < others[:, None], order, -1)
+
+
+def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
+    """Drawn with replacement until there are enough different ones; the first of these."""
+    found = np.empty((keys.size, size), dtype=np.int64)
+    short = np.arange(keys.size)
+    words = 2 * size + _SPARE
+    while short.size:
+        numbers = _below(random_words(keys[short], _FIRST, _FIRST + words), others[short])
+        enough = []
+        for row, line in zip(short, _firsts(numbers, size), strict=True):
+            if line is not None:
+                found[row] = line
+            enough.append(line is not None)
+        short, words = short[~np.array(enough)], words * 2
+    return found
+
+
+def _firsts(numbers: Ints, size: int) -> Iterator[Ints | None]:
+    """Of each row the first ``size`` different numbers; None where there are fewer."""
+    order = np.argsort(numbers, axis=1, kind="stable")
+    ordered = np.take_along_axis(numbers, order, axis=1)
+    again = np.zeros(numbers.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    for row, repeated in zip(numbers, again, strict=True):
+        different = row[~repeated]
+        yield different[:size] if different.size >= size else None
+
+
+def _below(words: Keys, limits: Ints) -> Ints:
+    """Numbers from 0 up to each row's limit, evenly to 2^-32."""
+    return ((words >> _HALF_A_WORD) * limits.astype(np.uint64)[:, None] >> _HALF_A_WORD).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Pairs by id, in order of query."""
+
+    row: Ints
+    """The place of each pair's query among all queries in ascending order."""
+    queries: pl.Series
+    items: pl.Series
+    about: str
+
+
+def sampled_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, exclude_self: bool = True) -> Listed:
+    """About so many pairs in all: of each query the same number of items, drawn by the seed and its id.
+
+    ``exclude_self`` never draws the item of the query's own id.
+    """
+    asked, pool = queries.cast(pl.String).sort(), items.cast(pl.String).sort()
+    places = pl.DataFrame({"id": pool, "place": np.arange(len(pool))})
+    own = asked.to_frame("id").join(places, on="id", how="left", maintain_order="left")["place"].fill_null(-1)
+    left_out = own.to_numpy() if exclude_self else np.full(len(asked), -1)
+    drawn = sample_others(asked, left_out, len(pool), -(-size // len(asked)), seed)
+    row, place = np.nonzero(drawn >= 0)
+    about = f"drawn by seed {seed}"
+    return Listed(row, asked.gather(row), pool.gather(drawn[row, place]), about)
+
+
+def top_pairs(gold: Gold, ranking: Ranking, k: int) -> Listed:
+    """Pair every query with the first k items of the reference, which are the gold's, and with the ranking's."""
+    place = segments_within(gold.starts)
+    best = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(pl.Series(place < k))
+    asked = gold.queries.cast(pl.String).sort()
+    found = first_rows(ranking, asked, k)
+    both = pl.concat([best, found.select(QUERY, ITEM)]).unique().sort(QUERY, ITEM)
+    numbers = pl.DataFrame({QUERY: asked, "row": np.arange(len(asked))})
+    row = both.join(numbers, on=QUERY, how="left", maintain_order="left")["row"].to_numpy()
+    return Listed(row, both[QUERY], both[ITEM], f"among the first {k} of either")
+
+
+def compared(listed: Listed, reference: Similarities, candidate: Similarities) -> Pairs:
+    """The similarities by both; pairs of which one knows none are left out."""
+    ours, theirs = reference.of(listed.queries, listed.items), candidate.of(listed.queries, listed.items)
+    known = ~(np.isnan(ours) | np.isnan(theirs))
+    return Pairs(listed.row[known], ours[known], theirs[known], listed.about, int((~known).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSide:
+    """A model whose ranking is the gold."""
+
+    gold: Gold
+    similarities: Similarities
+    vectors: Vectors | None = None
+    """Of its items, where it is known by vectors."""
+    exclude_self: bool = True
+    """Whether a query's own item is left out, of the gold as of the pairs."""
+
+
+class PairsOfSystems:
+    """Takes systems in as they are loaded, and keeps only the numbers of the pairs."""
+
+    def __init__(
+        self,
+        reference: ReferenceSide,
+        *,
+        over: Literal["sampled", "top"] | None,
+        size: int,
+        seed: int,
+        k: int,
+        where: str = "agreement",
+    ) -> None:
+        """``size`` is how many pairs are sampled, ``k`` the depth of ``top``; None: sampled where vectors are known."""
+        self.reference = reference
+        self.over, self.size, self.seed, self.k = over, size, seed, k
+        self.where = where
+        self._pairs: dict[str, Pairs] = {}
+
+    def add(self, name: str, similarities: Similarities, ranking: Ranking) -> None:
+        listed = self._listed(name, similarities, ranking)
+        pairs = compared(listed, self.reference.similarities, similarities)
+        if not pairs.row.size:
+            raise DataError(
+                f"no pair has a similarity by both the reference and {name}",
+                where=self.where,
+                expected="runs with scores",
+                hint="Leave the agreement of similarities away: --pairs 0, or a plan without [agreement].",
+            )
+        self._pairs[name] = pairs
+
+    def _listed(self, name: str, similarities: Similarities, ranking: Ranking) -> Listed:
+        vectors = self.reference.vectors if similarities.everything else None
+        if self.over == "top" or (self.over is None and vectors is None):
+            return top_pairs(self.reference.gold, ranking, self.k)
+        if vectors is None:
+            raise UsageError(
+                f"sampled pairs need vectors, and {name} or the reference is a run",
+                where=self.where,
+                expected="the pairs of the top k",
+            )
+        gold, exclude = self.reference.gold, self.reference.exclude_self
+        return sampled_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
+
+    def agreements(self, how: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
+        """By system, with the differences to the baseline where both are over the same pairs."""
+        level = (how or Resampling()).level
+        keys = keys_of(self.reference.gold.queries.sort(), how.seed if how else 0)
+        found = {name: agreement_of(pairs, keys, how) for name, pairs in self._pairs.items()}
+        if baseline not in found:
+            return found
+        return {
+            name: one.beside(found[baseline], level) if name != baseline and self._same(name, baseline) else one
+            for name, one in found.items()
+        }
+
+    def _same(self, name: str, other: str) -> bool:
+        ours, theirs = self._pairs[name], self._pairs[other]
+        return np.array_equal(ours.row, theirs.row) and np.array_equal(ours.reference, theirs.reference)

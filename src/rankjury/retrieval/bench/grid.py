@@ -1,0 +1,102 @@
+"""The settings of a sweep: the product of what each parameter is tried with, in a fixed order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from json import dumps
+from math import isfinite, prod
+
+from rankjury.errors import RankjuryError, UsageError
+from rankjury.retrieval.engines import Engine, Param, Params, Setting, settled
+
+__all__ = ["MOST_POINTS", "Grid", "key_of", "not_above", "spelled"]
+
+MOST_POINTS = 10_000
+Values = Mapping[str, Sequence[Setting]]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What to build with and what to search with: every combination of values, parameter by parameter."""
+
+    build: Values
+    search: Values
+
+    def __len__(self) -> int:
+        return self.number_of_builds * self.number_of_searches
+
+    @property
+    def number_of_builds(self) -> int:
+        return prod(map(len, self.build.values()))
+
+    @property
+    def number_of_searches(self) -> int:
+        return prod(map(len, self.search.values()))
+
+    def builds(self) -> Iterator[dict[str, Setting]]:
+        """In the order given, the last parameter turning fastest."""
+        return _combined(self.build, {})
+
+    def searches(self, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
+        """The same, but values of a parameter that finds more as it grows rise: cheap settings come first."""
+        return _combined(self.search, known)
+
+    def check(self, engine: type[Engine]) -> None:
+        """Refuse what the engine does not know, values that stand twice, and more points than anyone waits for."""
+        for part, values, known in (("build", self.build, engine.builds), ("search", self.search, engine.searches)):
+            for name, tried in values.items():
+                _check_values(part, name, tried, known)
+        if len(self) > MOST_POINTS:
+            raise UsageError(f"the sweep has {len(self):,} settings", expected=f"{MOST_POINTS:,} or fewer")
+
+
+def _combined(values: Values, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
+    rising = (
+        sorted(tried) if name in known and known[name].more_finds_more else tried for name, tried in values.items()
+    )
+    for chosen in product(*rising):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping[str, Param]) -> None:
+    where = f"{part}.{name}"
+    if not tried:
+        raise UsageError("no value to try", where=where, expected="one or more")
+    try:
+        keys = [key_of({name: value}, known) for value in tried]
+    except RankjuryError as error:
+        error.where = where
+        raise
+    values = dict(zip(keys, tried, strict=True))
+    if len(values) < len(keys):
+        twice = next(values[key] for place, key in enumerate(keys) if key in keys[:place])
+        raise UsageError(f"{twice!r} stands there twice", where=where, expected="each value once")
+
+
+def key_of(params: Params, known: Mapping[str, Param]) -> str:
+    """Canonical: equal settings have equal keys, whatever their order and whether usual values are spelled out."""
+    whole = settled(known, params, "parameter")
+    for name, value in whole.items():
+        if isinstance(known[name].usual, float):
+            whole[name] = value = float(value)
+        if isinstance(value, float) and not isfinite(value):
+            raise UsageError(f"{name} is {value}", expected="a finite number")
+    return dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def not_above(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
+    """Whether two settings differ only in parameters that find more as they grow, and the first is higher in none."""
+    first, second = (settled(known, params, "parameter") for params in (one, other))
+    return all(
+        first[name] <= second[name] if param.more_finds_more else first[name] == second[name]  # type: ignore[operator]
+        for name, param in known.items()
+    )
+
+
+def spelled(params: Params) -> str:
+    """``m=16 ef_construction=64``; a word where there is nothing to say."""
+    return " ".join(f"{name}={_shown(value)}" for name, value in params.items()) or "as usual"
+
+
+def _shown(value: Setting) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

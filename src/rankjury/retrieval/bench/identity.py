@@ -1,0 +1,106 @@
+"""Everything that decides what a sweep measures, but the settings: two sweeps that agree in it share their points."""
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from hashlib import scrypt, sha256
+from importlib.metadata import PackageNotFoundError, requires, version
+from json import dumps
+from typing import Any
+
+import numpy as np
+
+from rankjury.core.hashing import fingerprint
+from rankjury.core.secrets import Masker
+from rankjury.core.version import __version__
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.engines import Engine
+
+__all__ = ["changes", "identity_of", "versions_of"]
+
+_ALWAYS = ("numpy", "faiss-cpu")
+_SECRETS = ("key", "token", "password", "secret", "header")
+_WORDS = {
+    "corpus": "the items' vectors",
+    "order": "the items' order",
+    "queries": "the queries' vectors",
+    "texts": "the queries' texts",
+    "settings": "where the engine is",
+    "how": "resampling",
+}
+
+
+def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
+    """Small enough to be kept beside every point; without secrets."""
+    attributes = None if bench.attributes is None else _hashed(bench.attributes.write_csv().encode())
+    return {
+        "engine": bench.engine,
+        "metric": bench.metric,
+        "settings": _hashed_settings(bench),
+        "k": bench.k,
+        "corpus": fingerprint(bench.corpus),
+        "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
+        "queries": fingerprint(bench.queries),
+        "texts": None if bench.texts is None else _hashed(dumps(list(bench.texts)).encode()),
+        "filters": _hashed(dumps([str(one) for one in bench.filters]).encode()) if any(bench.filters) else None,
+        "attributes": attributes,
+        "own": None if bench.own is None else _hashed(np.asarray(bench.own, dtype=np.int64).tobytes()),
+        "how": None if bench.how is None else bench.how.to_json(),
+        "rounds": rounds,
+        "warm_up": warm_up,
+        "concurrency": concurrency,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "versions": versions_of(bench.kind),
+    }
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What differs between two of them, in words."""
+    names = [name for name in (*after, *before) if before.get(name) != after.get(name)]
+    return [_WORDS.get(name, name) for name in dict.fromkeys(names)]
+
+
+def versions_of(engine: type[Engine]) -> dict[str, str]:
+    """Of rankjury, NumPy and the libraries that the engine's extra installs."""
+    found = {"rankjury": __version__}
+    for library in (*_ALWAYS, *_libraries_of(engine.extra)):
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _libraries_of(extra: str | None) -> Iterator[str]:
+    """``psycopg[binary]>=3.2; extra == 'pgvector'`` → psycopg"""
+    try:
+        needed = requires("rankjury") or []
+    except PackageNotFoundError:
+        return
+    for line in needed:
+        name, _, marker = line.partition(";")
+        if extra is not None and re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", marker):
+            yield re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+
+
+def _open_settings(bench: Bench, masker: Masker) -> Iterator[tuple[str, Any]]:
+    """Where the engine is, but for its own folder; without what its name says is secret."""
+    for name, value in sorted(bench.settings.items()):
+        if name != "folder" and not any(word in name for word in _SECRETS):
+            yield name, str(masker.setting(name, value))
+
+
+def _hashed_settings(bench: Bench) -> str:
+    """Return a hash of the settings; where they may hold a secret under another name, one that is slow to guess by."""
+    lenient, strict = (
+        dumps(dict(_open_settings(bench, masker)), sort_keys=True).encode()
+        for masker in (Masker(lenient=True), Masker())
+    )
+    if lenient == strict:
+        return _hashed(lenient)
+    return scrypt(lenient, salt=b"rankjury", n=2**14, r=8, p=1, dklen=32).hex()
+
+
+def _hashed(octets: bytes) -> str:
+    return sha256(octets).hexdigest()

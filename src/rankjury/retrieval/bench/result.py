@@ -1,0 +1,254 @@
+"""What was found of an index: how it was made, what it misses, how long it takes, and whose fault a loss is.
+
+An item counts as found where it is as near as the k-th of the exact neighbours, whichever of several equally near ones
+that is; one that comes back twice counts once. What was found is divided by k, or by how many there are where these are
+fewer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isnan
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.core.validation import Record
+from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.sections import Section
+from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, score_listed
+from rankjury.stats.estimates import estimate_all
+from rankjury.stats.resampling import Bounds, Resampling, keys_of
+
+__all__ = [
+    "CLOCKS",
+    "LOW_PERCENTILE",
+    "AnnRecall",
+    "Equivalence",
+    "Filtered",
+    "Indexed",
+    "Loss",
+    "Mean",
+    "Timings",
+    "drifting",
+    "figure_names",
+    "recall_of",
+    "share_found",
+]
+
+LOW_PERCENTILE = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class AnnRecall(Record):
+    """Recall at k against exact search, over all queries and query by query."""
+
+    unwritten = ("values",)
+
+    k: int
+    mean: float
+    ci: Bounds | None
+    p5: float
+    """The 5th percentile over queries: the mean hides a few that find nothing."""
+    n: int
+    """Queries with anything to find."""
+    values: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
+
+
+def recall_of(values: Floats, k: int, queries: pl.Series, how: Resampling | None) -> AnnRecall:
+    """Over all queries, with an interval from resampling them."""
+    keys = keys_of(queries, how.seed) if how else None
+    (estimate,) = estimate_all(values[:, None], ["mean"], keys, how)
+    known = values[~np.isnan(values)]
+    low = float(np.percentile(known, LOW_PERCENTILE)) if known.size else float("nan")
+    return AnnRecall(k, estimate.mean, estimate.ci, low, known.size, values)
+
+
+def share_found(
+    found: Neighbours, truth: Neighbours, k: int, queries: Matrix, items: Matrix, *, metric: str = "cosine"
+) -> Floats:
+    """Of each query, the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
+    available = np.minimum(k, truth.found)
+    returned = np.array(found.items[:, :k])
+    returned[_repeated(returned)] = NOBODY
+    held = returned != NOBODY
+    rows: Ints = np.broadcast_to(np.arange(len(returned))[:, None], returned.shape)
+    scores = np.full(returned.shape, -np.inf)
+    scores[held] = score_listed(queries, items, rows[held], returned[held], metric=metric)
+    last = truth.scores[np.arange(len(returned)), np.maximum(available - 1, 0)]
+    hits = (held & (scores >= last[:, None])).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(available > 0, np.minimum(hits, available) / available, np.nan), dtype=np.float64)
+
+
+def _repeated(items: Ints) -> Bools:
+    """Which of a row's items stood there before."""
+    order = np.argsort(items, axis=1, kind="stable")
+    ordered = np.take_along_axis(items, order, axis=1)
+    again = np.zeros(items.shape, dtype=bool)
+    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    found = np.empty_like(again)
+    np.put_along_axis(found, order, again, axis=1)
+    return found
+
+
+CLOCKS = ("latency", "end_to_end", "open_loop")
+"""How the names of times begin."""
+_TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
+
+
+def figure_names(k: int) -> list[str]:
+    """What targets may be about, beside measures."""
+    times = [f"{clock}_{time}" for clock in CLOCKS for time in _TIMES]
+    return [
+        f"ann_recall@{k}",
+        f"ann_recall_p5@{k}",
+        *times,
+        "build_seconds",
+        "index_mb",
+        "failed_queries",
+        *drifting(k),
+    ]
+
+
+def drifting(k: int) -> list[str]:
+    """Those of them that are about an earlier report."""
+    return ["drift", "drift_top1", f"drift_top{k}", "drift_norm", "churn", "churn_overlap", "churn_rbo"]
+
+
+@dataclass(frozen=True)
+class Mean(Record):
+    """A mean and its interval; NaN where no query is defined."""
+
+    omitted = ("n",)
+
+    mean: float
+    ci: Bounds | None = None
+    n: int | None = None
+    """Over how many queries it is, where that is known."""
+
+
+@dataclass(frozen=True)
+class Loss(Record):
+    """What is lost on the way from the best order there is to what the index brings."""
+
+    computed = ("ideal", "embedding_loss")
+    ideal: ClassVar[float] = 1.0
+
+    measure: str
+    exact: Mean
+    """With exact search over the same vectors."""
+    index: Mean
+    index_loss: Mean
+    """Exact less index."""
+
+    @property
+    def embedding_loss(self) -> float:
+        """Ideal less exact."""
+        return self.ideal - self.exact.mean
+
+
+@dataclass(frozen=True)
+class Filtered(Record):
+    """The queries that ask under one filter: how many items pass, what is found of them, and how fast."""
+
+    filter: str
+    selectivity: float
+    """The share of the items that pass."""
+    items: int
+    queries: int
+    recall: float
+    p95_ms: float
+
+
+@dataclass(frozen=True)
+class Equivalence(Record):
+    """Whether two similarities order the neighbours of all queries alike, and the first query where they do not."""
+
+    computed = ("identical",)
+    json_keys = MappingProxyType({"example": "first_counter_example"})
+
+    metrics: tuple[str, str]
+    normalised: bool
+    k: int
+    queries: int
+    differing: int
+    example: Mapping[str, Any] | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether no query is ordered differently."""
+        return self.differing == 0
+
+
+@dataclass(frozen=True)
+class Timings(Record):
+    """How long queries take."""
+
+    index_only: Latency | None
+    """The search alone; None where it cannot be told from the rest."""
+    end_to_end: Latency
+    includes: tuple[str, ...]
+    """What end to end holds."""
+    closed: tuple[Latency, ...] = ()
+    """By number of callers that each wait for their answer."""
+    open: Latency | None = None
+    """With queries that come at their own times."""
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed(Section):
+    """One index of a report."""
+
+    name = "index"
+
+    engine: str
+    metric: str
+    build: Mapping[str, Any]
+    search: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    items: int
+    dimensions: int
+    build_seconds: float
+    size_bytes: int | None
+    recall: AnnRecall
+    own_exact: AnnRecall | None
+    """Of the engine's own exact mode."""
+    failed: int
+    """Queries that brought no answer."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters that were chosen; all others have their defaults."""
+    latency: Timings | None = None
+    loss: Loss | None = None
+    filters: tuple[Filtered, ...] = ()
+    equivalence: Equivalence | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    vectors: Mapping[str, Any] = field(default_factory=dict)
+    """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
+
+    def figures(self) -> dict[str, Recorded]:
+        """What targets may be about."""
+        recall = self.recall
+        found = {"build_seconds": Recorded(self.build_seconds), "failed_queries": Recorded(float(self.failed))}
+        if recall.n:
+            found[f"ann_recall@{recall.k}"] = Recorded(recall.mean, recall.ci, recall.n)
+            found[f"ann_recall_p5@{recall.k}"] = Recorded(recall.p5)
+        if self.size_bytes is not None:
+            found["index_mb"] = Recorded(self.size_bytes / 1e6)
+        if self.latency is not None:
+            # Of a service the search alone cannot be told from the rest.
+            found |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
+            found |= _latencies("end_to_end", self.latency.end_to_end)
+            if self.latency.open is not None:
+                found |= _latencies("open_loop", self.latency.open)
+        return found
+
+
+def _latencies(prefix: str, latency: Latency) -> dict[str, Recorded]:
+    found = {f"{prefix}_{name}_ms": Recorded(one.ms, one.ci, latency.n) for name, one in latency.percentiles.items()}
+    found |= {f"{prefix}_max_ms": Recorded(latency.max_ms), f"{prefix}_qps": Recorded(latency.qps)}
+    return {name: one for name, one in found.items() if not isnan(one.value)}

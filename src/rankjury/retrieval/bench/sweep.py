@@ -1,0 +1,384 @@
+"""Sweep over a grid of settings of one index: each build once, with all its searches; needless ones left out.
+
+Then the settings that meet the target are timed again, in interleaved rounds, to find the cheapest of them.
+
+What is measured is kept in a journal as soon as it is known. A later call with the same data and options takes it from
+there, builds only what still has something to measure, and tries anew what failed. A setting that the engine refuses as
+impossible is kept as skipped, and not tried again.
+
+Stated of a parameter with ``more_finds_more``: as it grows, recall does not fall and time does not shorten. So within
+one build, of settings that differ in such parameters only:
+
+- a setting can find no more than any measured one above it, and no more than everything (recall 1);
+- it takes no less time than any below it.
+
+Where a measured one below already finds as much as the setting can find at most, the setting is dominated: it finds no
+more and is no quicker, whatever it would measure. That is the case above a setting that finds everything, and between
+two that find equally much. Such a point can be neither on the frontier (but for noise) nor the cheapest.
+
+What is not pruned: settings above one that meets the target. They are no cheaper, but may find more, and belong to the
+frontier. Nor are builds ever compared with each other: what a larger graph costs is stated nowhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from json import dumps, loads
+from time import perf_counter
+from typing import Any
+
+from rankjury.core.formatting import count
+from rankjury.core.journal import Entry, Journal, digest
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
+from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built
+from rankjury.retrieval.bench.grid import Grid, key_of, not_above, spelled
+from rankjury.retrieval.bench.identity import changes, identity_of
+from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
+from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.bench.sweep_result import COSTS, SCHEMA, Choice, Cost, Sweep
+from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.engines import Param, Params, Setting
+
+__all__ = ["SCHEMA", "Choice", "Cost", "Memory", "Point", "Sweep", "needless", "sweep"]
+
+
+class Memory:
+    """Of one sweep, by the digest of a point's settings; without a journal it forgets."""
+
+    def __init__(self, journal: Journal | None, name: str, about: dict[str, Any]) -> None:
+        self.journal, self.name, self.about = journal, name, about
+        self.id = digest(about)
+        self.taken = 0
+        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
+        self._changed: list[Entry] = []
+
+    def find(self, setting: str) -> Point | None:
+        """As it was measured; None where it was not, or not under these conditions."""
+        entry = self.journal.find(self._key(setting)) if self.journal is not None else None
+        with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured anew
+            if entry is not None:
+                point = Point.from_json(entry.point)
+                self.taken += point.status == "measured"
+                return point
+        if entry is None and setting in self._before:
+            self._changed.append(self._before[setting])
+        return None
+
+    def keep(self, setting: str, form: dict[str, Any]) -> None:
+        """Add the JSON of a point, or of paired times, to the journal."""
+        if self.journal is not None:
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
+
+    def find_times(self, candidates: Sequence[Point]) -> PairedTimes | None:
+        """Return the paired times of exactly these candidates; None where they were not compared before."""
+        entry = self.journal.find(self._key(_together(candidates))) if self.journal is not None else None
+        with suppress(KeyError, TypeError, ValueError):
+            return None if entry is None else PairedTimes.from_json(entry.point["comparison"])
+        return None
+
+    def keep_times(self, candidates: Sequence[Point], times: PairedTimes) -> None:
+        self.keep(_together(candidates), {"comparison": times.to_json()})
+
+    def _key(self, setting: str) -> str:
+        return digest([self.id, setting])
+
+    def notes(self) -> list[str]:
+        """What of the journal could not be used, and why."""
+        if not self._changed:
+            return []
+        differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
+        found = count(len(self._changed), "setting was", "settings were")
+        return [f"{found} measured before under other conditions ({', '.join(differing)}): begun anew"]
+
+
+def _together(candidates: Sequence[Point]) -> str:
+    return digest(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
+
+
+def needless(search: Params, measured: Sequence[Point], known: Mapping[str, Param]) -> Point | None:
+    """Of the points measured on one build, the one that makes this setting needless; None: it must be measured."""
+    sound = [point for point in measured if point.comparable]
+    ceiling = min((point.recall or 0.0 for point in sound if not_above(search, point.search, known)), default=1.0)
+    for point in sound:
+        if (point.recall or 0.0) >= ceiling and not_above(point.search, search, known):
+            return point
+    return None
+
+
+_LONGEST_MESSAGE = 500
+_SILENT = 5.0
+"""Seconds without an answer after which a search is suspected to be lost."""
+_MOST_OPEN, _MOST_BYTES = 8, 4_000_000_000
+"""Indexes that are held beside each other to be compared, and the sum of their sizes; two at least."""
+
+
+def sweep(
+    bench: Bench,
+    grid: Grid,
+    *,
+    name: str,
+    target: float | None = None,
+    limit_p95_ms: float | None = None,
+    journal: Journal | None = None,
+    rounds: int = ROUNDS,
+    warm_up: int = WARM_UP,
+    concurrency: int = 1,
+    progress: Progress = NO_PROGRESS,
+    prune: bool = True,
+    cheapest: Cost = "p95",
+) -> Sweep:
+    """Measure every setting of the grid that ``pruning`` does not show to be needless.
+
+    An engine that fails loses the rest of that build, and the sweep goes on with the next; both are in the result as
+    failed, with the reason. A setting that the engine refuses as impossible loses only itself, and is skipped for good.
+
+    Where there is a target, and ``cheapest`` is P95, the settings that meet it are then compared in interleaved rounds,
+    with about as many queries each as they were measured with before.
+    """
+    grid.check(bench.kind)
+    if rounds < 1:
+        raise UsageError(f"found {rounds} rounds", expected="1 or more: a sweep takes times")
+    timed = {"rounds": rounds, "warm_up": warm_up, "concurrency": concurrency}
+    about = identity_of(bench, **timed)
+    whole = Sweep(
+        name, bench.engine, bench.metric, bench.k, len(bench.corpus), bench.corpus.dimensions, len(bench.queries),
+        (), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
+    )  # fmt: skip
+    compares = whole.aims and cheapest == "p95"
+    run = _Run(bench, grid, whole, Memory(journal, name, about), progress, prune, compares)
+    try:
+        whole = replace(whole, points=tuple(run.points()))
+        whole = replace(whole, times=run.times(whole)) if compares else whole
+    finally:
+        run.close_all_but(())
+    return replace(whole, notes=(*run.memory.notes(), *run.notes), resumed=run.memory.taken)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One build: what to search with, and the points that are known, both by the digest of their settings."""
+
+    build: dict[str, Setting]
+    searches: dict[str, dict[str, Setting]]
+    found: dict[str, Point]
+
+
+class _Run:
+    """One sweep under way."""
+
+    def __init__(
+        self, bench: Bench, grid: Grid, whole: Sweep, memory: Memory, progress: Progress, prune: bool, compares: bool
+    ) -> None:
+        self.bench, self.grid, self.name, self.memory = bench, grid, whole.name, memory
+        self.rounds, self.warm_up, self.concurrency = (whole.timed[key] for key in ("rounds", "warm_up", "concurrency"))
+        self.progress, self.prune = progress, prune
+        self.whole, self.compares = whole, compares
+        """What was asked for, still without points; whether the settings that meet the target are compared."""
+        self.open: dict[str, tuple[Built, Params]] = {}
+        """Indexes that are held to be compared, by the key of their build."""
+        self.known = bench.kind.searches
+        self.notes: list[str] = []
+        self.done = 0
+        self.of = len(grid) + grid.number_of_builds + compares
+
+    def points(self) -> list[Point]:
+        """All, in the order of the grid; what an earlier call measured counts as done from the beginning."""
+        parts = [self._part(build) for build in self.grid.builds()]
+        self.done = sum(len(part.found) for part in parts)
+        self.progress.update(self.name, self.done, self.of)
+        if any(next(self._left(part), None) for part in parts):
+            self.bench.truth()  # what is wrong with the data is no fault of an engine
+        points: list[Point] = []
+        for part in parts:
+            points += self._of_build(part)
+            self.close_all_but(self._compared(points))
+        self.progress.update(self.name, self.done, self.of)
+        return points
+
+    def _part(self, build: dict[str, Setting]) -> _Part:
+        key = key_of(build, self.bench.kind.builds)
+        searches = {digest([key, key_of(search, self.known)]): search for search in self.grid.searches(self.known)}
+        return _Part(build, searches, {one: point for one in searches if (point := self.memory.find(one)) is not None})
+
+    def _of_build(self, part: _Part) -> list[Point]:
+        """It is built only where something is left to measure."""
+        if any(self._left(part)):
+            if part.found:
+                self.notes.append(f"{spelled(part.build)} was built again for the searches that were left")
+            self._measure(part)
+        else:
+            self.done += 1
+        points = [part.found.get(setting) or self._pruned(part, setting) for setting in part.searches]
+        self.done += len(points) - len(part.found)
+        return [point for point in points if point is not None]
+
+    def _left(self, part: _Part) -> Iterator[str]:
+        """What must be measured, cheap settings first; asked anew after each, as that may make others needless."""
+        for setting in part.searches:
+            if setting not in part.found and self._pruned(part, setting) is None:
+                yield setting
+
+    def _pruned(self, part: _Part, setting: str) -> Point | None:
+        """The setting as a pruned point, where it need not be measured."""
+        search = part.searches[setting]
+        known = [part.found[one] for one in part.searches if one in part.found]
+        by = needless(search, known, self.known) if self.prune else None
+        if by is None:
+            return None
+        finds = "finds everything" if by.recall == 1.0 else "finds as much as it could"
+        because = f"{spelled(by.search)} {finds}, and is no slower"
+        return Point(part.build, search, "pruned", because=because, by=by.search)
+
+    def _measure(self, part: _Part) -> None:
+        """Fill in what must be measured; where the engine fails, what is left has failed too."""
+        self._tell(part, "building")
+        try:
+            built = self.bench.build(part.build)
+        except Exception as error:
+            why = f"could not be built: {_told(error)}"
+            self.done += 1
+            if isinstance(error, ImpossibleSetting):
+                for setting in list(self._left(part)):
+                    self._skip(part, setting, error)
+        else:
+            self.done += 1
+            self.open[self._key(part.build)] = built, part.build
+            why = self._search_all(built, part)
+            if not self.compares or next(self._left(part), None) is not None:
+                self._close_build(self._key(part.build))
+        for setting in list(self._left(part)):
+            part.found[setting] = Point(part.build, part.searches[setting], "failed", because=why)
+            self.done += 1
+
+    def _search_all(self, built: Built, part: _Part) -> str:
+        """Why it ended before the last."""
+        for setting in self._left(part):
+            search = part.searches[setting]
+            self._tell(part, spelled(search))
+            try:
+                point = self._point(built, part.build, search)
+            except ImpossibleSetting as error:
+                self._skip(part, setting, error)
+            except Exception as error:
+                part.found[setting] = Point(part.build, search, "failed", because=_told(error))
+                self.done += 1
+                if not isinstance(error, UsageError):
+                    return f"not tried after {spelled(search)} failed: {_told(error)}"
+            else:
+                self.memory.keep(setting, point.to_json())
+                part.found[setting] = point
+                self.notes += [note for note in point.facts.get("notes") or () if note not in self.notes]
+                self.done += 1
+        return ""
+
+    def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
+        point = Point(part.build, part.searches[setting], "skipped", because=_told(error))
+        self.memory.keep(setting, point.to_json())
+        part.found[setting] = point
+        self.done += 1
+
+    def _point(self, built: Built, build: Params, search: Params) -> Point:
+        recall = built.recall(search)
+        failed = len(built.failures)
+        timed = built.timed(
+            search, rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency,
+            progress=_watch(built, search),
+        )  # fmt: skip
+        latency = summarise(timed)
+        if latency.failed and not (latency.n and built.engine.answers_singly):
+            why = f": {latency.messages[0].message}" if latency.messages else ""
+            raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
+        return Point.measured(
+            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
+            failed_queries=failed, facts=loads(dumps(built.engine.facts(), default=str)),
+        )  # fmt: skip
+
+    def times(self, whole: Sweep) -> PairedTimes | None:
+        """Compare the settings that meet the target; None where there are not two, or they cannot be compared."""
+        builds = self._compared(whole.points)
+        meeting = whole.meeting()
+        candidates = [point for point in meeting if self._key(point.build) in builds]
+        if len(candidates) < len(meeting):
+            left = len(meeting) - len(candidates)
+            self.notes.append(
+                f"{count(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, for "
+                f"which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
+            )
+        found = self.memory.find_times(candidates) if len(candidates) > 1 else None
+        if found is None and len(candidates) > 1:
+            try:
+                found = self._measure_times(candidates)
+                self.memory.keep_times(candidates, found)
+            except Exception as error:
+                self.notes.append(f"the settings that meet the target could not be compared: {_told(error)}")
+        self.done += 1
+        self.progress.update(self.name, self.done, self.of)
+        return found
+
+    def _measure_times(self, candidates: Sequence[Point]) -> PairedTimes:
+        for point in candidates:
+            key = self._key(point.build)
+            if key not in self.open:
+                self.progress.update(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
+                self.open[key] = self.bench.build(point.build), point.build
+                self.notes.append(f"{point.build_title} was built again to be compared")
+        about = f"{self.name}: comparing {len(candidates)} settings"
+        return measure_paired(
+            [(self.open[self._key(point.build)][0], point) for point in candidates],
+            asked=-(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS), warm_up=self.warm_up,
+            concurrency=self.concurrency, watch=_watch,
+            progress=Progress(lambda what, done, of: self.progress.update(f"{about}, {what}", self.done, self.of)),
+        )  # fmt: skip
+
+    def _compared(self, points: Sequence[Point]) -> list[str]:
+        """Return the builds with settings that meet the target, lowest P95 first, as far as they fit in memory."""
+        sizes: dict[str, int] = {}
+        for point in sorted(replace(self.whole, points=tuple(points)).meeting(), key=COSTS["p95"]):
+            sizes.setdefault(self._key(point.build), point.size_bytes or 0)
+        totals = accumulate(sizes.values())
+        held = [place < 2 or total <= _MOST_BYTES for place, total in enumerate(totals)]
+        return [key for key, fits in zip(sizes, held, strict=True) if fits][:_MOST_OPEN]
+
+    def _key(self, build: Params) -> str:
+        return key_of(build, self.bench.kind.builds)
+
+    def close_all_but(self, keys: Sequence[str]) -> None:
+        for key in [key for key in self.open if key not in keys]:
+            self._close_build(key)
+
+    def _close_build(self, key: str) -> None:
+        """What was measured counts, even where the engine cannot be closed."""
+        built, build = self.open.pop(key)
+        try:
+            built.close()
+        except Exception as error:
+            self.notes.append(f"{spelled(build)} could not be closed: {_told(error)}")
+
+    def _tell(self, part: _Part, what: str) -> None:
+        self.progress.update(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)
+
+
+def _watch(built: Built, search: Params) -> Progress:
+    """End the loop where an engine is lost: it would wait for every single query in vain.
+
+    When nothing was heard for long, the engine is asked once more; what it raises ends the loop. Engines of which every
+    query is a request of its own may fail now and then, and are left alone.
+    """
+    heard = perf_counter()
+
+    def check(what: str, done: int, of: int) -> None:
+        nonlocal heard
+        if perf_counter() - heard > _SILENT and done < of and not built.engine.answers_singly:
+            built.search(search)
+        heard = perf_counter()
+
+    return Progress(check)
+
+
+def _told(error: Exception) -> str:
+    """In one line."""
+    text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"

@@ -1,0 +1,322 @@
+"""What is to be known of a space of vectors before its scores are trusted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.core.formatting import count
+from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
+from rankjury.core.validation import Record
+from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.similarity import COSINES, norms_of
+
+__all__ = ["HUB_K", "GoldSpaces", "Hygiene", "inspect"]
+
+HUB_K = 10
+NEAR = 0.999
+"""Cosine from which two vectors that are not equal count as near duplicates."""
+_SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
+_LISTED = 5
+_ROWS_AT_ONCE = 4096
+_CELLS_AT_ONCE = 1 << 17
+_OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
+_MOST_COPIES = 50
+"""Of one vector, past which a near duplicate is looked for."""
+_MUCH_SKEW = 2.0
+_OFTEN, _OFTEN_SHARE = 10, 0.02
+_MUCH_ALIKE = 0.5
+_BINS = 30
+
+
+@dataclass(frozen=True)
+class Histogram(Record):
+    """How many values are between an edge and the next, the last edge with it."""
+
+    edges: tuple[float, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Norms(Record):
+    """Lengths of vectors."""
+
+    mean: float
+    std: float
+    min: float
+    max: float
+    outliers: tuple[str, ...] = ()
+    """Ids of vectors whose length is far from the others'."""
+    histogram: Histogram = Histogram()
+
+
+@dataclass(frozen=True)
+class Duplicates(Record):
+    """Vectors that equal an earlier one, and the first groups of such."""
+
+    exact: int
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class NearDuplicates(Record):
+    """Vectors whose nearest other is as good as equal, but not equal."""
+
+    found: int
+    looked_at: int
+    """How many vectors they were looked for among: all, or a sample."""
+    pairs: tuple[tuple[str, str, float], ...] = ()
+    """The nearest, with their cosine."""
+    cosine_from: float = NEAR
+
+
+@dataclass(frozen=True)
+class Hub(Record):
+    """An item that many queries find."""
+
+    id: str
+    found_by: int
+
+
+@dataclass(frozen=True)
+class Hubness(Record):
+    """How often items are among the k nearest of queries."""
+
+    k: int
+    queries: int
+    skew: float
+    """Skewness of how often an item is among the k nearest."""
+    hubs: tuple[Hub, ...]
+    never_found: float
+    """Share of the items that are among the k nearest of no query."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hygiene(Section):
+    """Of one space: lengths, duplicates, how alike everything is, hubs, and ties at the cut-off."""
+
+    name = "space"
+
+    vectors: int
+    dimensions: int
+    norm: Norms
+    duplicates: Duplicates
+    near_duplicates: NearDuplicates
+    mean_similarity: float
+    """Mean cosine over all pairs: 0 where directions are even, near 1 where all vectors point the same way."""
+    hubness: Hubness
+    tied_at: dict[int, float] = field(default_factory=dict)
+    """Share of the queries whose K-th and K+1-th score are equal, by cut-off."""
+
+    def warnings(self) -> Iterator[ReportWarning]:
+        yield from as_warnings(self.notes(), "vectors")
+
+    def notes(self) -> Iterator[str]:
+        """What a person should be warned of."""
+        if self.norm.outliers:
+            yield f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}"
+        if self.duplicates.exact:
+            groups = "; ".join(" = ".join(group) for group in self.duplicates.groups[:2])
+            equal = count(self.duplicates.exact, "vector equals", "vectors equal")
+            yield f"{equal} another ({groups}): they tie, and go by id"
+        if self.near_duplicates.found:
+            pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_duplicates.pairs[:2])
+            yield f"{count(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
+        if self.mean_similarity > _MUCH_ALIKE:
+            yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
+        hubness = self.hubness
+        hub = hubness.hubs[0] if hubness.hubs else Hub("", 0)
+        if hubness.skew > _MUCH_SKEW and hub.found_by >= max(_OFTEN, _OFTEN_SHARE * hubness.queries):
+            often = f"{hub.found_by:,} queries of {hubness.queries:,}"
+            yield f"hubs: {hub.id} is among the {hubness.k} nearest of {often}"
+
+
+@dataclass(frozen=True, eq=False)
+class GoldSpaces(Section):
+    """Embedding diagnostics of vectors that the gold was made from, by name."""
+
+    name = "spaces"
+    json_field = "spaces"
+
+    spaces: Mapping[str, Hygiene] = field(default_factory=dict)
+
+    def warnings(self) -> Iterator[ReportWarning]:
+        for name, space in self.spaces.items():
+            yield from (one.about(name) for one in space.warnings())
+
+
+def inspect(
+    corpus: Vectors,
+    found: Neighbours,
+    *,
+    itself: bool,
+    scored: bool = True,
+    metric: str = "cosine",
+    cuts: Sequence[int] = (),
+) -> Hygiene:
+    """Look at a corpus, and at what a search in it found; ``itself``: its items were the queries, in their order.
+
+    ``scored``: it was found with scores, not with levels.
+    """
+    norms = norms_of(corpus.values)
+    places = corpus.places
+    in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
+    hub_k = min(HUB_K, int(found.found.max(initial=0)))
+    occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
+    groups = _equal_rows(corpus.values, norms, places)
+    known = found if itself and metric in COSINES else None
+    hubs = np.lexsort((places, -occurrences))[:_LISTED]
+    return Hygiene(
+        vectors=len(corpus),
+        dimensions=corpus.dimensions,
+        norm=Norms(
+            float(in_order.mean()),
+            float(in_order.std()),
+            float(in_order[0]),
+            float(in_order[-1]),
+            tuple(corpus.ids.gather(_outliers(norms, places))),
+            _histogram(in_order),
+        ),
+        duplicates=Duplicates(len(corpus) - int(np.unique(groups).size), tuple(_examples(corpus.ids, groups, places))),
+        near_duplicates=_near_duplicates(corpus, known, scored, norms, groups, places),
+        mean_similarity=_mean_cosine(corpus.values, norms, np.argsort(places)),
+        hubness=Hubness(
+            hub_k,
+            len(found.items),
+            _skew(np.sort(occurrences).astype(np.float64)),
+            tuple(Hub(corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
+            float((occurrences == 0).mean()),
+        ),
+        tied_at=dict(_ties(found, cuts)),
+    )
+
+
+def _histogram(in_order: Floats) -> Histogram:
+    """Bins of one width from the least to the most; one bin where there is no room for more between them."""
+    low, high = float(in_order[0]), float(in_order[-1])
+    width = (high - low) / _BINS
+    if not width > np.spacing(high):
+        return Histogram((low, high), (len(in_order),))
+    counts, edges = np.histogram(in_order, _BINS, (low, high))
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+
+
+def _occurrences(items: Ints, n: int) -> Ints:
+    return np.bincount(items[items != NOBODY], minlength=n)
+
+
+def _skew(values: Floats) -> float:
+    """Third standardised moment; 0 where all are equal."""
+    apart = values - values.mean()
+    spread = float(np.sqrt((apart**2).mean()))
+    return float((apart**3).mean() / spread**3) if spread > 0 else 0.0
+
+
+def _outliers(norms: Floats, places: Ints) -> Ints:
+    """Far from the median in spreads of the middle half, and by more than one percent."""
+    apart = np.abs(norms - np.median(norms))
+    spread = 1.4826 * float(np.median(apart))
+    far = (apart > _OUTLYING_SPREADS * spread) & (apart > _OUTLYING_SHARE * np.median(norms))
+    order = np.lexsort((places, -apart))
+    return order[far[order]][: 2 * _LISTED]
+
+
+def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
+    """For each row the lowest place of a row that equals it; 0 and −0 are the same.
+
+    Rows of one length are told apart by a hash, and compared in full only where hashes are equal too.
+    """
+    suspects = _alike(norms)
+    suspects = suspects[_alike(_hashes(values, suspects))]
+    groups = places.copy()
+    if suspects.size:
+        plain = values[suspects] + values.dtype.type(0)
+        rows = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).reshape(-1)
+        _, inverse = np.unique(rows, return_inverse=True)
+        lowest = np.full(inverse.max() + 1, places.max() + 1)
+        np.minimum.at(lowest, inverse.reshape(-1), places[suspects])
+        groups[suspects] = lowest[inverse.reshape(-1)]
+    return groups
+
+
+def _alike(keys: NDArray[Any]) -> Ints:
+    """The places of those that another one equals."""
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[inverse] > 1)
+
+
+def _hashes(values: Matrix, rows: Ints) -> NDArray[np.uint64]:
+    multipliers = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
+    hashes = np.empty(rows.size, dtype=np.uint64)
+    for first, last in cut_rows(rows.size, _ROWS_AT_ONCE):
+        words = (values[rows[first:last]].astype(np.float64) + 0.0).view(np.uint64)
+        hashes[first:last] = ((words ^ (words >> np.uint64(29))) * multipliers).sum(axis=1, dtype=np.uint64)
+    return hashes
+
+
+def _examples(ids: pl.Series, groups: Ints, places: Ints) -> Iterator[tuple[str, ...]]:
+    first, counts = np.unique(groups, return_counts=True)
+    for group in first[counts > 1][:_LISTED].tolist():
+        rows = np.flatnonzero(groups == group)
+        yield tuple(ids.gather(rows[np.argsort(places[rows])][:_LISTED]))
+
+
+def _near_duplicates(
+    corpus: Vectors, found: Neighbours | None, scored: bool, norms: Floats, groups: Ints, places: Ints
+) -> NearDuplicates:
+    if not norms.all() or len(corpus) < 2:
+        return NearDuplicates(0, 0)
+    rows = np.arange(len(corpus))
+    # Behind its own copies stands the first that may be nearly equal.
+    deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MOST_COPIES)
+    if found is None:
+        # A sample that hangs on the ids alone, not on their order.
+        hashed = corpus.ids.hash(0).to_numpy()
+        size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
+        rows = np.sort(np.lexsort((rows, hashed))[:size])
+        found, scored = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places), True
+    candidates = found.items[:, :deep]
+    scores = found.scores[:, : candidates.shape[1]] if scored else _cosines(corpus.values, rows, candidates)
+    other = (candidates != NOBODY) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
+    has = np.flatnonzero(other.any(axis=1))
+    best = other[has].argmax(axis=1)
+    order = np.lexsort((places[rows[has]], -scores[has, best]))[:_LISTED]
+    pairs = [
+        (corpus.ids[int(rows[row])], corpus.ids[int(candidates[row, place])], float(scores[row, place]))
+        for row, place in zip(has[order].tolist(), best[order].tolist(), strict=True)
+    ]
+    return NearDuplicates(int(has.size), int(rows.size), tuple(pairs))
+
+
+def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
+    """Of each row with its candidates."""
+    known = candidates != NOBODY
+    found = np.full(candidates.shape, -np.inf)
+    of_rows = np.broadcast_to(rows[:, None], candidates.shape)
+    found[known] = score_listed(values, values, of_rows[known], candidates[known])
+    return found
+
+
+def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
+    """Over all pairs, from the length of the sum of directions: exact, and linear in the number of vectors."""
+    n = len(values)
+    if n < 2 or not norms.all():
+        return float("nan")
+    total = np.zeros(values.shape[1])
+    for first, last in cut_rows(n, max(1, _CELLS_AT_ONCE // values.shape[1])):  # blocks that stay in the cache
+        rows = order[first:last]
+        total += (values[rows].astype(np.float64) / norms[rows, None]).sum(axis=0)
+    return float((np.vecdot(total, total) - n) / (n * (n - 1)))
+
+
+def _ties(found: Neighbours, cuts: Sequence[int]) -> Iterator[tuple[int, float]]:
+    for k in cuts:
+        if k < found.items.shape[1]:
+            tied = (found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != NOBODY)
+            yield k, float(tied.mean())

@@ -1,0 +1,100 @@
+"""Corpus × model → Vectors: batch by batch, each looked at as it comes."""
+
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Vectors
+from rankjury.errors import DataError, RankjuryError, UsageError
+from rankjury.io.vectors.checks import listed
+from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.models import Embedder, Singles
+
+__all__ = ["BATCH_SIZE", "embed"]
+
+BATCH_SIZE = 64
+
+
+def embed(
+    corpus: Corpus,
+    model: Embedder,
+    *,
+    batch_size: int = BATCH_SIZE,
+    rows: "Rows | None" = None,
+    progress: Progress = NO_PROGRESS,
+) -> Vectors:
+    """A vector for each text as the model gives it, in 32 bits.
+
+    ``rows`` is where finished batches go, and may hold those of an earlier call: ``rankjury.retrieval.embedding.resume.keeping``.
+    """
+    if batch_size < 1:
+        raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")
+    kept = _InMemory() if rows is None else rows
+    first = kept.cut(batch_size, len(corpus))
+    progress.update("Embedding", first, len(corpus))
+    for start in range(first, len(corpus), batch_size):
+        part = slice(start, start + batch_size)
+        ids = corpus.ids[part]
+        try:
+            found = model.embed(corpus.texts[part].to_list())
+        except RankjuryError:
+            raise
+        except Exception as error:  # anybody's code
+            raise DataError(
+                f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
+                where=model.name,
+                expected="a vector a text",
+            ) from error
+        kept.add(_checked(found, ids, model, kept.dimensions))
+        progress.update("Embedding", min(start + batch_size, len(corpus)), len(corpus))
+    return Vectors(corpus.ids, kept.all(), f"{corpus.source} ({model.name})")
+
+
+class Rows(Protocol):
+    """Where batches go as they are finished."""
+
+    @property
+    def dimensions(self) -> int | None: ...
+
+    def cut(self, batch_size: int, of: int) -> int: ...
+
+    def add(self, vectors: Singles) -> None: ...
+
+    def all(self) -> Singles: ...
+
+
+class _InMemory:
+    """Gone with the process."""
+
+    dimensions: int | None = None
+
+    def __init__(self) -> None:
+        self._batches: list[Singles] = []
+
+    def cut(self, batch_size: int, of: int) -> int:
+        return 0
+
+    def add(self, vectors: Singles) -> None:
+        self.dimensions = int(vectors.shape[1])
+        self._batches.append(vectors)
+
+    def all(self) -> Singles:
+        return np.concatenate(self._batches)
+
+
+def _checked(found: Singles, ids: pl.Series, model: Embedder, usual: int | None) -> Singles:
+    """A batch with a row of finite numbers for each text, as long as those before."""
+    expected = f"{len(ids):,} vectors of {usual:,} numbers" if usual else f"{len(ids):,} vectors"
+    if found.ndim != 2 or len(found) != len(ids) or not found.shape[1] or found.shape[1] != (usual or found.shape[1]):
+        shape = "×".join(map(str, found.shape)) or "a single number"
+        raise DataError(f"found {shape} for the texts of {listed(ids)}", where=model.name, expected=expected)
+    bad = ~np.isfinite(found).all(axis=1)
+    if bad.any():
+        raise DataError(
+            f"NaN or infinite numbers in the vectors of {listed(ids.filter(pl.Series(bad)))}",
+            where=model.name,
+            expected="finite numbers",
+        )
+    return found

@@ -1,0 +1,35 @@
+"""Any function that takes a list of texts and gives an array: ``module:function``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rankjury.core.importing import code_digest, function_at
+from rankjury.retrieval.embedding.models import Embedder, Singles
+
+__all__ = ["CallableModel", "find_callable"]
+
+_SHORT = 16
+
+
+class CallableModel:
+    """A function as a model. Its version is its attribute ``version``, or else a digest of its module's file."""
+
+    def __init__(self, name: str, function: Callable[[list[str]], Any]) -> None:
+        self.name = name
+        self.function = function
+        self.code = code_digest(name, function)
+        """A digest of the file of its module: vectors of an edited function must not be mixed with earlier ones."""
+        declared = getattr(function, "version", None)
+        self.version: str | None = self.code and self.code[:_SHORT] if declared is None else str(declared)
+        self.dimensions: int | None = None
+
+    def embed(self, texts: list[str]) -> Singles:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is named as such
+            return np.asarray(self.function(texts)).astype(np.float32)
+
+
+def find_callable(spelling: str) -> Embedder:
+    """The function, from a module that is installed or lies in the current folder."""
+    return CallableModel(spelling, function_at(spelling, "a list of texts"))

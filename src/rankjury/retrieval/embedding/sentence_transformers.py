@@ -1,0 +1,72 @@
+"""sentence-transformers models from a folder."""
+
+import os
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankjury.errors import DataError, MissingExtra
+from rankjury.retrieval.embedding.models import Singles
+
+__all__ = ["TransformerFolder"]
+
+_SHORT = 16
+_SIGNS = ("modules.json", "config.json")
+_EXPECTED = "a folder as SentenceTransformer.save leaves it"
+
+
+class TransformerFolder:
+    """A model as ``SentenceTransformer.save`` leaves it. It is called by its folder's name, its version is a hash."""
+
+    def __init__(self, folder: Path) -> None:
+        if not any((folder / name).is_file() for name in _SIGNS):
+            raise DataError(f"found no model: none of {', '.join(_SIGNS)}", where=str(folder), expected=_EXPECTED)
+        self.folder = folder
+        whole = folder.resolve()
+        self.name = whole.name
+        if whole.parent.name == "snapshots":  # of a cache of models: models--maker--name/snapshots/hash
+            self.name = whole.parent.parent.name.removeprefix("models--").replace("--", "/")
+
+    @cached_property
+    def version(self) -> str | None:
+        """A hash of all files of the folder, hidden ones left aside."""
+        hasher = sha256()
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        named = {path.relative_to(self.folder).as_posix(): path for path in files}
+        for name in sorted(name for name in named if not any(part.startswith(".") for part in name.split("/"))):
+            with named[name].open("rb") as file:
+                content = bytearray(1 << 20)
+                hasher.update(f"{name}\0{named[name].stat().st_size}\0".encode())
+                while size := file.readinto(content):
+                    hasher.update(memoryview(content)[:size])
+        return hasher.hexdigest()[:_SHORT]
+
+    @property
+    def dimensions(self) -> int | None:
+        return None  # the method that tells is called otherwise from release to release: the first vector does too
+
+    def embed(self, texts: list[str]) -> Singles:
+        found = self._model.encode(texts, batch_size=max(1, len(texts)), show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(found, np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # rankjury shows its own
+        try:
+            from sentence_transformers import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+                SentenceTransformer,
+            )
+        except ImportError as error:
+            raise MissingExtra("sentence-transformers", "sentence-transformers", f"the model {self.name}") from error
+        try:
+            return SentenceTransformer(str(self.folder), local_files_only=True)
+        except Exception as error:  # whatever a folder that holds no model makes the library raise
+            reason = str(error).partition("\n")[0]
+            raise DataError(
+                f"cannot be loaded as a sentence-transformers model: {reason}",
+                where=str(self.folder),
+                expected=_EXPECTED,
+            ) from error

@@ -1,0 +1,57 @@
+"""WordLlama: token vectors, averaged; the weights come with the library."""
+
+import logging
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankjury.errors import DataError, MissingExtra
+from rankjury.retrieval.embedding.models import MODELS, Singles
+
+__all__ = ["WordLlamaModel"]
+
+
+@MODELS.register("wordllama")
+class WordLlamaModel:
+    """The default configuration, as the library gives it: 256 dimensions, not normalised."""
+
+    name = "wordllama"
+
+    @cached_property
+    def version(self) -> str | None:
+        """That of the library, which holds the weights."""
+        try:
+            return version("wordllama")
+        except PackageNotFoundError as error:
+            raise MissingExtra("wordllama", "text", "the model wordllama") from error
+
+    @property
+    def dimensions(self) -> int | None:
+        return int(self._model.embedding.shape[1])
+
+    def embed(self, texts: list[str]) -> Singles:
+        # One by one: the library would pad all texts to the longest, which takes twice the time.
+        return np.asarray(self._model.embed(texts, batch_size=1), np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        root = logging.getLogger()
+        handlers, level = list(root.handlers), root.level
+        try:
+            import wordllama  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError as error:
+            raise MissingExtra("wordllama", "text", "the model wordllama") from error
+        finally:  # the library sets up everybody's logging
+            root.handlers[:] = handlers
+            root.setLevel(level)
+        try:
+            # The tokenizer is looked for in the cache only, though it comes with the library.
+            folder = Path(wordllama.__file__).parent
+            return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"cannot be loaded: {error}", where="wordllama", expected="weights in the library"
+            ) from error

@@ -1,0 +1,304 @@
+"""A service over HTTP, asked for JSON on a connection that is kept open. Nothing is redirected, no proxy is used."""
+
+import json
+import socket
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from math import inf
+from threading import Thread
+from time import monotonic, sleep
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from rankjury.core.secrets import mask_url, redact
+from rankjury.errors import DataError, UsageError
+from rankjury.retrieval.engines.endpoint.client import Counts, shortened
+from rankjury.retrieval.engines.endpoint.templates import Template
+
+__all__ = ["Address", "Web", "read_address"]
+
+_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_OK, _PASSING = 200, (429, 502, 503, 504)
+_MOST_BYTES = 64_000_000
+"""Of an answer with its headers."""
+_GZIP = b"\x1f\x8b"
+
+
+class _Timed:
+    """Socket whose every step has only the time that is left, so that a service that drips cannot hold it for ever."""
+
+    until = inf
+    bytes_left = 0
+
+    def hurry(self) -> None:
+        """Give the next step the time that is left."""
+        left = self.until - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.settimeout(left)  # type: ignore[attr-defined]
+
+    def recv_into(self, *given: Any, **more: Any) -> int:
+        self.hurry()
+        received = int(super().recv_into(*given, **more))  # type: ignore[misc]
+        self.bytes_left -= received
+        if self.bytes_left < 0:
+            raise _TooLong
+        return received
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        rest = memoryview(data).cast("B")
+        while rest:
+            self.hurry()
+            rest = rest[self.send(rest, flags) :]  # type: ignore[attr-defined]
+
+
+class _Socket(_Timed, socket.socket):
+    """Over TCP."""
+
+
+class _TlsSocket(_Timed, ssl.SSLSocket):
+    """Over TLS."""
+
+
+class _TooLong(Exception):  # noqa: N818
+    """An answer, with its headers, is longer than is read."""
+
+
+class _Connection(HTTPConnection):
+    """Connection that is made, used and read within one time limit."""
+
+    until = inf
+    sock: Any
+
+    def __init__(self, address: "Address") -> None:
+        super().__init__(address.host, address.port or (443 if address.scheme == "https" else 80))
+        if address.scheme == "https" and self.port == 443:
+            self.default_port = 443
+        self._tls = _tls_context() if address.scheme == "https" else None
+
+    def begin(self, until: float) -> None:
+        """Set the time limit of the next request."""
+        self.until = until
+        if self.sock is not None:
+            self.sock.until, self.sock.bytes_left = until, _MOST_BYTES
+
+    def connect(self) -> None:
+        made: Any = self._reached()
+        try:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                made.hurry()  # the library takes it for the time of the whole handshake
+                made = self._tls.wrap_socket(made, server_hostname=self.host)
+            made.until, made.bytes_left = self.until, _MOST_BYTES
+        except BaseException:
+            made.close()
+            raise
+        self.sock = made
+
+    def _reached(self) -> Any:
+        """Try the addresses of the host, one after the other."""
+        failed: OSError = OSError("the name of the host has no address")
+        for family, kind, protocol, _, place in _look_up(self.host, self.port, self.until):
+            made = _Socket(family, kind, protocol)
+            made.until = self.until
+            try:
+                made.hurry()
+                made.connect(place)
+            except OSError as error:
+                made.close()
+                failed = error
+            else:
+                return made
+        raise failed
+
+
+def _tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.sslsocket_class = _TlsSocket
+    return context
+
+
+def _look_up(host: str, port: int, until: float) -> list[Any]:
+    """Return the addresses of a host. The system's lookup knows no time limit, so it is done in a thread."""
+    found: list[Any] = []
+
+    def look_up() -> None:
+        try:
+            found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.append(error)
+
+    thread = Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(max(0.0, until - monotonic()))
+    if not found:
+        raise TimeoutError
+    if isinstance(found[0], UnicodeError):
+        raise OSError("the host has no valid name") from None
+    if isinstance(found[0], OSError):
+        raise found[0]
+    return list(found[0])
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a service is."""
+
+    scheme: str
+    host: str
+    port: int | None
+    target: str
+    """The path and the query, as given."""
+    shown: str
+    """For messages: without the query, where secrets may be."""
+
+
+def read_address(url: str) -> Address:
+    """A URL's parts; one with a user name or a password in it is refused."""
+    expected = "something like http://localhost:8000/search"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+        (host or "").encode("idna")
+    except ValueError:  # whose text repeats the url
+        raise UsageError("the url cannot be read", expected=expected) from None
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "the url holds a user name or a password",
+            expected="them in a header, from the environment",
+            hint='Write headers = "Authorization=Basic env:MY_TOKEN".',
+        )
+    if parts.scheme not in ("http", "https") or not host or "{" in parts.netloc:
+        raise UsageError("the url is not one of http or https", expected=expected)
+    path = parts.path or "/"
+    target = f"{path}?{parts.query}" if parts.query else path
+    return Address(parts.scheme, host, port, target, mask_url(f"{parts.scheme}://{parts.netloc}{path}"))
+
+
+class Web:
+    """Asks a service; one connection, for one thread."""
+
+    def __init__(
+        self,
+        address: Address,
+        target: Template,
+        body: Template | None,
+        headers: Mapping[str, str],
+        secrets: Sequence[str],
+        *,
+        timeout: float,
+        retries: int,
+        counts: Counts,
+    ) -> None:
+        self.address, self.target, self.body = address, target, body
+        self.shown = address.shown
+        self.timeout, self.retries = timeout, retries
+        names = target.names | (body.names if body else set())
+        self.takes_texts, self.sends_filter = "text" in names, "filter" in names
+        self._headers, self._secrets, self._counts = dict(headers), tuple(secrets), counts
+        """The secrets in every encoding in which the service may repeat them."""
+        self._connection: _Connection | None = None
+
+    def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
+        values = {"text": query, "vector": query, "k": k, "filter": only}
+        target = self.target.filled(values)
+        body = None if self.body is None else self.body.filled(values).encode("utf-8", "backslashreplace")
+        content = self._persistently(lambda: self._answer(target, body))
+        try:
+            return json.loads(content)
+        except RecursionError:
+            raise self._failed("the answer is nested too deeply") from None
+        except ValueError:  # whose text may hold what was sent
+            found = "compressed" if content.startswith(_GZIP) else f"no JSON: {self._shown(content)}"
+            raise self._failed(f"the answer is {found}") from None
+
+    def again(self) -> Self:
+        return type(self)(
+            self.address, self.target, self.body, self._headers, self._secrets,
+            timeout=self.timeout, retries=self.retries, counts=self._counts,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _persistently(self, ask: Callable[[], tuple[HTTPResponse, bytes]]) -> bytes:
+        """Ask until it is answered, at most as often again as was allowed, with a pause between."""
+        for attempt in range(self.retries + 1):
+            if attempt:
+                self._counts.add("retried")
+                sleep(min(_LONGEST_PAUSE, _PAUSE * 2 ** (attempt - 1)))
+            last = attempt == self.retries
+            try:
+                response, content = ask()
+            except (OSError, HTTPException) as error:
+                if last:
+                    raise self._unanswered(error) from None
+                continue
+            if response.status == _OK:
+                return content
+            if last or response.status not in _PASSING:
+                raise self._refused(response, content)
+        raise AssertionError("the last attempt has returned or raised")
+
+    def _answer(self, target: str, body: bytes | None) -> tuple[HTTPResponse, bytes]:
+        """Once more on a new connection where the service has closed the one that was kept; within the same time."""
+        kept, until = self._connection is not None and self._connection.sock is not None, monotonic() + self.timeout
+        try:
+            return self._exchange(target, body, until)
+        except ConnectionError:
+            if not kept:
+                raise
+            self._counts.add("reconnected")
+            return self._exchange(target, body, until)
+
+    def _exchange(self, target: str, body: bytes | None, until: float) -> tuple[HTTPResponse, bytes]:
+        if self._connection is None:
+            self._connection = _Connection(self.address)
+        self._connection.begin(until)
+        try:
+            self._connection.request("GET" if body is None else "POST", target, body, self._headers)
+            response = self._connection.getresponse()
+            with closing(response):
+                return response, response.read(_MOST_BYTES)  # all of it: what is longer is refused by the socket
+        except _TooLong:
+            self.close()
+            raise self._failed(f"the answer is longer than {_MOST_BYTES >> 20} MB") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _unanswered(self, error: Exception) -> DataError:
+        if isinstance(error, TimeoutError):
+            return self._failed(f"no answer within {self.timeout:g} s")
+        if isinstance(error, OSError) and not isinstance(error, HTTPException):
+            reason = error.strerror or str(error) or type(error).__name__
+            return self._failed(f"cannot be asked: {self._shown(reason)}", hint="Is the service running?")
+        return self._failed(f"the answer is broken: {type(error).__name__} {self._shown(str(error))}".rstrip())
+
+    def _refused(self, response: HTTPResponse, content: bytes) -> DataError:
+        told = f"status {response.status} {self._shown(response.reason)}".rstrip()
+        leads = response.getheader("Location")
+        if leads is not None:
+            leads = leads.partition("?")[0]
+            leads = mask_url(leads) if "://" in leads else leads
+            return self._failed(
+                f"{told}, which leads to {self._shown(leads)}",
+                hint="rankjury follows no redirection: give the url where it ends.",
+            )
+        return self._failed(f"{told}: {self._shown(content)}" if content.strip() else told)
+
+    def _failed(self, found: str, hint: str | None = None) -> DataError:
+        return DataError(found, where=self.shown, expected="status 200 and JSON", hint=hint)
+
+    def _shown(self, content: bytes | str) -> str:
+        """What a service says may hold what it was sent."""
+        text = content if isinstance(content, str) else content[: 1 << 16].decode("utf-8", "replace")
+        return shortened(redact(text, self._secrets))
+
+    def clean(self, text: str) -> str:
+        return self._shown(text)

@@ -1,0 +1,142 @@
+"""How rankings are fused, as a value that prints as its own spelling and parses back.
+
+rrf(c=60)    rrf(c=60,depth=50,weights=0.5:0.3:0.2)    combsum    combmnz(normalise=z-score)    borda(depth=10)
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rankjury.core.registry import Registry
+from rankjury.core.types import Floats
+from rankjury.core.validation import check_arguments, check_fields
+from rankjury.errors import UnknownName, UsageError, shorten
+from rankjury.retrieval.fusion.normalize import NORMALISATIONS
+
+if TYPE_CHECKING:
+    from rankjury.retrieval.fusion.align import Aligned
+
+__all__ = ["METHODS", "Function", "Fusion", "Method", "method"]
+
+Function = Callable[["Aligned", "Fusion"], Floats]
+USUAL_C = 60.0
+_OPTIONS = ("c", "depth", "normalise", "weights")
+_SPELLING = re.compile(r"(?P<name>[^\s()=,]+)(?:\((?P<options>[^()]*)\))?")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of fusing: a function of the aligned rankings that gives each (query, item) pair its score."""
+
+    name: str
+    about: str
+    function: Function
+    normalise: str | None = None
+    """How scores are made comparable unless asked otherwise; None: only ranks count."""
+    has_c: bool = False
+
+
+METHODS: Registry[Method] = Registry(
+    "way of fusing", home="rankjury.retrieval.fusion.methods", group="rankjury.fusions"
+)
+
+
+def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> Callable[[Function], Function]:
+    """Register a function ``(aligned, fusion) → float64[pairs]`` as a way of fusing."""
+
+    def add(function: Function) -> Function:
+        about = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        METHODS.add(name, Method(name, about, function, normalise, has_c))
+        return function
+
+    return add
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A way of fusing with all its settings. Hashable; what a method does not use is set back to its default."""
+
+    method: str = "rrf"
+    weights: tuple[float, ...] | None = None
+    """One for each ranking, in their order; None: 1 each. Taken for the decimal numbers that they print as."""
+    c: float = USUAL_C
+    """The constant of rrf: it adds weight / (c + rank)."""
+    depth: int | None = None
+    """Only so many of each list count; what stands further down is absent."""
+    normalise: str | None = None
+    """How scores are made comparable, within each query of each list; None: as is usual for the method."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        found = METHODS.get(self.method)
+        if self.normalise is not None and self.normalise not in NORMALISATIONS:
+            raise UnknownName("normalisation", self.normalise, NORMALISATIONS)
+        if self.depth is not None and self.depth < 1:
+            raise UsageError(f"a depth of {self.depth}", expected="a whole number from 1")
+        c = float(self.c) if found.has_c else USUAL_C
+        if not -1 < c < float("inf"):
+            raise UsageError(f"c={c:g}", expected="a number above -1, so that c + rank is above 0")
+        object.__setattr__(self, "c", c)
+        object.__setattr__(self, "normalise", found.normalise and (self.normalise or found.normalise))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _checked(self.weights))
+
+    @check_arguments
+    def weights_of(self, rankings: int) -> tuple[float, ...]:
+        """The weight of each of so many rankings."""
+        if self.weights is None:
+            return (1.0,) * rankings
+        if len(self.weights) != rankings:
+            raise UsageError(
+                f"{len(self.weights)} weights for {rankings} rankings", where=str(self), expected="one weight a ranking"
+            )
+        return self.weights
+
+    def __str__(self) -> str:
+        found = METHODS.get(self.method)
+        parts = [f"c={_shown(self.c)}"] if found.has_c else []
+        parts += [f"depth={self.depth}"] if self.depth is not None else []
+        parts += [f"normalise={self.normalise}"] if self.normalise != found.normalise else []
+        parts += [f"weights={':'.join(map(_shown, self.weights))}"] if self.weights is not None else []
+        return self.method + (f"({','.join(parts)})" if parts else "")
+
+    @classmethod
+    def parse(cls, text: str) -> "Fusion":
+        """Read the spelling that ``str`` writes."""
+        match = _SPELLING.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is None:
+            found = f"cannot read {shorten(text, quoted=True)}"
+            raise UsageError(found, expected="a spelling like rrf(c=60,weights=2:1)")
+        options: dict[str, Any] = {}
+        for part in filter(None, (match["options"] or "").split(",")):
+            key, _, value = (side.strip() for side in part.partition("="))
+            if key not in _OPTIONS:
+                raise UnknownName("option of a fusion", key, _OPTIONS, where=text)
+            options[key] = _read(key, value, text)
+        return cls(match["name"], **options)
+
+
+def _checked(weights: tuple[float, ...]) -> tuple[float, ...]:
+    given = tuple(float(weight) for weight in weights)
+    for weight in given:
+        if not isfinite(weight) or weight < 0:
+            raise UsageError(f"a weight of {weight:g}", expected="finite numbers from 0")
+    if not any(given):
+        raise UsageError("no weight is above 0", expected="at least one ranking that counts")
+    return tuple(abs(weight) for weight in given)
+
+
+def _read(key: str, value: str, text: str) -> Any:
+    try:
+        if key == "weights":
+            return tuple(map(float, value.split(":")))
+        return {"c": float, "depth": int, "normalise": str}[key](value)
+    except ValueError:
+        expected = {"c": "a number", "depth": "a whole number", "weights": "numbers with colons between them"}[key]
+        raise UsageError(f"{key}={value}", where=text, expected=expected) from None
+
+
+def _shown(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,0 +1,176 @@
+"""The ways of fusing: functions of aligned rankings, one score a (query, item) pair."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.core.types import Floats, cut_into_blocks, cut_rows, in_threads
+from rankjury.retrieval.fusion.align import Aligned
+from rankjury.retrieval.fusion.exact_sums import Precise, from_decimal, product, quotient, shifted, times, totals
+from rankjury.retrieval.fusion.fusion import Fusion, method
+
+__all__ = ["borda", "combmax", "combmnz", "combsum", "condorcet", "isr", "rrf"]
+
+_CELLS = 1 << 18
+"""Of the table of items × items that are held at once."""
+_MOST_VOTES = 1 << 62
+
+
+def condorcet(aligned: Aligned, fusion: Fusion) -> Floats:
+    """Copeland's count: how many of the query's items it beats, by a majority of the lists' weights.
+
+    A list votes for the item that it ranks higher, and for one that it holds against one that it lacks; of two that it
+    lacks it says nothing. Source: Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002, who sort by
+    the majority; that order hangs on where the sort begins as soon as majorities run in a circle, a count does not.
+    """
+    votes = _whole_votes(fusion.weights_of(len(aligned.lists)))
+
+    def of_block(first: int, last: int) -> Floats:
+        bounds = aligned.starts[first : last + 1].tolist()
+        ranks = [aligned.ranks[:, low:high] for low, high in pairwise(bounds)]
+        return np.concatenate([_wins(of_query, votes) for of_query in ranks])
+
+    blocks = in_threads(of_block, cut_into_blocks(aligned.starts, 1 << 12))
+    return np.concatenate([np.empty(0), *blocks])
+
+
+def _whole_votes(weights: Sequence[float]) -> list[int]:
+    """Weights as whole numbers in the same proportion, so that 0.1 and 0.2 together are as much as 0.3."""
+    meant = [Fraction(repr(weight)) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in meant))
+    votes = [int(weight * scale) for weight in meant]
+    excess = max(0, sum(votes).bit_length() - _MOST_VOTES.bit_length() + 1)
+    return [max(vote >> excess, 1) if vote else 0 for vote in votes]
+
+
+def _wins(ranks: NDArray[np.int32], votes: Sequence[int]) -> Floats:
+    """How many of the others each item of a query beats."""
+    items = ranks.shape[1]
+    places = np.where(ranks == 0, items + 1, ranks).astype(np.min_scalar_type(-items - 2))
+    narrowest = np.min_scalar_type(-sum(votes) - 1)
+    wins = np.empty(items)
+    for first, last in cut_rows(items, max(1, _CELLS // max(items, 1))):
+        lead = np.zeros((last - first, items), dtype=narrowest)
+        for place, vote in zip(places, votes, strict=True):
+            mine = place[first:last, None]
+            opinion = (mine < place).view(np.int8) - (mine > place).view(np.int8)
+            lead += opinion * narrowest.type(vote)
+        wins[first:last] = np.count_nonzero(lead > 0, axis=1)
+    return wins
+
+
+@method("rrf", has_c=True)
+def rrf(aligned: Aligned, fusion: Fusion) -> Floats:
+    """Reciprocal rank fusion: the sum of weight / (c + rank) over the lists that hold the item.
+
+    Source: Cormack, Clarke and Büttcher, Reciprocal rank fusion outperforms Condorcet, SIGIR 2009.
+    """
+    below = shifted(from_decimal(fusion.c), _places(aligned))
+    return np.asarray(_sum_by_rank(aligned, fusion, below).real)
+
+
+@method("isr")
+def isr(aligned: Aligned, fusion: Fusion) -> Floats:
+    """Inverse square rank: the number of lists that hold the item × the sum of weight / rank².
+
+    Source: Mourão, Martins and Magalhães, Multimodal medical information retrieval, 2015.
+    """
+    below = (_places(aligned) ** 2).astype(np.complex128)
+    return times(_sum_by_rank(aligned, fusion, below), _lists_that_hold(aligned))
+
+
+@method("combsum", normalise="min-max")
+def combsum(aligned: Aligned, fusion: Fusion) -> Floats:
+    """The sum of weight × normalised score over the lists that hold the item.
+
+    Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
+    """
+    return np.asarray(_sum_of(_normalised(aligned, fusion), aligned, fusion).real)
+
+
+@method("combmnz", normalise="min-max")
+def combmnz(aligned: Aligned, fusion: Fusion) -> Floats:
+    """The number of lists that hold the item × the sum of weight × normalised score.
+
+    A list of weight 0 that holds the item counts among them.
+    Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
+    """
+    return times(_sum_of(_normalised(aligned, fusion), aligned, fusion), _lists_that_hold(aligned))
+
+
+@method("combmax", normalise="min-max")
+def combmax(aligned: Aligned, fusion: Fusion) -> Floats:
+    """The highest weight × normalised score among the lists that hold the item.
+
+    Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
+    """
+    highest = np.full(len(aligned), -np.inf)
+    weights = fusion.weights_of(len(aligned.lists))
+    for weight, column, held in zip(weights, _normalised(aligned, fusion), aligned.held, strict=True):
+        weighted = product(from_decimal(weight), column).real
+        np.maximum(highest, weighted, out=highest, where=held)
+    return highest
+
+
+@method("borda")
+def borda(aligned: Aligned, fusion: Fusion) -> Floats:
+    """Borda count: of n candidates, rank r gets n − r + 1 points; those a list lacks share its other points evenly.
+
+    A list without the query gives no points. Source: Aslam and Montague, Models for metasearch, SIGIR 2001.
+    """
+    query, candidates = aligned.query, np.diff(aligned.starts)
+    points = np.empty(aligned.ranks.shape)
+    for row, ranks, each in zip(points, aligned.ranks, aligned.lists, strict=True):
+        listed = np.diff(each.starts)
+        shared = np.where(listed > 0, (candidates - listed + 1) / 2, 0.0)
+        row[:] = np.where(ranks > 0, candidates[query] - ranks + 1, shared[query])
+    return np.asarray(_sum_of(points, aligned, fusion).real)
+
+
+method("condorcet")(condorcet)
+
+
+def _places(aligned: Aligned) -> Floats:
+    """All ranks that occur, from 1."""
+    return np.arange(1, int(aligned.ranks.max(initial=0)) + 1, dtype=np.float64)
+
+
+def _lists_that_hold(aligned: Aligned) -> Floats:
+    return np.asarray(np.count_nonzero(aligned.ranks, axis=0), dtype=np.float64)
+
+
+def _normalised(aligned: Aligned, fusion: Fusion) -> Floats:
+    return aligned.normalised(fusion.normalise or "none")
+
+
+def _sum_by_rank(aligned: Aligned, fusion: Fusion, below: Precise) -> Precise:
+    """The sum of weight / below[rank − 1] over the lists that hold the pair."""
+    nothing = np.zeros(1, dtype=np.complex128)
+    tables = [
+        np.concatenate((nothing, quotient(from_decimal(weight), below)))
+        for weight in fusion.weights_of(len(aligned.lists))
+    ]
+
+    def looked_up(number: int, rows: slice) -> Precise:
+        return tables[number].take(aligned.ranks[number, rows])
+
+    return _total(aligned, looked_up)
+
+
+def _sum_of(values: Floats, aligned: Aligned, fusion: Fusion) -> Precise:
+    """The sum of weight × value over the lists; ``values`` is lists × pairs."""
+    weights: Sequence[complex] = [from_decimal(weight) for weight in fusion.weights_of(len(aligned.lists))]
+
+    def weighted(number: int, rows: slice) -> Precise:
+        return product(weights[number], values[number, rows])
+
+    return _total(aligned, weighted)
+
+
+def _total(aligned: Aligned, term: Callable[[int, slice], Precise]) -> Precise:
+    return totals(len(aligned), [partial(term, number) for number in range(len(aligned.lists))])

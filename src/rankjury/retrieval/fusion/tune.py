@@ -1,0 +1,221 @@
+"""Which weights fuse best, and whether that holds on queries they were not chosen on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Gold, Ints, Ranking
+from rankjury.core.version import __version__
+from rankjury.errors import UsageError
+from rankjury.evaluation.evaluate import Evaluation
+from rankjury.measures.dialects import Asked
+from rankjury.retrieval.fusion import METHODS, Aligned, Fusion
+from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
+from rankjury.stats.estimates import Estimate, estimate_all, onto_scale
+from rankjury.stats.resampling import Resampling, keys_of
+
+__all__ = ["CONSTANTS", "TUNING_SCHEMA", "Tuning", "settings_of", "tune"]
+
+TUNING_SCHEMA = "rankjury.tuning/1"
+CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)
+"""Tried for c; the first is the usual one."""
+_STEPS = (20, 10, 5, 4, 3, 2, 1)
+_MOST_SETTINGS = 1_000
+_SAME = 12
+"""Decimals to which two means are the same."""
+_FEWEST_TO_LEARN_FROM = 2
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The best setting, and how it does: on the queries it was chosen on, on others, and beside equal weights."""
+
+    systems: tuple[str, ...]
+    measure: str
+    best: Fusion
+    equal: Fusion
+    chosen: tuple[Fusion, ...]
+    """By each fold, on the queries of all others."""
+    tried: int
+    in_sample: Estimate
+    held_out: Estimate
+    with_equal: Estimate
+    alone: dict[str, Estimate]
+    """Each system by itself."""
+    with_current: Estimate | None
+    """With the weights that are in use, where they are known."""
+    current: Fusion | None
+    comparison: Comparison
+    """Held out beside equal weights."""
+    how: Resampling
+
+    @property
+    def better(self) -> bool:
+        """Whether tuned weights were shown to be better than equal ones, on queries they were not chosen on."""
+        return self.comparison.gain > 0 and self.comparison.is_shown(self.how.level)
+
+    @property
+    def verdict(self) -> str:
+        if self.better:
+            return "tuned weights are better than equal weights on held-out queries"
+        if self.comparison.gain < 0 and self.comparison.is_shown(self.how.level):
+            return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
+        simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
+        return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
+
+    @property
+    def remark(self) -> str:
+        """A system that does better by itself than with the others at equal weights; else nothing."""
+        sign = -1 if self.comparison.lower_is_better else 1
+        name, best = max(self.alone.items(), key=lambda one: sign * one[1].mean)
+        return (
+            f"{name} alone does better than all with equal weights"
+            if sign * best.mean > sign * self.with_equal.mean
+            else ""
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": TUNING_SCHEMA,
+            "rankjury": __version__,
+            "measure": self.measure,
+            "method": self.best.method,
+            "tried": self.tried,
+            "folds": len(self.chosen),
+            "best": self._setting(self.best),
+            "by_fold": [self._setting(one) for one in self.chosen],
+            "in_sample": self.in_sample.to_json(),
+            "held_out": self.held_out.to_json(),
+            "equal_weights": {**self._setting(self.equal), **self.with_equal.to_json()},
+            "alone": {name: one.to_json() for name, one in self.alone.items()},
+            "in_use": None
+            if self.current is None or self.with_current is None
+            else {**self._setting(self.current), **self.with_current.to_json()},
+            "held_out_to_equal": self.comparison.to_json(),
+            "better_than_equal": self.better,
+            "verdict": self.verdict,
+            "resampling": self.how.to_json(),
+        }
+
+    def _setting(self, fusion: Fusion) -> dict[str, Any]:
+        weights = dict(zip(self.systems, fusion.weights_of(len(self.systems)), strict=True))
+        return {"weights": weights} | ({"c": fusion.c} if METHODS.get(fusion.method).has_c else {})
+
+
+def tune(
+    gold: Gold,
+    rankings: Mapping[str, Ranking],
+    asked: Asked,
+    *,
+    method: str = "rrf",
+    depth: int | None = None,
+    normalise: str | None = None,
+    constants: Sequence[float] = CONSTANTS,
+    current: Fusion | None = None,
+    whole: bool = False,
+    folds: int = 5,
+    how: Resampling | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Tuning:
+    """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
+
+    Each query is scored with the setting that is best on the queries of the other folds: the mean of these is the
+    held-out estimate. Which fold a query is in hangs on the seed and its id alone. ``current`` is what is in use.
+    ``whole``: those below the depth of every list are ranked too, as a plan does for a closed set.
+    """
+    how = how or Resampling()
+    names = tuple(rankings)
+    if len(names) < 2:
+        raise UsageError(f"found {len(names)} ranking", expected="two or more to fuse")
+    settings = [
+        Fusion(method, weights, c, depth, normalise) for weights, c in settings_of(len(names), method, constants)
+    ]
+    aligned = Aligned.of(list(rankings.values()))
+    columns = []
+    for number, fusion in enumerate(settings):
+        progress.update("Trying weights", number, len(settings))
+        columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
+    values = np.column_stack(columns)  # queries × settings
+    keys = keys_of(gold.queries.sort(), how.seed)
+    fold = _folds(keys, folds, len(values))
+    sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
+    aggregate = asked.measure.metric.aggregate
+    scaled = sign * onto_scale(values, aggregate)
+    best = _best(scaled)
+    chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
+    held_out = values[np.arange(len(fold)), np.array(chosen)[fold]]
+    alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
+    in_use = []
+    if current is not None:
+        in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
+    estimated = np.column_stack([values[:, best], held_out, values[:, 0], *alone, *in_use])
+    in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, how)
+    pair = Paired("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
+    return Tuning(
+        systems=names,
+        measure=asked.label,
+        best=settings[best],
+        equal=settings[0],
+        chosen=tuple(settings[one] for one in chosen),
+        tried=len(settings),
+        in_sample=in_sample,
+        held_out=out,
+        with_equal=equal,
+        alone=dict(zip(names, each, strict=False)),
+        with_current=each[-1] if current is not None else None,
+        current=current,
+        comparison=correct(compare_pairs([pair], keys, how))[0],
+        how=how,
+    )
+
+
+def settings_of(
+    systems: int, method: str = "rrf", constants: Sequence[float] = CONSTANTS
+) -> list[tuple[tuple[float, ...], float]]:
+    """Weights that sum to 1, and values of c: first equal weights with the first c, then the nearer the sooner."""
+    tried_constants = tuple(dict.fromkeys(constants)) if METHODS.get(method).has_c else (CONSTANTS[0],)
+    if not tried_constants:
+        raise UsageError("no value of c to try", expected="one or more")
+    most = _MOST_SETTINGS // len(tried_constants)
+    # Equal weights are one more, where the parts cannot be dealt out evenly.
+    parts = next((n for n in _STEPS if comb(n + systems - 1, systems - 1) + (n % systems > 0) <= most), None)
+    if parts is None:
+        raise UsageError(
+            f"{len(tried_constants):,} values of c", expected=f"at most {_MOST_SETTINGS // (systems + 1)} to try"
+        )
+    even = (1 / systems,) * systems
+    grid = {even: 0.0}
+    for bars in combinations(range(parts + systems - 1), systems - 1):  # all ways to deal out equal parts of 1
+        edges = (-1, *bars, parts + systems - 1)
+        weights = tuple((high - low - 1) / parts for low, high in pairwise(edges))
+        apart = sum(abs(weight - 1 / systems) for weight in weights)
+        if apart > 1e-9:
+            grid[weights] = apart
+    return sorted(
+        ((weights, c) for weights in grid for c in tried_constants),
+        key=lambda one: (round(grid[one[0]], _SAME), tried_constants.index(one[1]), one[0]),
+    )
+
+
+def _folds(keys: Any, folds: int, queries: int) -> Ints:
+    """The fold of each query: dealt out in the order of their keys, so that folds are even."""
+    if not 2 <= folds <= queries or queries - -(-queries // folds) < _FEWEST_TO_LEARN_FROM:
+        raise UsageError(
+            f"{folds} folds of {queries:,} queries", expected=f"2 to {queries:,} folds, and two queries to learn from"
+        )
+    fold = np.empty(queries, dtype=np.int64)
+    fold[np.argsort(keys, kind="stable")] = np.arange(queries) % folds
+    return fold
+
+
+def _best(values: Floats) -> int:
+    """The setting with the highest mean over the queries where it is defined; the first of those that are the same."""
+    defined = ~np.isnan(values)
+    counts = np.maximum(defined.sum(axis=0), 1)
+    means = np.where(defined, values, 0.0).sum(axis=0) / counts
+    return int(np.argmax(np.round(means, _SAME)))

@@ -1,0 +1,273 @@
+"""Hints: where the figures of a report show a pattern that has a known cause, what to look at, with the figures."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+from types import MappingProxyType
+from typing import Any
+
+from rankjury.core.formatting import bounds_shown, count, figure_shown, percent
+from rankjury.core.validation import FiniteFloat, Record
+from rankjury.evaluation.drift import Drift
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
+from rankjury.evaluation.sections import Section
+from rankjury.evaluation.similarity_profile import Spread, Stability
+from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.diagnostics import Hygiene
+
+__all__ = ["Hint", "Hints", "hints_of"]
+
+GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
+"""What a search over an index, and a ranking, should reach."""
+_WEAK_QUERIES = 0.8
+"""ANN recall at the 5th percentile under which some queries are served badly, whatever the mean."""
+_FOUND = 0.9
+"""Recall of relevant items from which a poor nDCG is a matter of their order."""
+_SMALL_LOSS = 0.01
+_UNIT = 0.01
+"""How far from 1 the lengths of normalised vectors may be."""
+_FAR, _NOTICEABLE_MS = 10.0, 10.0
+"""P99 in multiples of P50, and in milliseconds, from which the slow queries are a matter of their own."""
+_MANY_LATE = 0.5
+_WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
+"""What sets how much of an index a query looks at: of lists, then of graphs."""
+_OF_LISTS = 3
+_USUAL_K = 10
+
+Found = Iterator[tuple[str, float, str]]
+"""The name of a value, the value, and what it means."""
+
+
+@dataclass(frozen=True)
+class Hint(Record):
+    """What to look at, and the figure that says so."""
+
+    json_keys = MappingProxyType({"text": "hint"})
+
+    system: str
+    text: str
+    figure: str
+    value: FiniteFloat
+
+    def __str__(self) -> str:
+        return f"{self.system}: {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Hints(Section):
+    """What patterns among the values of a report suggest to do."""
+
+    name = "hints"
+    json_field = "hints"
+
+    hints: tuple[Hint, ...] = ()
+
+    def __iter__(self) -> Iterator[Hint]:
+        return iter(self.hints)
+
+
+def hints_of(report: Report, drift: Drift | None = None) -> list[Hint]:
+    """Return the hints on every system of a report, fresh or read back.
+
+    Args:
+        report: The report.
+        drift: The drift of its system, where it is not the one that the report holds.
+
+    Returns:
+        By system: failures, index, order, drift, latency.
+    """
+    found = []
+    for name, result in report.systems.items():
+        index = report.section(Indexed, name)
+        drifted = drift if drift is not None and drift.system == name else report.section(Drift, name)
+        patterns = [] if index is None else [_failed(index), _recall(report, name, index), _proof(index), _loss(index)]
+        patterns.append(_order(result))
+        patterns += [] if drifted is None else [_drift(drifted)]
+        patterns += [] if index is None else [_slow(index), _overloaded(index)]
+        found += [Hint(name, text, figure, value) for pattern in patterns for figure, value, text in pattern]
+    return found
+
+
+def _recall(report: Report, system: str, index: Indexed) -> Found:
+    """Too little is found of what is truly nearest."""
+    recall, k = index.recall, index.recall.k
+    if index.failed or isnan(recall.mean):
+        return  # what failed found nothing, and has a hint of its own
+    if recall.mean < GOOD_RECALL:
+        ci = f" {bounds_shown(recall.ci)}" if recall.ci else ""
+        text = f"ANN recall@{k} is {figure_shown(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
+        yield f"ann_recall@{k}", recall.mean, text + _normalised(report, system, index)
+    elif recall.p5 < _WEAK_QUERIES:
+        means = f"{figure_shown(recall.mean, 3)} on average, but {figure_shown(recall.p5, 3)} at the 5th percentile"
+        text = f"ANN recall@{k} is {means} of queries: {_wider(index)}{_normalised(report, system, index)}"
+        yield f"ann_recall_p5@{k}", recall.p5, text
+
+
+def _wider(index: Indexed) -> str:
+    """What would find more."""
+    search = index.search
+    if index.facts.get("approximate") is False:
+        return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
+    if index.own_exact is not None and index.own_exact.mean < GOOD_RECALL:
+        shown = figure_shown(index.own_exact.mean, 3)
+        return (
+            f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
+        )
+    known = [name for name in _WIDTHS if name in search]
+    lists = [name for name in known if name in _WIDTHS[:_OF_LISTS]]
+    # An engine with both kinds of index has both settings; the kind that was built is in force.
+    chosen = lists if "ivf" in str(index.build.get("index")) else [n for n in known if n not in lists]
+    name = next(iter(chosen or known), None)
+    if name is not None:
+        return f"raise {name}, now {search[name]}"
+    force = ", ".join(f"{key} {value}" for key, value in search.items())
+    return "raise how much of it a query looks at (probes, nprobe, ef_search)" + (f", now {force}" if force else "")
+
+
+def _normalised(report: Report, system: str, index: Indexed) -> str:
+    """Under the inner product: whether it can stand for the cosine."""
+    stability, space = report.section(Stability, system), report.section(Hygiene, system)
+    norm = Spread(space.norm.mean, space.norm.std) if space is not None else Spread(nan, nan)
+    norm = norm if stability is None else stability.norm
+    if index.metric != "ip" or isnan(norm.mean):
+        return ""
+    if _is_one(norm.mean) and not norm.std > _UNIT:
+        shown = figure_shown(norm.mean, 3)
+        return f". The vectors are normalised (mean length {shown}), so the inner product is not to blame"
+    lengths = figure_shown(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {figure_shown(norm.std, 3)}")
+    return (
+        f". The vectors are not normalised (length {lengths}): by inner product graphs lose recall, so normalise them"
+    )
+
+
+def _proof(index: Indexed) -> Found:
+    """The database chose not to use the index."""
+    proof = _table(_table(index.facts.get("proof")).get("index"))
+    plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
+    if proof.get("used") is False:
+        means = "recall and latency are those of a scan: look at probes against lists, the limit, filters, and ANALYZE"
+        yield "index_used", 0.0, f"the planner did not use the index{plan}, so {means}"
+    elif proof.get("held"):
+        means = "which it does in production too unless it is told the same or the table grows"
+        yield "index_used", 1.0, f"the planner by itself would scan the table, {means}; it was held to the index{plan}"
+
+
+def _loss(index: Indexed) -> Found:
+    """Whose fault a loss is: the embedding's or the index's."""
+    loss = index.loss
+    if loss is None or isnan(loss.exact.mean) or isnan(loss.index.mean):
+        return
+    exact, found, ci = loss.exact.mean, loss.index.mean, loss.index_loss.ci
+    lost = exact - found
+    if lost > _SMALL_LOSS and (ci is None or ci[0] > 0):
+        means = f"{figure_shown(exact, 3)} with exact search, {figure_shown(found, 3)} with the index"
+        text = f"the index costs {figure_shown(lost, 3)} of {loss.measure} ({means}): {_wider(index)}"
+        yield "index_loss", lost, text
+    elif exact < loss.ideal * GOOD_NDCG:
+        whole = figure_shown(loss.ideal - found, 3)
+        what = f"of the {whole} that {loss.measure} lacks, {figure_shown(loss.embedding_loss, 3)} is the embedding's"
+        if index.facts.get("approximate") is not False:
+            what += f" ({figure_shown(exact, 3)} with exact search too) and {figure_shown(lost, 3)} the index's"
+        yield "exact_search", exact, f"{what}: look at the model, the texts and the chunking, not at the index"
+
+
+def _order(result: SystemResult) -> Found:
+    """What is relevant is found, but stands too low."""
+    means: dict[tuple[str, int], tuple[str, float]] = {}
+    for label, measure in result.measures.items():
+        if measure is not None and measure.k is not None and not isnan(result.estimates[label].mean):
+            means.setdefault((measure.name, measure.k), (label, result.estimates[label].mean))
+    shared = sorted(
+        (k for name, k in means if name == "ndcg" and ("recall", k) in means), key=lambda k: (k != _USUAL_K, k)
+    )
+    for k in shared[:1]:
+        (ndcg, low), (recall, high) = means["ndcg", k], means["recall", k]
+        if low < GOOD_NDCG and high >= _FOUND:
+            found = f"{ndcg} is {figure_shown(low, 3)} though {recall} is {figure_shown(high, 3)}"
+            advice = f"re-rank the first {k}, with a cross-encoder for example, or filter by attributes"
+            yield ndcg, low, f"{found}: what is relevant is found, but stands too low; {advice}"
+
+
+def _drift(drift: Drift) -> Found:
+    """Values moved since the earlier report."""
+    worst, changes = drift.worst, drift.circumstances
+    moved = 0.0 if worst is None else worst.change
+    if drift.failed and worst is not None:
+        by = f"by {percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
+        known = ", ".join(one.what for one in changes.changed)
+        known = f"{known} changed" if known else "no change is declared"
+        known += "; check that model, version and chunking are as before"
+        causes = "; ".join([known, *changes.undeclared, *_lengths(drift)])
+        moves = f"{worst.figure} moved {by} ({worst.old:.4g} → {worst.new:.4g}), allowed ±{percent(drift.allowed)}"
+        yield "drift", abs(moved if isfinite(moved) else worst.new), f"score drift: {moves}: {causes}"
+    elif changes.undeclared:
+        yield "drift", abs(moved), f"undeclared change: {'; '.join(changes.undeclared)}"
+
+
+def _lengths(drift: Drift) -> Iterator[str]:
+    """Missing or double normalisation shows in the lengths of vectors."""
+    norm = next((one for one in drift.moved if one.figure == "norm mean"), None)
+    if norm is None or isnan(norm.old) or isnan(norm.new):
+        return
+    old, new = norm.old, norm.new
+    shown = f"mean length {figure_shown(old, 3)} → {figure_shown(new, 3)}"
+    if _is_one(new):
+        yield (
+            f"vectors are normalised now, and were not before ({shown})"
+            if not _is_one(old)
+            else (f"lengths are as before ({shown}), so normalisation of the items is not to blame")
+        )
+    elif _is_one(old):
+        yield f"normalisation is missing, or followed by another step ({shown}): normalise last, and once"
+    else:
+        yield f"vectors are not normalised ({shown}): normalise them when they are written and when they are asked"
+
+
+def _slow(index: Indexed) -> Found:
+    """A few queries take far longer than most."""
+    for prefix, words in (("latency", "index-only"), ("end_to_end", "end-to-end")):
+        loop: Latency | None = getattr(index.latency, words.replace("-", "_"), None)
+        if loop is None:
+            continue
+        usual, slow = loop.p50.ms, loop.p99.ms
+        if usual and slow >= max(_FAR * usual, _NOTICEABLE_MS):
+            more = f"; garbage collection took {loop.gc_ms:.3g} ms of the run" if loop.gc_ms else ""
+            text = f"P99 of {words} latency is {slow:.3g} ms, {slow / usual:.1f} times P50 ({usual:.3g} ms){more}"
+            yield f"{prefix}_p99_ms", slow, f"{text}: look at the slowest queries, at filters and at what else runs"
+            return
+
+
+def _overloaded(index: Indexed) -> Found:
+    """Queries came faster than they were answered."""
+    loop = None if index.latency is None else index.latency.open
+    if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
+        late = loop.late / loop.n
+        text = f"at {loop.rate:g} queries a second {percent(late)} were asked late, as all callers were busy"
+        yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
+
+
+def _failed(index: Indexed) -> Found:
+    """Queries without an answer."""
+    if index.failed:
+        why = next((f": {_table(one).get('why')}" for one in index.facts.get("failures") or ()), "")
+        text = f"{count(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
+        yield "failed_queries", float(index.failed), text
+    times = index.latency
+    loops = () if times is None else (times.index_only, times.end_to_end, *times.closed, times.open)
+    timed = [loop for loop in loops if loop is not None]
+    failed = sum(loop.failed for loop in timed)
+    if failed:
+        asked = failed + sum(loop.n for loop in timed)
+        why = next((f": {one.message}" for loop in timed for one in loop.messages), "")
+        yield "failed_timed", float(failed), f"{failed:,} of {asked:,} timed queries failed{why}"
+
+
+def _is_one(length: float) -> bool:
+    return abs(length - 1.0) <= _UNIT
+
+
+def _table(given: Any) -> Mapping[str, Any]:
+    """Return an entry of an engine's own facts, of which a file may hold anything."""
+    return given if isinstance(given, Mapping) else {}

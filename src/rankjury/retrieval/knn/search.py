@@ -1,0 +1,428 @@
+"""Exact nearest neighbours: the k items most alike to each query, equal scores by id.
+
+Tiles of 32-bit products say which items can be among the k; only those are scored, in float64 (``similarity``). Where
+the products leave open who is the last of the k, all who may be are scored. So the order is the same to the last place
+whatever the size of a tile and the number of threads, and no more is held than a tile.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads, threads
+from rankjury.retrieval.knn.select import NOBODY, PARTS, Best, Tile, buffer_of, taken
+from rankjury.retrieval.knn.similarity import Similarity, Singles, similarity_of
+
+__all__ = ["NOBODY", "LeftOut", "Neighbours", "levels_of", "nearest", "placed", "score_listed"]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """By query the items that are left out, ascending (CSR)."""
+
+    starts: Ints
+    items: Ints
+    n_items: int
+
+    @classmethod
+    def own(cls, own: Ints, n_items: int) -> "LeftOut":
+        """Of each query one item, the query itself; none where it is negative."""
+        has = own >= 0
+        return cls(np.concatenate(([0], np.cumsum(has))), own[has], n_items)
+
+    @cached_property
+    def counts(self) -> Ints:
+        return np.diff(self.starts)
+
+    @cached_property
+    def _keys(self) -> Ints:
+        queries = np.repeat(np.arange(self.counts.size), self.counts)
+        return queries * self.n_items + self.items
+
+    def holds(self, queries: Ints, items: Ints) -> Bools:
+        """Whether each of these pairs is left out."""
+        wanted = queries * self.n_items + items
+        place = np.searchsorted(self._keys, wanted)
+        found = np.zeros(wanted.size, dtype=bool)
+        inside = place < self._keys.size
+        found[inside] = self._keys[place[inside]] == wanted[inside]
+        return found
+
+    def between(self, first: int, last: int, low: int, high: int) -> tuple[Ints, Ints]:
+        """Of the queries from ``first`` on and the items from ``low`` on: row and column, counted from these."""
+        held = slice(int(self.starts[first]), int(self.starts[last]))
+        row, column = np.repeat(np.arange(last - first), self.counts[first:last]), self.items[held] - low
+        if low > 0 or high < self.n_items:
+            inside = (column >= 0) & (column < high - low)
+            row, column = row[inside], column[inside]
+        return row, column
+
+    def of(self, queries: Ints) -> tuple[Ints, Ints]:
+        """Of any queries: row among these, and item."""
+        starts, at = gathered(self.starts, queries)
+        return np.repeat(np.arange(queries.size), np.diff(starts)), self.items[at]
+
+
+Score = Callable[[Ints, Ints], Floats]
+"""Of each of these rows with the items in its columns."""
+_COLUMNS_AT_ONCE = 4
+"""Rows with about as many items to score are scored together."""
+
+
+def placed(
+    columns: Ints, standing: Singles, k: int, slack: float, places: Ints, score: Score
+) -> tuple[Ints, Floats, Bools]:
+    """The first k of each row in order, their levels (``levels_of``), and which rows are left open.
+
+    ``columns`` are items of each row, ``standing`` their stand-ins, none of which is off by more than ``slack``; all
+    items that are not listed stand no higher than the lowest. Of items whose stand-ins are more than twice the slack
+    apart the higher one is first. The others form runs, within which scores decide, then ``places``.
+    """
+    order = np.argsort(-standing, axis=1)
+    columns, stand_ins = taken(columns, order), taken(standing, order).astype(np.float64)
+    near = stand_ins[:, :-1] - stand_ins[:, 1:] <= 2.0 * slack
+    run = np.zeros(columns.shape, dtype=np.int64)
+    np.cumsum(~near, axis=1, out=run[:, 1:])
+    last = run[:, k - 1 : k]
+    open_ = run[:, -1] == last[:, 0]
+    doubtful = np.zeros(columns.shape, dtype=bool)
+    doubtful[:, :-1] |= near
+    doubtful[:, 1:] |= near
+    doubtful &= (run <= last) & ~open_[:, None]
+    # Row by row, and within a row run by run: so they go back to the same cells once each run is in order.
+    cells = np.flatnonzero(doubtful)
+    row = cells // columns.shape[1]
+    doubted = columns.reshape(-1)[cells]
+    scores = _scored(row, doubted, len(columns), score)
+    order = np.lexsort((places[doubted], -scores, row * columns.shape[1] + run.reshape(-1)[cells]))
+    columns.reshape(-1)[cells] = doubted[order]
+    values = np.zeros(columns.shape)
+    values.reshape(-1)[cells] = scores[order]
+    apart = (values[:, 1:k] != values[:, : k - 1]) | (run[:, 1:k] != run[:, : k - 1])
+    return columns[:, :k], _falling(apart), open_
+
+
+def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
+    """Of pairs in order of row; rows with about as many of them are scored together."""
+    counts = np.bincount(row, minlength=rows)
+    first = np.cumsum(counts) - counts
+    found = np.empty(row.size)
+    sizes = -(-counts // _COLUMNS_AT_ONCE) * _COLUMNS_AT_ONCE
+    for size in np.unique(sizes[counts > 0]).tolist():
+        some = np.flatnonzero(sizes == size)
+        # The last of a row stands in for what it lacks.
+        which = first[some, None] + np.minimum(np.arange(size), counts[some, None] - 1)
+        found[which] = score(some, columns[which])
+    return found
+
+
+def levels_of(scores: Floats) -> Floats:
+    """For scores that fall along each row: 0, −1, −2 …, the same for those that are equal."""
+    return _falling(scores[:, 1:] != scores[:, :-1])
+
+
+def _falling(apart: Bools) -> Floats:
+    levels = np.zeros((len(apart), apart.shape[1] + 1))
+    np.cumsum(apart, axis=1, out=levels[:, 1:])
+    return np.negative(levels, out=levels)
+
+
+TILE_BYTES = 1 << 26
+_ITEMS_IN_A_TILE = 1 << 15
+_FEWEST_QUERIES_IN_A_TILE = 64
+_MOST_QUERIES_IN_A_TILE = 4096
+_MOST_TO_MERGE = 32
+_PAIRS_AT_ONCE = 1 << 18
+_FEW_PAIRS = 1 << 11
+"""All scored sooner than threads could be started to choose among them."""
+_QUERIES_AT_ONCE = 64
+"""Of those that the products left open."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """For each query the items, best first, and their scores; ``NOBODY`` where there are fewer than k.
+
+    Instead of scores there may be levels: 0, −1, −2 …, the same for items that tie.
+    """
+
+    items: Ints
+    scores: Floats
+
+    def __post_init__(self) -> None:
+        self.items.flags.writeable = self.scores.flags.writeable = False
+
+    @property
+    def found(self) -> Ints:
+        """How many items each query has."""
+        return np.asarray(np.count_nonzero(self.items != NOBODY, axis=1), dtype=np.int64)
+
+
+def nearest(
+    queries: Matrix,
+    items: Matrix,
+    k: int,
+    *,
+    metric: str = "cosine",
+    places: Ints | None = None,
+    own: Ints | None = None,
+    left_out: LeftOut | None = None,
+    scored: bool = True,
+    tile_bytes: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Neighbours:
+    """The k items most alike to each query, or all of them where there are fewer.
+
+    ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
+    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``; ``left_out`` leaves out any number. Not
+    ``scored``: the same items in the same order with levels instead of scores, which is quicker.
+    """
+    similarity = similarity_of(metric, queries, items)
+    if own is not None and (own != NOBODY).any():
+        left_out = LeftOut.own(own, len(items))
+    search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress)
+    return search.run(scored)
+
+
+class _Search:
+    """One search: its inputs, and the steps from tiles to neighbours."""
+
+    def __init__(
+        self,
+        similarity: Similarity,
+        k: int,
+        places: Ints | None,
+        left_out: LeftOut | None,
+        tile_bytes: int,
+        progress: Progress,
+    ) -> None:
+        self.similarity = similarity
+        self.n_queries, self.n_items = len(similarity.queries), len(similarity.items)
+        self.places = places if places is not None else np.arange(self.n_items)
+        self.left_out = left_out
+        self.k = min(k, self.n_items)
+        self.keep = min(self.k + max(4, self.k // 16), self.n_items)
+        self.tile_bytes = tile_bytes
+        self.progress = progress
+
+    def run(self, scored: bool) -> Neighbours:
+        items = np.full((self.n_queries, self.k), NOBODY, dtype=np.int64)
+        scores = np.full((self.n_queries, self.k), -np.inf)
+        if self.n_queries == 0 or self.k == 0:
+            return Neighbours(items, scores)
+        if 2 * self.keep >= self.n_items or self.n_queries * self.n_items <= _FEW_PAIRS:
+            self._score_all(np.arange(self.n_queries), items, scores)
+            return Neighbours(items, scores if scored else levels_of(scores))
+        roughly, standing = self._candidates()
+        few = self._with_few_left()
+        if few.any():
+            self._score_all(np.flatnonzero(few), items, scores)
+            scored = True
+        rows = np.flatnonzero(~few) if scored else self._place(roughly, standing, items, scores)
+        open_ = self._settle(rows, roughly, standing, items, scores)
+        self._score_open(open_, items, scores)
+        if not scored:
+            scores[rows] = levels_of(scores[rows])
+        return Neighbours(items, scores)
+
+    def _with_few_left(self) -> NDArray[np.bool_]:
+        """Which queries have hardly more items left than are wanted."""
+        if self.left_out is None:
+            return np.zeros(self.n_queries, dtype=bool)
+        return self.n_items - self.left_out.counts <= self.keep
+
+    def _candidates(self) -> tuple[Ints, Singles]:
+        """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
+        best = Best(self.n_queries, self.keep)
+        itself = self._is_itself
+        with ThreadPoolExecutor(threads()) as pool:
+            for tile in self._triangle() if itself else self._rectangles():
+                best.add(tile, pool, across=False, before=partial(self._leave_out, tile))
+                if itself and tile.first != tile.low:
+                    best.add(tile, pool, across=True)
+        return best.items, best.standing
+
+    @property
+    def _is_itself(self) -> bool:
+        """Whether a set is searched with itself, for so few neighbours that half of the products pay for merging."""
+        similarity = self.similarity
+        if not similarity.symmetric or similarity.queries is not similarity.items or self.keep > _MOST_TO_MERGE:
+            return False
+        if self.left_out is None:
+            return True
+        row, item = self.left_out.of(np.arange(self.n_queries))
+        return bool((row == item).all())
+
+    def _rectangles(self) -> Iterator[Tile]:
+        """Every query with every item."""
+        parts = -(-self.n_items // _ITEMS_IN_A_TILE)
+        width = -(-self.n_items // parts)
+        fitting = self.tile_bytes // (4 * width)
+        height = int(np.clip(fitting, _FEWEST_QUERIES_IN_A_TILE, _MOST_QUERIES_IN_A_TILE))
+        across, down = cut_rows(self.n_items, width), cut_rows(self.n_queries, height)
+        buffer = buffer_of(min(height, self.n_queries), width)
+        for number, (low, high) in enumerate(across):
+            right = self.similarity.item_tile(low, high)
+            for row, (first, last) in enumerate(down):
+                self.progress.update("Searching", number * len(down) + row, len(across) * len(down))
+                yield Tile.product(self.similarity.query_tile(first, last), right, buffer, first, low)
+
+    def _triangle(self) -> Iterator[Tile]:
+        """A set with itself: each pair once."""
+        side = int(max((self.tile_bytes // 4) ** 0.5, _FEWEST_QUERIES_IN_A_TILE))
+        parts = -(-self.n_items // side)
+        blocks = cut_rows(self.n_items, -(-self.n_items // parts))
+        buffer = buffer_of(blocks[0][1], blocks[0][1])
+        steps = len(blocks) * (len(blocks) + 1) // 2
+        for number, (low, high) in enumerate(blocks):
+            right = self.similarity.item_tile(low, high)
+            for row, (first, last) in enumerate(blocks[: number + 1]):
+                self.progress.update("Searching", number * (number + 1) // 2 + row, steps)
+                left = right if row == number else self.similarity.item_tile(first, last)
+                yield Tile.product(left, right, buffer, first, low)
+
+    def _leave_out(self, tile: Tile, first: int, last: int) -> None:
+        """Of some rows of a tile what their queries are not to find."""
+        if self.left_out is not None:
+            rows = tile.first + first, tile.first + last
+            row, column = self.left_out.between(*rows, tile.low, tile.low + tile.columns)
+            tile.values[first:last].reshape(-1)[row * tile.values.shape[1] + column] = -np.inf
+
+    def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
+        """Order the candidates; returns the queries that have to be scored."""
+
+        def of_rows(first: int, last: int) -> Ints:
+            rows = np.arange(first, last)
+            items[first:last], levels[first:last], open_ = placed(
+                roughly[first:last],
+                standing[first:last],
+                self.k,
+                self.similarity.slack,
+                self.places,
+                lambda some, columns: self.similarity.scores(rows[some], columns),
+            )
+            return rows[open_]
+
+        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, self._rows_at_once))))
+
+    @property
+    def _rows_at_once(self) -> int:
+        return min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
+
+    def _settle(self, chosen: Ints, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
+        """Score the candidates of these queries; returns those whose k-th neighbour may be another."""
+
+        def of_rows(first: int, last: int) -> Ints:
+            rows = chosen[first:last]
+            by_standing = np.argpartition(-standing[rows], self.k - 1, axis=1)
+            columns, stand_ins = (taken(both[rows], by_standing) for both in (roughly, standing))
+            found = self.similarity.scores(rows, columns[:, : self.k])
+            # Nobody beyond the first k can come in where the best of them is certainly below the lowest of the k.
+            open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
+            items[rows], scores[rows] = self._in_order(columns[:, : self.k], found)
+            again = np.concatenate(
+                [found[open_], self.similarity.scores(rows[open_], columns[open_, self.k :])], axis=1
+            )
+            items[rows[open_]], scores[rows[open_]] = self._in_order(columns[open_], again)
+            still = self._may_come_in(rows[open_], scores[rows[open_], -1], stand_ins[open_].min(axis=1))
+            return rows[open_][still]
+
+        parts = in_threads(of_rows, cut_rows(chosen.size, self._rows_at_once))
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+    def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
+        """Whether one whose stand-in is no higher than ``others`` may score as high as ``lowest``."""
+        return self.similarity.stand_in(rows, lowest) <= others + self.similarity.slack
+
+    def _in_order(self, columns: Ints, values: Floats) -> tuple[Ints, Floats]:
+        """The k best of each row, by score, then by id."""
+        by_id = np.argsort(self.places[columns], axis=1)
+        columns, values = (taken(both, by_id) for both in (columns, values))
+        order = np.argsort(-values, axis=1, kind="stable")[:, : self.k]
+        return taken(columns, order), taken(values, order)
+
+    def _score_open(self, rows: Ints, items: Ints, scores: Floats) -> None:
+        """Score all who may be among the k of these queries: those whose stand-in is not certainly below the k-th's."""
+        for first, last in cut_rows(rows.size, _QUERIES_AT_ONCE):
+            block = rows[first:last]
+            kth = self.similarity.stand_in(block, scores[block, -1])
+            left = np.concatenate([self.similarity.query_tile(row, row + 1) for row in block.tolist()])
+            held = _Held(self, block)
+            for low, high in cut_rows(self.n_items, _ITEMS_IN_A_TILE):
+                product = left @ self.similarity.item_tile(low, high).T
+                row, column = np.nonzero(product >= (kth - self.similarity.slack)[:, None])
+                held.add(row, column + low)
+            items[block], scores[block] = held.best()
+
+    def _score_all(self, chosen: Ints, items: Ints, scores: Floats) -> None:
+        """Of these queries all the items, where most of them are wanted."""
+        everyone = np.arange(self.n_items)
+        blocks = cut_rows(chosen.size, max(1, _PAIRS_AT_ONCE // self.n_items))
+
+        def of_rows(first: int, last: int) -> None:
+            rows = chosen[first:last]
+            columns = np.tile(everyone, (rows.size, 1))
+            found = self.similarity.scores(rows, columns)
+            if self.left_out is not None:
+                found[self.left_out.of(rows)] = -np.inf
+            ordered, values = self._in_order(columns, found)
+            items[rows] = np.where(np.isneginf(values), NOBODY, ordered)
+            scores[rows] = values
+            self.progress.update("Scoring neighbours", last, chosen.size)
+
+        _all_done(in_threads(of_rows, blocks))
+
+
+class _Held:
+    """The best of a few queries while candidates come in, a bounded number at a time."""
+
+    def __init__(self, search: _Search, queries: Ints) -> None:
+        self.search = search
+        self.queries = queries
+        self.row = self.column = np.empty(0, dtype=np.int64)
+        self.value = np.empty(0)
+
+    def add(self, row: Ints, column: Ints) -> None:
+        for first, last in cut_rows(row.size, _PAIRS_AT_ONCE):
+            self._add(row[first:last], column[first:last])
+
+    def _add(self, row: Ints, column: Ints) -> None:
+        search = self.search
+        if search.left_out is not None:
+            others = ~search.left_out.holds(self.queries[row], column)
+            row, column = row[others], column[others]
+        value = search.similarity.scores(self.queries[row], column[:, None])[:, 0]
+        row, column = np.concatenate([self.row, row]), np.concatenate([self.column, column])
+        value = np.concatenate([self.value, value])
+        order = np.lexsort((search.places[column], -value, row))
+        row, column, value = row[order], column[order], value[order]
+        starts = np.searchsorted(row, np.arange(self.queries.size))
+        kept = np.arange(row.size) - starts[row] < search.k
+        self.row, self.column, self.value = row[kept], column[kept], value[kept]
+
+    def best(self) -> tuple[Ints, Floats]:
+        shape = (self.queries.size, self.search.k)
+        items, scores = np.full(shape, NOBODY, dtype=np.int64), np.full(shape, -np.inf)
+        place = np.arange(self.row.size) - np.searchsorted(self.row, np.arange(shape[0]))[self.row]
+        items[self.row, place], scores[self.row, place] = self.column, self.value
+        return items, scores
+
+
+def _all_done(results: Iterator[None]) -> None:
+    for _ in results:
+        pass
+
+
+def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, metric: str = "cosine") -> Floats:
+    """The scores of the pairs (rows[i], columns[i]): for queries that have candidates of their own."""
+    similarity = similarity_of(metric, queries, items)
+    parts = cut_rows(rows.size, _PAIRS_AT_ONCE)
+    found = list(
+        in_threads(lambda first, last: similarity.scores(rows[first:last], columns[first:last, None])[:, 0], parts)
+    )
+    return np.concatenate([np.empty(0), *found])

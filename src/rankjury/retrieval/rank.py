@@ -1,0 +1,226 @@
+"""Rankings from vectors: for each query the items most alike."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.formatting import count, named
+from rankjury.core.params import is_whole
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import WHOLE, Ints, Ranking, Vectors, names_of
+from rankjury.core.validation import check_arguments
+from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
+from rankjury.retrieval.exclude_self import excludes_self, own_item, own_note
+from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
+
+__all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
+
+Search = Callable[..., Neighbours]
+"""Takes what ``rankjury.retrieval.knn.search.nearest`` takes, and finds the same with its scores."""
+
+_LONGEST = 1e150
+"""The square of a difference of vectors as long as this is still a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A ranking, and what is to be known of the vectors it came from."""
+
+    ranking: Ranking
+    hygiene: Hygiene
+
+
+@check_arguments
+def rank_vectors(
+    corpus: Vectors,
+    queries: Vectors | None = None,
+    *,
+    k: int | None = None,
+    metric: str = "cosine",
+    wanted: pl.Series | None = None,
+    candidates: pl.Series | None = None,
+    cuts: Sequence[int] = (),
+    scored: bool = True,
+    exclude_self: bool | None = None,
+    source: str | None = None,
+    progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
+    search: Search | None = None,
+) -> Space:
+    """Rank the corpus for each query, without its own item where the queries are the corpus.
+
+    ``exclude_self`` says whether the item of the query's own id is left out; None: where the queries are the corpus (no
+    others are given, the same object, or the same file). Where ids of other queries are ids of items, the ranking's
+    ``notes`` say what became of these.
+    Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
+    they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
+    ``cuts`` are the cut-offs at which ties are counted. Not ``scored``: the same ranking, with levels (0, −1, −2 …, the
+    same for items that tie) instead of scores, which is quicker. ``search`` finds what ``nearest`` would, elsewhere.
+    """
+    _check_request(k, metric)
+    for given in (corpus, *([] if queries is None else [queries])):
+        if not isinstance(given, Vectors):
+            raise UsageError(
+                f"found vectors of type {type(given).__name__}",
+                expected="rankjury.Vectors(ids, matrix), or rankjury.read_vectors(path)",
+            )
+    asked = queries if queries is not None else corpus
+    if wanted is not None:
+        asked = those(asked, names_of(wanted, "wanted"), "query")
+    pool = corpus if candidates is None else those(corpus, names_of(candidates, "candidates"), "candidate")
+    if not len(pool):
+        raise DataError("found no candidates", where=pool.source, expected="at least one")
+    check_pair(asked, pool, metric)
+    exclude = excludes_self(exclude_self, corpus, queries)
+    own = own_item(pool, asked, exclude=exclude)
+    itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
+    # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
+    deep = len(pool) if k is None else max(k, HUB_K) + 1
+    found = (search or partial(nearest, scored=scored))(
+        pool.values if itself else asked.values,
+        pool.values,
+        deep,
+        metric=metric,
+        places=pool.places,
+        own=own,
+        progress=Progress.of(progress),
+    )
+    hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
+    ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
+    # Where the queries are not the corpus: say what became of items that have the id of a query.
+    n = 0 if excludes_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
+    notes = (own_note(n, len(asked.ids), exclude=exclude),) if n else ()
+    depth = WHOLE if k is None or k >= len(pool) - 1 else None
+    return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes, depth=depth), hygiene)
+
+
+def rank_listed(
+    corpus: Vectors,
+    queries: Vectors | None,
+    pairs: pl.DataFrame,
+    *,
+    k: int | None = None,
+    metric: str = "cosine",
+    exclude_self: bool | None = None,
+) -> Ranking:
+    """Rank each query's own candidates: ``pairs`` has the columns query_id and item_id. ``k`` is how many to keep.
+
+    ``exclude_self`` is as in ``rank_vectors``.
+    """
+    _check_request(k, metric)
+    asked = queries if queries is not None else corpus
+    rows, columns = asked.rows_of(pairs[QUERY]), corpus.rows_of(pairs[ITEM])
+    for what, names, found, where in (
+        ("query", pairs[QUERY], rows, asked.source),
+        ("candidate", pairs[ITEM], columns, corpus.source),
+    ):
+        if (found < 0).any():
+            raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
+    check_pair(asked, corpus, metric)
+    names = pairs[QUERY].unique().sort()
+    pairs = pairs.select(
+        QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns), pl.Series("place", corpus.places[columns])
+    )
+    exclude = excludes_self(exclude_self, corpus, queries)
+    is_own = pairs[QUERY] == pairs[ITEM]
+    own = pairs.filter(is_own)[QUERY].n_unique()
+    told = own > 0 and not excludes_self(None, corpus, queries)
+    notes = (own_note(own, len(names), exclude=exclude),) if told else ()
+    pairs = pairs.filter(~is_own) if exclude else pairs
+    scores = score_listed(
+        asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
+    )
+    scored = pairs.with_columns(pl.Series("score", scores))
+    ordered = scored.sort(QUERY, "score", "place", descending=[False, True, False])
+    if k is not None:
+        ordered = ordered.group_by(QUERY, maintain_order=True).head(k)
+    # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
+    lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
+    starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
+    items = corpus.items.gather(ordered["column"])
+    depth = WHOLE if k is None else None
+    return Ranking(names, starts, items, ordered["score"].to_numpy(), corpus.source, notes=notes, depth=depth)
+
+
+def check_same_items(reference: Vectors, candidate: Vectors) -> None:
+    """Refuse models that do not rank the same items: they are matched by id, never by the order of rows."""
+    where = f"{reference.source}, {candidate.source}"
+    if reference.numbered != candidate.numbered:
+        without, other = (reference, candidate) if reference.numbered else (candidate, reference)
+        raise DataError(
+            f"{without.source} comes without ids, so that its rows cannot be matched with the ids of {other.source}",
+            where=where,
+            expected="ids for both, or for neither",
+            hint="Name a file of ids, one a row: --ids, or ids in a plan.",
+        )
+    if reference.numbered and len(reference) != len(candidate):
+        raise DataError(
+            f"found {len(reference):,} rows and {len(candidate):,} rows, without ids",
+            where=where,
+            expected="as many rows in both, in the same order",
+            hint="Name a file of ids for each, so that rows can be matched.",
+        )
+    lacking = reference.ids.filter(pl.Series(candidate.rows_of(reference.ids) < 0))
+    extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
+    if len(lacking) or len(extra):
+        told = [
+            f"{count(len(ids), 'id is', 'ids are')} only in {one.source} ({named(ids)})"
+            for ids, one in ((lacking, reference), (extra, candidate))
+            if len(ids)
+        ]
+        raise DataError(" and ".join(told), where=where, expected="the same ids in both")
+
+
+def _check_request(k: int | None, metric: str) -> None:
+    if k is not None and (not is_whole(k) or k < 1):
+        raise UsageError(f"k is {k!r}", expected="1 or more, a whole number")
+    if metric not in METRICS:
+        raise UnknownName("similarity", metric, METRICS)
+
+
+def those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
+    """The vectors of these ids, which must be there."""
+    rows = vectors.rows_of(wanted)
+    if (rows < 0).any():
+        raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
+    everyone = len(rows) == len(vectors) and bool((np.bincount(rows, minlength=len(vectors)) == 1).all())
+    return vectors if everyone else vectors.take(rows)
+
+
+def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
+    many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
+    return DataError(f"{many} no vector: {named(ids)}", where=where, expected="a vector for each")
+
+
+def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
+    """Refuse vectors that cannot be compared."""
+    if asked.dimensions != pool.dimensions:
+        raise DataError(
+            f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
+            where=f"{asked.source}, {pool.source}",
+            expected="vectors of one model",
+        )
+    for vectors in {id(one): one for one in (asked, pool)}.values():
+        with np.errstate(over="ignore"):
+            norms = norms_of(vectors.values)
+        for bad, what, hint in (
+            (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
+            ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
+        ):
+            if bad.any():
+                names = vectors.ids.filter(pl.Series(bad))
+                one = f"the vector of {named(names)} is {what}"
+                found = one if len(names) == 1 else f"{len(names):,} vectors are {what}: {named(names)}"
+                raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
+
+
+def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:
+    kept = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
+    present = kept.items != NOBODY
+    starts: Ints = np.concatenate(([0], np.cumsum(kept.found))).astype(np.int64)
+    return Ranking(queries.rename(QUERY), starts, items.gather(kept.items[present]), kept.scores[present], source)
