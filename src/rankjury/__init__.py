@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankjury.interactions.split import Split
     from rankjury.interactions.splitting import split_log
     from rankjury.interactions.task import Task
-    from rankjury.io import read_gold, read_run
+    from rankjury.io.formats import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
     from rankjury.measures.judged import Judged
@@ -62,7 +62,7 @@ _HOMES = {
     "keyword_gold": "rankjury.gold.keywords",
     "map_texts": "rankjury.text.keywords",
     "read_annotations": "rankjury.gold.annotations",
-    "read_gold": "rankjury.io",
+    "read_gold": "rankjury.io.formats",
     "read_ordered": "rankjury.io.ordered_lists",
     "read_vectors": "rankjury.io.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.core.convert"),
@@ -76,7 +76,7 @@ _HOMES = {
     **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
     "judge": "rankjury.evaluation.judge",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measures.measure"),
-    "read_run": "rankjury.io",
+    "read_run": "rankjury.io.formats",
     "rank_vectors": "rankjury.retrieval.rank",
     "run_plan": "rankjury.plan.run",
     **dict.fromkeys(("Fusion", "fuse"), "rankjury.retrieval.fusion"),

@@ -158,7 +158,7 @@ def evaluate_files(
         first = reader.submit(_read, paths[0], format)
         from rankjury.core.convert import ranking_from_frame
         from rankjury.evaluation.compare import assess
-        from rankjury.io import read_gold
+        from rankjury.io.formats import read_gold
 
         here = resolve()
         cuts = [read_cuts(text, "queries") for text in slices]
@@ -282,7 +282,7 @@ def _depth(keep_top: int | None, asked: "Sequence[Asked]") -> int:
 
 
 def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
-    from rankjury.io import read
+    from rankjury.io.formats import read
     from rankjury.io.source import Source
 
     source = Source.open(run)

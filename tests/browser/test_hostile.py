@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.io import read_run
+from rankjury.io.formats import read_run
 from rankjury.plan.run import run_plan
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, SYSTEMS, hostile_plan, item_of, slices_of, title_of
 

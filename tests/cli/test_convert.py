@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.io import read
+from rankjury.io.formats import read
 
 from .conftest import Rankjury
 from .support import GOLD, RUN, check_failure, put

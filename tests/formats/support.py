@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import zstandard
 
-from rankjury.io import read
+from rankjury.io.formats import read
 
 Row = tuple[str, str, float]
 

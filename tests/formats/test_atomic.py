@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.io import write, write_table
 from rankjury.io.atomic import check_destination, replacing, together, write_text
+from rankjury.io.formats import write, write_table
 
 FRAME = pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [1.5]})
 

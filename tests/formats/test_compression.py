@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from rankjury.errors import DataError
-from rankjury.io import read
+from rankjury.io.formats import read
 
 from .support import COMPRESS, exact, put, read_rows
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.io import read
+from rankjury.io.formats import read
 
 from .support import exact, put, read_rows
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.io import read
+from rankjury.io.formats import read
 from rankjury.io.parquet import _Thrift, check_parquet, read_schema, read_whole
 
 ROWS = pl.DataFrame({"query_id": [f"q{n // 9}" for n in range(90)], "item_id": [f"d{n}" for n in range(90)],

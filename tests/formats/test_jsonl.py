@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankjury.core.convert import ranking_from_frame
 from rankjury.errors import DataError
-from rankjury.io import read
+from rankjury.io.formats import read
 
 from .support import exact, put, read_rows
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError
-from rankjury.io import read
 from rankjury.io.attributes import read_attributes
+from rankjury.io.formats import read
 from rankjury.io.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records

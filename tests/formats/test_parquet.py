@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.io import read, read_gold, read_run
+from rankjury.io.formats import read, read_gold, read_run
 
 from .support import exact, read_rows
 

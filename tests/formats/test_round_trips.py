@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rankjury.io import read, write
+from rankjury.io.formats import read, write
 
 from .support import Row, exact, read_rows, rows_of
 

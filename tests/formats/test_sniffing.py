@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.io import FORMATS, format_of, kind_of, read
+from rankjury.io.formats import FORMATS, format_of, kind_of, read
 from rankjury.io.source import Source
 from rankjury.io.vectors.sniffing import holds_vectors
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError
-from rankjury.io import read, trec, write
+from rankjury.io import trec
+from rankjury.io.formats import read, write
 from rankjury.io.source import Source
 
 from .support import Row, exact, put, read_rows, rows_of

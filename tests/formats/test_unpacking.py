@@ -10,7 +10,7 @@ import pytest
 
 import rankjury.io.source
 from rankjury.errors import DataError
-from rankjury.io import read, write
+from rankjury.io.formats import read, write
 from rankjury.io.source import Source, gunzip, most_unpacked
 from rankjury.io.vectors import read_vectors
 

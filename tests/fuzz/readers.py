@@ -28,9 +28,9 @@ from rankjury.interactions.loading import read_folds
 from rankjury.interactions.reading import read_log
 from rankjury.interactions.saving import write_split
 from rankjury.interactions.splitting import split_log
-from rankjury.io import read_gold, read_run
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.candidates import read_candidates
+from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.headers import read_headers

@@ -13,7 +13,7 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError, UsageError
-from rankjury.io import read_gold
+from rankjury.io.formats import read_gold
 from rankjury.text.grading import RULES, rules_of
 from rankjury.text.human import merge, read_human
 from rankjury.text.labels import Labels, label, write_labels

@@ -36,7 +36,7 @@ def convert_command(
 
     from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame
     from rankjury.core.formatting import count, named
-    from rankjury.io import FORMATS, form_to_write, kind_of, read, write
+    from rankjury.io.formats import FORMATS, form_to_write, kind_of, read, write
     from rankjury.io.source import Source
 
     if str(target) == "-":

@@ -47,7 +47,7 @@ def explain_command(
         raise UsageError(f"found {len(asked)} measures: {', '.join(asked)}", expected="one to explain at a time")
     measure = asked[0]
     from rankjury.evaluation.explain import explain
-    from rankjury.io import read_gold, read_run
+    from rankjury.io.formats import read_gold, read_run
 
     with show_progress(f"Explaining {run}", quiet=quiet):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)

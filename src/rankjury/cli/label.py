@@ -105,7 +105,7 @@ def label_command(
 
 def _check_outputs(output: Path | None, catalogue_out: Path | None) -> None:
     """Refuse names that tell no form before anything is read."""
-    from rankjury.io import FORMATS, TABLE_FORMATS, form_to_write
+    from rankjury.io.formats import FORMATS, TABLE_FORMATS, form_to_write
 
     for path, forms in ((output, FORMATS), (catalogue_out, TABLE_FORMATS)):
         if path is not None:

@@ -73,7 +73,7 @@ def neighbours_command(
     if master is not None and on is not Place.spark:
         raise UsageError("--master without --on spark", expected="both, or neither")
     if output is not None:
-        from rankjury.io import FORMATS, form_to_write
+        from rankjury.io.formats import FORMATS, form_to_write
 
         check_folder(output)
         form_to_write(output, None, FORMATS)
@@ -122,7 +122,7 @@ def neighbours_command(
             ranking = space.ranking
     if output is not None:
         from rankjury.core.convert import ITEM
-        from rankjury.io import FORMATS, form_to_write, write
+        from rankjury.io.formats import FORMATS, form_to_write, write
 
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":

@@ -109,7 +109,7 @@ class _Task:
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from rankjury.evaluation.evaluate import resolve_all
-    from rankjury.io import read_gold, read_run
+    from rankjury.io.formats import read_gold, read_run
     from rankjury.retrieval.fusion import Fusion
 
     gold, *runs = files

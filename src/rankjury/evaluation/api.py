@@ -22,8 +22,8 @@ from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
 from rankjury.evaluation.slices import Cuts, parse_attributes
 from rankjury.evaluation.targets import Target, parse_target, parse_targets
-from rankjury.io import read_gold, read_run
 from rankjury.io.attributes import check_attributes, read_attributes
+from rankjury.io.formats import read_gold, read_run
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, Value
 from rankjury.reports.writers.json import looks_like_report, read_report

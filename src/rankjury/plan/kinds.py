@@ -18,8 +18,8 @@ from rankjury.evaluation.query_lists import first_rows, first_scores
 from rankjury.evaluation.random_baseline import Chance
 from rankjury.evaluation.sections import Facts, ReportWarning, Section, as_warnings
 from rankjury.evaluation.sections import Fusion as FusionSection
-from rankjury.io import read_gold, read_run
 from rankjury.io.candidates import read_candidates
+from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
 from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.checks import names_of

@@ -15,8 +15,8 @@ from rankjury.gold.annotations import SEPARATOR
 from rankjury.interactions.columns import find_columns
 from rankjury.interactions.folders import FILES, find_beside, find_companions
 from rankjury.interactions.log import TIME, VALUE
-from rankjury.io import kind_of
 from rankjury.io.attributes import is_query_lines, query_lines, read_attributes
+from rankjury.io.formats import kind_of
 from rankjury.io.jsonl import parse_json
 from rankjury.io.ordered_lists import aspects_of
 from rankjury.io.parquet import read_schema

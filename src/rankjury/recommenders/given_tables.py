@@ -11,7 +11,7 @@ from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
 from rankjury.core.types import Floats, Ints, freeze
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.io import read
+from rankjury.io.formats import read
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.arrays import ids_of, load, read_npz

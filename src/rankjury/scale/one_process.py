@@ -15,8 +15,8 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
 from rankjury.evaluation.report import Report
-from rankjury.io import TABLE_FORMATS, form_to_write
 from rankjury.io.atomic import replacing, write_errors
+from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
 from rankjury.scale.found import Found

@@ -18,7 +18,7 @@ from rankjury.core.formatting import FORMULA_START
 from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.io import FORMATS, form_to_write, write, write_table
+from rankjury.io.formats import FORMATS, form_to_write, write, write_table
 from rankjury.text.features import features_of
 from rankjury.text.grading import SCHEMA, grade_pairs
 from rankjury.text.matching import NOWHERE, Matcher

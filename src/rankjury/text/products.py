@@ -11,7 +11,7 @@ import polars as pl
 
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io import form_to_write, write_table
+from rankjury.io.formats import form_to_write, write_table
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
 from rankjury.io.vectors.checks import listed

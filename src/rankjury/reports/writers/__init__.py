@@ -148,8 +148,8 @@ def write_reports(report: Report, requests: Sequence[Request]) -> dict[Path, Wri
     Returns:
         The writer of each file that was written.
     """
-    from rankjury.io import write_table
     from rankjury.io.atomic import make_folder, together, write_files
+    from rankjury.io.formats import write_table
 
     contents: dict[Path, Content] = {}
     writers: dict[Path, Writer] = {}

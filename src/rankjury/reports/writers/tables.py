@@ -12,7 +12,7 @@ from rankjury.core.formatting import spreadsheet_text
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap
-from rankjury.io import TABLE_FORMATS, form_to_write
+from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.reports.cutoffs import by_cutoff
 from rankjury.reports.writers import Request, writer
 from rankjury.stats.comparison import Comparison

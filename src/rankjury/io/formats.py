@@ -1,0 +1,193 @@
+"""Files ↔ frames. A frame of gold has query_id, item_id, grade; one of a run query_id, item_id, score (and rank)."""
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rankjury.core.convert import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
+from rankjury.core.types import Gold, Ranking
+from rankjury.core.validation import check_arguments
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.io import csv as delimited
+from rankjury.io import json as nested
+from rankjury.io import jsonl, parquet, trec
+from rankjury.io.atomic import replacing
+from rankjury.io.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
+
+__all__ = [
+    "FORMATS",
+    "TABLE_FORMATS",
+    "form_to_write",
+    "format_of",
+    "kind_of",
+    "read",
+    "read_gold",
+    "read_run",
+    "write",
+    "write_table",
+]
+
+_READERS = {
+    "trec": trec.read,
+    "json": nested.read,
+    "jsonl": jsonl.read,
+    "csv": delimited.read,
+    "tsv": delimited.read,
+    "parquet": parquet.read,
+}
+FORMATS = tuple(_READERS)
+TABLE_FORMATS = ("csv", "tsv", "jsonl", "parquet")
+_SUFFIXES = {
+    ".json": "json",
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    ".csv": "csv",
+    ".tsv": "tsv",
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".trec", ".run", ".qrels", ".qrel", ".txt", ".res", ".test"), "trec"),
+}
+# An object with a key, an empty one, or a list of objects; not an id like {a} or [1].
+_JSON_START = re.compile(r'\{\s*("|\}|$)|\[\s*(\{|\]|$)')
+
+
+def format_of(source: Source) -> str:
+    """Which format a source is in: its content first, its suffix where the content leaves it open."""
+    if source.is_parquet():
+        return "parquet"
+    suffix = _SUFFIXES.get(plain_suffix(source.name))
+    if suffix == "parquet":
+        raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
+    lines = source.head_lines
+    if not lines:
+        raise DataError("found only blank lines", where=source.name, expected="data")
+    first = lines[0].strip()
+    if "\r" in first:
+        raise DataError(
+            "found carriage returns within a line", where=f"{source.name}:1", expected="lines that end in \\n or \\r\\n"
+        )
+    if _JSON_START.match(first):
+        return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
+    if suffix in ("json", "jsonl"):
+        return suffix
+    if separator_of(lines[0]) is not None:
+        return "tsv" if separator_of(lines[0]) == "\t" else "csv"
+    if suffix == "csv" or (suffix == "tsv" and len(lines[0].split()) not in (4, 6)):
+        return suffix
+    return "trec"
+
+
+def _is_record(line: str) -> bool:
+    """Whether a line is an object by itself that names a query and an item."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and looks_like_header(record)
+
+
+def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.DataFrame:
+    """Read a ``gold`` or a ``run``; ``form`` overrides what content and suffix say."""
+    source = given if isinstance(given, Source) else Source.open(given)
+    if form is not None and form not in _READERS:
+        raise UnknownName("format", form, FORMATS)
+    with guard_reading(source.name):
+        source.refuse_pickle(kind)
+        is_text = not source.is_parquet() and not source.compression
+        if is_text and re.match(r'\s*\{\s*"schema":\s*"rankjury\.', source.head):
+            raise DataError("this is a report of rankjury", where=source.name, expected=f"a {kind}")
+        chosen = form or format_of(source)
+    with guard_reading(source.name, chosen.upper()):
+        frame = _READERS[chosen](source, kind)
+    if frame.is_empty():
+        raise DataError("found a header but no rows", where=source.name, expected="at least one row")
+    return frame
+
+
+def kind_of(source: Source, form: str | None = None) -> str:
+    """``gold`` or ``run``, by columns where they tell, else by whether all values are whole."""
+    errors = {}
+    frames = {}
+    for kind in ("gold", "run"):
+        try:
+            frames[kind] = read(source, kind, form)
+        except DataError as error:
+            errors[kind] = error
+    if not frames:
+        raise errors["run"]
+    if len(frames) == 1:
+        return next(iter(frames))
+    values = frames["run"][SCORE] if SCORE in frames["run"].columns else frames["gold"][GRADE]
+    return "gold" if (values == values.round()).all() else "run"
+
+
+def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
+    """Write a gold or a run whole, in the form of the suffix or the given one; returns the form."""
+    chosen, compression = form_to_write(path, form, FORMATS)
+    with replacing(path) as part:
+        _write_as(chosen, frame, part, kind, compression, plain_stem(path))
+    return chosen
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write any table whole, in the form of the suffix."""
+    chosen, compression = form_to_write(path, None, TABLE_FORMATS)
+    with replacing(path) as part:
+        _write_as(chosen, frame, part, "table", compression, "")
+
+
+def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
+    """The format and the compression that a name asks for."""
+    chosen = form or _SUFFIXES.get(plain_suffix(path.name))
+    if form is not None and form not in FORMATS:
+        raise UnknownName("format", form, FORMATS)
+    if chosen is None or chosen not in allowed:
+        suffixes = ", ".join(suffix for suffix, name in sorted(_SUFFIXES.items()) if name in allowed)
+        raise UsageError(f"cannot tell the format from the name {path.name!r}", expected=f"a suffix among {suffixes}")
+    compression: Packing = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
+    if chosen == "parquet" and compression != "uncompressed":
+        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
+    return chosen, compression
+
+
+def plain_stem(path: Path) -> str:
+    return Source(path.name, path).system
+
+
+def _write_as(form: str, frame: pl.DataFrame, part: Path, kind: str, packing: Packing, name: str) -> None:
+    if form == "parquet":
+        frame.write_parquet(part)
+    elif form == "jsonl":
+        frame.write_ndjson(part, compression=packing, check_extension=False)
+    elif form == "json":
+        _write_lines(pl.read_lines(io.BytesIO(nested.to_text(frame).encode())), part, packing)
+    elif form == "trec":
+        _write_lines(trec.write(frame, kind, name.replace(" ", "_") or "rankjury"), part, packing)
+    else:
+        separator = "\t" if form == "tsv" else ","
+        frame.write_csv(part, separator=separator, compression=packing, check_extension=False)
+
+
+def _write_lines(frame: pl.DataFrame, part: Path, packing: Packing) -> None:
+    """Columns with one blank between them, nothing quoted, no header."""
+    frame.write_csv(
+        part, include_header=False, separator=" ", quote_style="never", compression=packing, check_extension=False
+    )
+
+
+@check_arguments
+def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
+    """Read a gold from a path, or from standard input where it is ``-``."""
+    source = Source.open(given)
+    with guard_reading(source.name):
+        return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)
+
+
+@check_arguments
+def read_run(given: str | Path, form: str | None = None) -> Ranking:
+    """Read a run from a path, or from standard input where it is ``-``."""
+    source = Source.open(given)
+    with guard_reading(source.name):
+        return ranking_from_frame(read(source, "run", form), source=source.name)
