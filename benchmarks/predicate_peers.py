@@ -47,7 +47,7 @@ def counted(asked: Asked, counts: Sequence[int] | Ints, met: Sequence[int] | Int
 def rankjury_items(table: Lists, keywords: int) -> Any:
     import polars as pl
 
-    from rankjury.vocabulary import Annotations, Keyword, Vocabulary
+    from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Vocabulary
 
     ids = pl.Series(np.arange(len(table))).cast(pl.String)
     vocabulary = Vocabulary(tuple(Keyword("all", f"{number:05}") for number in range(keywords)))
@@ -55,8 +55,8 @@ def rankjury_items(table: Lists, keywords: int) -> Any:
 
 
 def rankjury_asks(annotations: Any, asked: Asked) -> Any:
-    from rankjury.gold.keywords import ask_items, ask_keywords
-    from rankjury.vocabulary import Match
+    from rankjury.labeling.keywords.gold import ask_items, ask_keywords
+    from rankjury.labeling.keywords.vocabulary import Match
 
     match = Match.parse("graded" if asked.graded else "all")
     if asked.own is not None:

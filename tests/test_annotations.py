@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.gold.annotations import annotations_from_frame
-from rankjury.vocabulary import Annotations, Keyword, Vocabulary, places_of
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame
+from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Vocabulary, places_of
 from tests.partial import plain
 
 

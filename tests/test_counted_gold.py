@@ -18,10 +18,10 @@ from rankjury.evaluation.explain import explain
 from rankjury.evaluation.judge import judge
 from rankjury.evaluation.random_baseline import Chance, expected_scores
 from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.labeling.keywords.vocabulary import Predicates
 from rankjury.measures.judged import relevant_count
 from rankjury.measures.measure import METRICS, Measure, Metric
 from rankjury.stats.resampling import Resampling
-from rankjury.vocabulary import Predicates
 from tests.partial import plain
 from tests.test_predicates import CLIPS, by_items, by_words
 

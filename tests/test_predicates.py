@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-import rankjury.vocabulary
+import rankjury.labeling.keywords.vocabulary
 from rankjury.core.types import Gold
-from rankjury.gold.annotations import annotations_from_frame
-from rankjury.gold.keywords import ask_items, ask_keywords
-from rankjury.vocabulary import Annotations, Keyword, Match, Predicates
+from rankjury.labeling.keywords.gold import ask_items, ask_keywords
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame
+from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 CLIPS: plain.Table = {
@@ -181,8 +181,8 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankjury.vocabulary, "_WORDS_AT_ONCE", words)
-        patch.setattr(rankjury.vocabulary, "_PAIRS_AT_ONCE", words)
+        patch.setattr(rankjury.labeling.keywords.vocabulary, "_WORDS_AT_ONCE", words)
+        patch.setattr(rankjury.labeling.keywords.vocabulary, "_PAIRS_AT_ONCE", words)
         predicates = by_items(table, match)
         check(predicates, table, plain.gold(table, table, match, own=True))
         run = rankjury.as_ranking({query: list(table) for query in table})

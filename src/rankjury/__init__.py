@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.scores import Scores
     from rankjury.evaluation.targets import Target
     from rankjury.files import evaluate_files
-    from rankjury.gold.annotations import read_annotations
-    from rankjury.gold.keywords import keyword_gold
     from rankjury.interactions.audit import audit
     from rankjury.interactions.log import Log
     from rankjury.interactions.reading import read_log
@@ -29,6 +27,12 @@ if TYPE_CHECKING:
     from rankjury.io.formats import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
+    from rankjury.labeling.keywords.gold import keyword_gold
+    from rankjury.labeling.keywords.mapping import map_texts
+    from rankjury.labeling.keywords.read_annotations import read_annotations
+    from rankjury.labeling.keywords.vocabulary import Annotations
+    from rankjury.labeling.products.catalog import read_catalogue
+    from rankjury.labeling.products.labels import label
     from rankjury.measures.judged import Judged
     from rankjury.measures.measure import Measure, Metric, Option, metric
     from rankjury.plan.run import run_plan
@@ -42,26 +46,22 @@ if TYPE_CHECKING:
     from rankjury.stats.comparison import Comparison
     from rankjury.stats.estimates import Estimate
     from rankjury.stats.resampling import Resampling
-    from rankjury.text.keywords import map_texts
-    from rankjury.text.labels import label
-    from rankjury.text.products import read_catalogue
-    from rankjury.vocabulary import Annotations
 
 _HOMES = {
     **dict.fromkeys(("compare", "evaluate", "gate"), "rankjury.evaluation.api"),
     **dict.fromkeys(("DataError", "RankjuryError", "MissingExtra", "UnknownName", "UsageError"), "rankjury.errors"),
-    "Annotations": "rankjury.vocabulary",
+    "Annotations": "rankjury.labeling.keywords.vocabulary",
     "agree": "rankjury.retrieval.agreement.api",
     "drift_between": "rankjury.evaluation.drift",
     "evaluate_arrays": "rankjury.evaluation.coded",
     "evaluate_files": "rankjury.files",
     **dict.fromkeys(("ENGINES", "Engine"), "rankjury.retrieval.engines"),
-    "label": "rankjury.text.labels",
-    "read_catalogue": "rankjury.text.products",
+    "label": "rankjury.labeling.products.labels",
+    "read_catalogue": "rankjury.labeling.products.catalog",
     "try_index": "rankjury.retrieval.bench.api",
-    "keyword_gold": "rankjury.gold.keywords",
-    "map_texts": "rankjury.text.keywords",
-    "read_annotations": "rankjury.gold.annotations",
+    "keyword_gold": "rankjury.labeling.keywords.gold",
+    "map_texts": "rankjury.labeling.keywords.mapping",
+    "read_annotations": "rankjury.labeling.keywords.read_annotations",
     "read_gold": "rankjury.io.formats",
     "read_ordered": "rankjury.io.ordered_lists",
     "read_vectors": "rankjury.io.vectors",

@@ -12,7 +12,7 @@ import pytest
 
 from rankjury.cli import embed
 from rankjury.io.vectors import read_vectors
-from rankjury.text.queries import read_queries
+from rankjury.labeling.products.queries import read_queries
 
 from .conftest import Rankjury
 from .support import Outcome, check_failure, put

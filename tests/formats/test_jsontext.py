@@ -16,9 +16,9 @@ from rankjury.io.jsonl import _depth, check_depth, count_octets, parse_json, uni
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source
+from rankjury.labeling.products.queries import read_queries
 from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
-from rankjury.text.queries import read_queries
 
 DEEP = "[" * 3000 + "]" * 3000
 VALUES = {

@@ -20,8 +20,6 @@ import zstandard
 from rankjury import scale
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import compare
-from rankjury.gold.annotations import read_annotations
-from rankjury.gold.keywords import keyword_gold
 from rankjury.interactions.attributes import read_items, read_users
 from rankjury.interactions.audit import audit
 from rankjury.interactions.loading import read_folds
@@ -36,6 +34,16 @@ from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.headers import read_headers
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.metadata import read_metadata
+from rankjury.labeling.keywords.gold import keyword_gold
+from rankjury.labeling.keywords.labelled import read_labelled
+from rankjury.labeling.keywords.read_annotations import read_annotations
+from rankjury.labeling.keywords.spellings import read_keyword_synonyms
+from rankjury.labeling.products.catalog import read_catalogue
+from rankjury.labeling.products.human import read_human
+from rankjury.labeling.products.labels import label
+from rankjury.labeling.products.pinned_queries import check_pins, pin, read_pinned, read_query_set
+from rankjury.labeling.products.queries import read_queries
+from rankjury.labeling.products.synonyms import read_synonyms
 from rankjury.plan.drafting import draft, kind_for
 from rankjury.plan.looking import look
 from rankjury.plan.reading import read_plan
@@ -44,14 +52,6 @@ from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.stats.resampling import Resampling
-from rankjury.text.human import read_human
-from rankjury.text.keywords.labelled import read_labelled
-from rankjury.text.keywords.spellings import read_keyword_synonyms
-from rankjury.text.labels import label
-from rankjury.text.products import read_catalogue
-from rankjury.text.queries import read_queries
-from rankjury.text.queryset import check_pins, pin, read_pinned, read_query_set
-from rankjury.text.synonyms import read_synonyms
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 

@@ -16,13 +16,13 @@ from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.interactions.splitting.moments import read_moment
 from rankjury.interactions.splitting.shares import read_fractions
 from rankjury.io.source import Source
+from rankjury.labeling.keywords.vocabulary import Match
 from rankjury.measures.dialects import resolve
 from rankjury.reports.sections.drift import drift_block, drifts_to_json
 from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.embedding.chunking import parse_chunking
 from rankjury.retrieval.hints import hints_of
 from rankjury.scale.memory import parse_memory
-from rankjury.vocabulary import Match
 from tests.drifting import QUERIES, form_of
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.gold.annotations import annotations_from_frame, read_annotations
-from rankjury.vocabulary import Annotations
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
+from rankjury.labeling.keywords.vocabulary import Annotations
 
 from .made import written
 

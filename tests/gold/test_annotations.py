@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.gold.annotations import annotations_from_frame, read_annotations
-from rankjury.vocabulary import Annotations
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
+from rankjury.labeling.keywords.vocabulary import Annotations
 from tests.partial import plain
 
 from .made import written

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import rankjury
-import rankjury.gold.keywords
+import rankjury.labeling.keywords.gold
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.gold.annotations import annotations_from_frame, read_annotations
-from rankjury.gold.keywords import KeywordGold, ask_items, ask_keywords, keyword_gold
-from rankjury.vocabulary import Annotations, Match
+from rankjury.labeling.keywords.gold import KeywordGold, ask_items, ask_keywords, keyword_gold
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
+from rankjury.labeling.keywords.vocabulary import Annotations, Match
 
 JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
 
@@ -160,7 +160,7 @@ def test_a_gold_too_large_to_list_is_told_by_number(monkeypatch: pytest.MonkeyPa
     asked = resolve_all(["recall@1", "ap", "ndcg@2"])
     values = []
     for most in (4, 3):
-        monkeypatch.setattr(rankjury.gold.keywords, "MOST_LISTED", most)
+        monkeypatch.setattr(rankjury.labeling.keywords.gold, "MOST_LISTED", most)
         gold = held.gold()
         assert (gold.lookup is None) is (most == 4)
         values.append(evaluate(gold, ranking, asked).values.tolist())

@@ -9,9 +9,9 @@ import polars as pl
 
 from rankjury.core.types import Ranking
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.gold.annotations import annotations_from_frame
-from rankjury.gold.keywords import MOST_LISTED, ask_keywords
-from rankjury.vocabulary import Match
+from rankjury.labeling.keywords.gold import MOST_LISTED, ask_keywords
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame
+from rankjury.labeling.keywords.vocabulary import Match
 
 ITEMS, QUERIES, GROUPS, NAMES, DEPTH = 100_000, 10_000, 5, 100, 50
 ROOM = 3 << 30

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.gold.annotations import annotations_from_frame
-from rankjury.gold.keywords import ask_items, ask_keywords
-from rankjury.partial import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
-from rankjury.vocabulary import Annotations, Keyword, Match, Predicates
+from rankjury.labeling.keywords.gold import ask_items, ask_keywords
+from rankjury.labeling.keywords.partial_match import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame
+from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Match, Predicates
 from tests.partial import plain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankjury.evaluation.report import Report
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.run import Outcome
 
 from . import carried_out, put

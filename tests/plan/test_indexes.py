@@ -14,6 +14,7 @@ from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.sections import Fingerprints
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.targets import parse_target
+from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.run import run_plan as run_file
@@ -22,7 +23,6 @@ from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.exact import Exact
-from rankjury.text.queryset import pin, read_query_set
 
 from . import QUICK, carried_out, checked, plan_in, put
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.run import Outcome
 from rankjury.plan.run import run_plan as run_file
 from rankjury.reports.sections.partial_matches import render

@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.sections import Facts
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.retrieval.bench.result import Indexed
 
 from . import carried_out, checked, put

@@ -7,7 +7,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Keywords
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.keywords import KeywordsGold
 from rankjury.plan.mapping import MappingTable
 

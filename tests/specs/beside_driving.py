@@ -11,7 +11,7 @@ import pytest
 
 import rankjury
 from rankjury.evaluation.report import Report
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 
 from .slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 
 from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
 from .slow_driving import CUTS, Keyword, Results, Truth, read_truth, search, within

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankjury.errors import UnknownName
+from rankjury.labeling.products.human import Weighting, cohen_kappa, confusion, kappa_of
 from rankjury.stats.resampling import Resampling, keys_of
-from rankjury.text.human import Weighting, cohen_kappa, confusion, kappa_of
 
 from .support import thorough
 

@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.text.keywords import MAPPERS, Extraction, Mapped, Settings, make_mapper, map_texts, with_nearest
-from rankjury.text.keywords.ngrams import phrase_of, read_words
-from rankjury.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.mapping import (
+    MAPPERS,
+    Extraction,
+    Mapped,
+    Settings,
+    make_mapper,
+    map_texts,
+    with_nearest,
+)
+from rankjury.labeling.keywords.ngrams import phrase_of, read_words
+from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
 VOCABULARY = Vocabulary.of(
     {
@@ -199,7 +207,7 @@ def test_keywords_that_the_vocabulary_lacks_are_noted(tmp_path: Path) -> None:
 
 
 def test_ignored_may_stand_below_the_table(tmp_path: Path) -> None:
-    from rankjury.text.keywords.spellings import read_keyword_synonyms
+    from rankjury.labeling.keywords.spellings import read_keyword_synonyms
 
     path = tmp_path / "s.toml"
     path.write_text('[synonyms]\nbus = ["coach"]\nignored = ["video"]\n', encoding="utf-8")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, MissingExtra, UsageError
+from rankjury.labeling.keywords.mapping import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.retrieval.embedding.models import Embedder, find_model
-from rankjury.text.keywords import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
-from rankjury.vocabulary import Vocabulary
 
 SPEC = Vocabulary.of(
     {
@@ -319,7 +319,7 @@ def test_its_own_candidates_would_find_nothing() -> None:
 def test_keybert_leaves_warnings_alone() -> None:
     script = (
         "import warnings; before = list(warnings.filters)\n"
-        "from rankjury.text.keywords import *\nfrom rankjury.vocabulary import Vocabulary\n"
+        "from rankjury.labeling.keywords.mapping import *\nfrom rankjury.labeling.keywords.vocabulary import Vocabulary\n"
         "make_mapper(Vocabulary.of({'g': ['bus']}), Settings('keybert'))\n"
         "import keybert\n"
         "print(*(sum(one[0] == 'ignore' and one[2] is FutureWarning for one in listed) "

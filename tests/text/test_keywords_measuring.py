@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.text.keywords.labelled import read_labelled
-from rankjury.text.keywords.measuring import mistakes, quality, quality_by_group
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.labelled import read_labelled
+from rankjury.labeling.keywords.quality import mistakes, quality, quality_by_group
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.of({"object": ["bicyclist", "bus"], "scene": ["night", "rain"]})
 FOUND = [{0, 2}, {1}, set(), {3}]

@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.text.keywords import Candidate, Extraction
-from rankjury.text.keywords.settling import best_first, settle
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.mapping import Candidate, Extraction
+from rankjury.labeling.keywords.resolve import best_first, settle
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.of({"a": ["one", "two"], "b": ["three", "four"]})
 

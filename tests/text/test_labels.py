@@ -14,12 +14,12 @@ import pytest
 import rankjury
 from rankjury.errors import DataError, UsageError
 from rankjury.io.formats import read_gold
-from rankjury.text.grading import RULES, rules_of
-from rankjury.text.human import merge, read_human
-from rankjury.text.labels import Labels, label, write_labels
-from rankjury.text.products import Catalogue, read_catalogue
-from rankjury.text.queries import read_queries
-from rankjury.text.synonyms import read_synonyms
+from rankjury.labeling.products.catalog import Catalogue, read_catalogue
+from rankjury.labeling.products.human import merge, read_human
+from rankjury.labeling.products.labels import Labels, label, write_labels
+from rankjury.labeling.products.queries import read_queries
+from rankjury.labeling.products.rules import RULES, rules_of
+from rankjury.labeling.products.synonyms import read_synonyms
 
 SAMPLE = Path(rankjury.__file__).parent / "samples" / "fashion"
 

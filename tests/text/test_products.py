@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.labeling.products.catalog import Catalogue, read_catalogue, write_catalogue
+from rankjury.labeling.products.fields import as_price
 from rankjury.retrieval.embedding.corpus import read_corpus
-from rankjury.text.product_fields import as_price
-from rankjury.text.products import Catalogue, read_catalogue, write_catalogue
 
 OWN: list[dict[str, Any]] = [
     {

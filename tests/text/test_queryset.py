@@ -14,8 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError
-from rankjury.text.queries import read_queries
-from rankjury.text.queryset import QuerySet, check_pins, pin, pins_beside, read_pinned, read_query_set
+from rankjury.labeling.products.pinned_queries import (
+    QuerySet,
+    check_pins,
+    pin,
+    pins_beside,
+    read_pinned,
+    read_query_set,
+)
+from rankjury.labeling.products.queries import read_queries
 
 ROWS = [
     {"id": "q1", "text": "summer dress", "type": "category", "version": "2026-11"},

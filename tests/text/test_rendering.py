@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from rankjury.gold.annotations import annotations_from_frame
-from rankjury.text.rendering import rendered
+from rankjury.labeling.keywords.read_annotations import annotations_from_frame
+from rankjury.labeling.keywords.render import rendered
 
 
 def test_keywords_by_group() -> None:

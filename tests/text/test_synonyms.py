@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.text.synonyms import KINDS, Synonyms, read_synonyms
-from rankjury.text.words import tokens
+from rankjury.labeling.normalize import tokens
+from rankjury.labeling.products.synonyms import KINDS, Synonyms, read_synonyms
 
 SHIPPED = read_synonyms()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankjury.text.words import BREAK, key_of, singular, surfaces, tokens
+from rankjury.labeling.normalize import BREAK, key_of, singular, surfaces, tokens
 
 
 @pytest.mark.parametrize(

@@ -338,11 +338,11 @@ def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
 
 
 def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
-    from rankjury.gold.annotations import read_annotations
     from rankjury.io.vectors.write import write_vectors
+    from rankjury.labeling.keywords.read_annotations import read_annotations
+    from rankjury.labeling.keywords.render import rendered
     from rankjury.retrieval.embedding.embed import embed
     from rankjury.retrieval.embedding.models import find_model
-    from rankjury.text.rendering import rendered
 
     model = find_model("wordllama")
     annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)

@@ -12,9 +12,9 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rankjury.text.keywords import Extraction, Mapped, Mapper, Settings
-    from rankjury.text.keywords.measuring import Mistake, Quality
-    from rankjury.vocabulary import Keyword, Vocabulary
+    from rankjury.labeling.keywords.mapping import Extraction, Mapped, Mapper, Settings
+    from rankjury.labeling.keywords.quality import Mistake, Quality
+    from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
 __all__ = ["EPILOG", "keywords_command"]
 
@@ -96,8 +96,8 @@ def keywords_command(
     if check is None and not texts and file is None:
         hint = 'rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv'
         raise UsageError("no text was given", expected="a text, --file or --check", hint=hint)
-    from rankjury.gold.annotations import read_annotations
-    from rankjury.text.keywords import Settings
+    from rankjury.labeling.keywords.mapping import Settings
+    from rankjury.labeling.keywords.read_annotations import read_annotations
 
     columns = groups_of(group)
     annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
@@ -119,7 +119,7 @@ def keywords_command(
 def _texts_of(file: str | None) -> list[str]:
     if file is None:
         return []
-    from rankjury.text.queries import read_queries
+    from rankjury.labeling.products.queries import read_queries
 
     return read_queries(file, repeats=True)["text"].to_list()
 
@@ -148,7 +148,7 @@ def _mapped(
     quiet: bool,
 ) -> "dict[str, tuple[Mapper, list[Extraction]]]":
     """The texts by each method."""
-    from rankjury.text.keywords import make_mapper, map_texts
+    from rankjury.labeling.keywords.mapping import make_mapper, map_texts
 
     found = {}
     with show_progress(quiet=quiet) as progress:
@@ -196,7 +196,7 @@ def _hinted(
     """The first texts that have no keyword with what comes nearest to them."""
     from itertools import count
 
-    from rankjury.text.keywords import with_nearest
+    from rankjury.labeling.keywords.mapping import with_nearest
 
     hinted = {}
     for method, (mapper, extractions) in found.items():
@@ -229,8 +229,8 @@ def _check(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from rankjury.text.keywords.labelled import read_labelled
-    from rankjury.text.keywords.measuring import within
+    from rankjury.labeling.keywords.labelled import read_labelled
+    from rankjury.labeling.keywords.quality import within
 
     labelled = read_labelled(path, vocabulary, separator=separator)
     texts, given = [one.text for one in labelled], [one.numbers for one in labelled]

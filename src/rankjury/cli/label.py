@@ -9,8 +9,8 @@ import typer
 from rankjury.cli.common import QuietOption, check_folder, check_standard_input, print_json, say, show_progress, warn
 
 if TYPE_CHECKING:
-    from rankjury.text.human import LabelAgreement
-    from rankjury.text.labels import Labels
+    from rankjury.labeling.products.human import LabelAgreement
+    from rankjury.labeling.products.labels import Labels
 
 __all__ = ["EPILOG", "label_command"]
 
@@ -71,11 +71,11 @@ def label_command(
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
     _check_outputs(output, catalogue_out)
     from rankjury.io.atomic import together
-    from rankjury.text.human import merge, read_human
-    from rankjury.text.labels import label, write_labels
-    from rankjury.text.products import read_catalogue, write_catalogue
-    from rankjury.text.queryset import read_pinned
-    from rankjury.text.synonyms import read_synonyms
+    from rankjury.labeling.products.catalog import read_catalogue, write_catalogue
+    from rankjury.labeling.products.human import merge, read_human
+    from rankjury.labeling.products.labels import label, write_labels
+    from rankjury.labeling.products.pinned_queries import read_pinned
+    from rankjury.labeling.products.synonyms import read_synonyms
 
     with show_progress(f"Labelling {catalogue}", quiet=quiet):
         asked = read_pinned(queries)

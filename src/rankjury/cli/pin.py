@@ -28,7 +28,7 @@ def pin_command(
     quiet: QuietOption = False,
 ) -> None:
     """Pin a version of a query set, or check that its queries are those that were pinned."""
-    from rankjury.text.queryset import check_pins, pin, pins_beside, read_query_set
+    from rankjury.labeling.products.pinned_queries import check_pins, pin, pins_beside, read_query_set
 
     if queries == "-":
         raise UsageError("standard input cannot be pinned", expected="a file, beside which the pins stand")

@@ -133,7 +133,7 @@ SECTIONS: Registry[type[Section]] = Registry(
         "index": "rankjury.retrieval.bench.result:Indexed",
         "interactions": "rankjury.interactions.summary:Interactions",
         "keywords": "rankjury.evaluation.sections:Keywords",
-        "partial_matches": "rankjury.partial:Partial",
+        "partial_matches": "rankjury.labeling.keywords.partial_match:Partial",
         "quantiles": "rankjury.evaluation.sections:Quantiles",
         "space": "rankjury.retrieval.diagnostics:Hygiene",
         "spaces": "rankjury.retrieval.diagnostics:GoldSpaces",

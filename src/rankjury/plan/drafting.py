@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName
+from rankjury.labeling.normalize import singular
 from rankjury.plan.looking import Found
 from rankjury.plan.toml import text_of
-from rankjury.text.words import singular
 
 __all__ = ["KINDS", "aspect_for", "draft", "kind_for", "names_of", "register", "top"]
 

@@ -15,18 +15,18 @@ from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
 from rankjury.evaluation.slices import Attribute, Cuts
-from rankjury.gold.annotations import NO_VALUE, SEPARATOR, read_annotations
-from rankjury.gold.keywords import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.io.ordered_lists import ONLY_ASPECT
+from rankjury.labeling.keywords.gold import KeywordGold, WithoutKeywords, ask_items, ask_keywords
+from rankjury.labeling.keywords.mapping import MAPPERS
+from rankjury.labeling.keywords.partial_match import partial_matches
+from rankjury.labeling.keywords.read_annotations import NO_VALUE, SEPARATOR, read_annotations
+from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates, Vocabulary
 from rankjury.measures.dialects import Asked
-from rankjury.partial import partial_matches
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
 from rankjury.plan.mapping import MappingTable, Texts, given_texts, mapped_texts
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.exclude_self import without_own
-from rankjury.text.keywords import MAPPERS
-from rankjury.vocabulary import Annotations, Match, Predicates, Vocabulary
 
 __all__ = ["KeywordsGold", "LoadedKeywords"]
 

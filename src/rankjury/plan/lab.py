@@ -21,6 +21,7 @@ from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
 from rankjury.evaluation.similarity_profile import Stability, stability_of
 from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
+from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import Context, Loaded, Table
 from rankjury.plan.earlier import Reference, References
 from rankjury.retrieval.bench.build import WARM_UP, Embed
@@ -32,7 +33,6 @@ from rankjury.retrieval.engines import Filter
 from rankjury.retrieval.hints import Hints, hints_of
 from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.threshold import shown_from
-from rankjury.text.queryset import QuerySet, check_pins, read_query_set
 
 if TYPE_CHECKING:
     from rankjury.plan.model import Plan

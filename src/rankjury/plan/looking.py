@@ -11,7 +11,6 @@ import polars as pl
 from rankjury.core.convert import is_item_column
 from rankjury.errors import RankjuryError, guard_reading
 from rankjury.evaluation.slices import Attribute, parse_attributes, suitable_attributes
-from rankjury.gold.annotations import SEPARATOR
 from rankjury.interactions.columns import find_columns
 from rankjury.interactions.folders import FILES, find_beside, find_companions
 from rankjury.interactions.log import TIME, VALUE
@@ -27,7 +26,8 @@ from rankjury.io.vectors.headers import array_header, read_headers
 from rankjury.io.vectors.metadata import METADATA_NAME
 from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.io.vectors.tables import json_spaces
-from rankjury.text.products import TEXTS, read_catalogue
+from rankjury.labeling.keywords.read_annotations import SEPARATOR
+from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 
 __all__ = ["Found", "look"]
 

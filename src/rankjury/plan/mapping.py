@@ -11,12 +11,12 @@ from pydantic import Field
 from rankjury.core.formatting import count, named
 from rankjury.errors import MissingExtra
 from rankjury.io.source import Source
+from rankjury.labeling.keywords.labelled import KEYWORDS, read_labelled
+from rankjury.labeling.keywords.mapping import Extraction, Settings, make_mapper, map_texts
+from rankjury.labeling.keywords.quality import within
+from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.products.queries import query_records, read_queries
 from rankjury.plan.context import Context, Table
-from rankjury.text.keywords import Extraction, Settings, make_mapper, map_texts
-from rankjury.text.keywords.labelled import KEYWORDS, read_labelled
-from rankjury.text.keywords.measuring import within
-from rankjury.text.queries import query_records, read_queries
-from rankjury.vocabulary import Vocabulary
 
 __all__ = ["MappingTable", "Texts", "given_texts", "mapped_texts"]
 

@@ -17,6 +17,8 @@ from rankjury.evaluation.query_lists import first_scores
 from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
+from rankjury.labeling.products.catalog import Catalogue, read_catalogue
+from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.plan.lab import LabWork, add_lab_results, vector_sections
@@ -29,8 +31,6 @@ from rankjury.retrieval.embedding.models import MODELS, Embedder, find_model
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
-from rankjury.text.products import Catalogue, read_catalogue
-from rankjury.text.queryset import check_pins, read_query_set
 
 __all__ = ["TextsSystem"]
 

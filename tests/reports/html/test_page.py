@@ -14,8 +14,8 @@ import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
 from rankjury.interactions.summary import Interactions
+from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.measures.measure import Measure
-from rankjury.partial import Partial
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.reports.html import Details, page_of, to_html

@@ -12,7 +12,7 @@ from rankjury.core.formatting import figure_shown
 from rankjury.core.types import Floats
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
-from rankjury.partial import Partial
+from rankjury.labeling.keywords.partial_match import Partial
 
 __all__ = ["LONGEST_TEXT", "Case", "Details", "Item", "cases_of", "few_digits", "keywords_of", "shortened"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from rankjury.core.formatting import count, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Keywords
-from rankjury.partial import Looked, Partial, Result
+from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table
 

@@ -10,7 +10,7 @@ from rankjury.errors import DataError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
-from rankjury.text.product_fields import as_text
+from rankjury.labeling.products.fields import as_text
 
 __all__ = ["query_records", "read_queries"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Bools, Ints
-from rankjury.text.products import Catalogue
-from rankjury.text.synonyms import CATEGORY, Synonyms
-from rankjury.text.words import BREAK, Phrase
+from rankjury.labeling.normalize import BREAK, Phrase
+from rankjury.labeling.products.catalog import Catalogue
+from rankjury.labeling.products.synonyms import CATEGORY, Synonyms
 
 __all__ = ["AUDIENCE", "BRAND", "FIELDS", "LONGEST", "Features", "features_of", "phrases_of", "runs", "spellings"]
 

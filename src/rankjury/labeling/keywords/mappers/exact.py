@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from rankjury.core.progress import Progress
-from rankjury.text.keywords import MAPPERS, Candidate, Settings
-from rankjury.text.keywords.settling import best_first
-from rankjury.text.keywords.spellings import spellings_of
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
+from rankjury.labeling.keywords.resolve import best_first
+from rankjury.labeling.keywords.spellings import spellings_of
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 
 __all__ = ["Exact"]
 

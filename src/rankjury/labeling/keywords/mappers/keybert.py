@@ -19,11 +19,11 @@ import numpy as np
 from rankjury.core.progress import Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import MissingExtra
+from rankjury.labeling.keywords.mappers.embedding import Embedding
+from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
+from rankjury.labeling.keywords.nearest import DIGITS, Near, Read
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.retrieval.knn.similarity import similarity_of
-from rankjury.text.keywords import MAPPERS, Candidate, Settings
-from rankjury.text.keywords.embedding import Embedding
-from rankjury.text.keywords.near import DIGITS, Near, Read
-from rankjury.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from keybert import KeyBERT

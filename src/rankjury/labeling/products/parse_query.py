@@ -10,10 +10,10 @@ where more than half of them do, for then it tells none from another.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rankjury.text.features import BRAND, LONGEST, Features, phrases_of, spellings
-from rankjury.text.scanning import Scanned
-from rankjury.text.synonyms import CATEGORY, OTHER, Synonyms
-from rankjury.text.words import BREAK, Phrase, key_of
+from rankjury.labeling.normalize import BREAK, Phrase, key_of
+from rankjury.labeling.products.features import BRAND, LONGEST, Features, phrases_of, spellings
+from rankjury.labeling.products.scan import Scanned
+from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
 __all__ = ["Reading", "Span", "Term", "Vocabulary", "find_spans", "leftovers", "read_query", "vocabulary_of"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import fsum, nan
 
 from rankjury.core.validation import Record
-from rankjury.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
 __all__ = ["Compared", "Mistake", "Quality", "mistakes", "quality", "quality_by_group", "within"]
 

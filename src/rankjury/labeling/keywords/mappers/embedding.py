@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
+from rankjury.labeling.keywords.nearest import ANY, DIGITS, Near, Read
+from rankjury.labeling.keywords.resolve import best_first
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
-from rankjury.text.keywords import MAPPERS, Candidate, Settings
-from rankjury.text.keywords.near import ANY, DIGITS, Near, Read
-from rankjury.text.keywords.settling import best_first
-from rankjury.vocabulary import Vocabulary
 
 __all__ = ["Embedding"]
 

@@ -20,7 +20,7 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
 from rankjury.io.vectors.checks import listed
 from rankjury.io.vectors.metadata import hash_strings
-from rankjury.text.queries import read_queries
+from rankjury.labeling.products.queries import read_queries
 
 __all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_pinned", "read_query_set"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
 from rankjury.io.source import Source
-from rankjury.text.words import BREAK, Phrase, key_of, singular, surfaces, tokens
+from rankjury.labeling.normalize import BREAK, Phrase, key_of, singular, surfaces, tokens
 
 __all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]
 
@@ -117,7 +117,7 @@ def _shipped() -> Synonyms:
 
 
 def _shipped_table() -> dict[str, Any]:
-    return tomllib.loads((files("rankjury.text") / _SHIPPED).read_text(encoding="utf-8"))
+    return tomllib.loads((files("rankjury.labeling.products") / _SHIPPED).read_text(encoding="utf-8"))
 
 
 def _check(table: Mapping[str, Any], where: str) -> None:

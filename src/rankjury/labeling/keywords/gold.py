@@ -16,7 +16,7 @@ from rankjury.core.formatting import count, named
 from rankjury.core.types import Bools, Gold, gathered
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.vocabulary import Annotations, Match, Predicates
+from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates
 
 __all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
 

@@ -18,8 +18,8 @@ from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
+from rankjury.labeling.products.labels import GRADES, Labels
 from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
-from rankjury.text.labels import GRADES, Labels
 
 __all__ = [
     "HUMAN",

@@ -14,13 +14,13 @@ import polars as pl
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError
+from rankjury.labeling.keywords.mapping import Candidate, Settings
+from rankjury.labeling.keywords.ngrams import Words
+from rankjury.labeling.keywords.spellings import Spelling, spellings_of
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import embed
 from rankjury.retrieval.embedding.models import find_model
-from rankjury.text.keywords import Candidate, Settings
-from rankjury.text.keywords.ngrams import Words
-from rankjury.text.keywords.spellings import Spelling, spellings_of
-from rankjury.vocabulary import Vocabulary
 
 __all__ = ["ANY", "DIGITS", "Near", "Ngrams", "Read"]
 

@@ -9,8 +9,8 @@ from rankjury.errors import DataError
 from rankjury.io.attributes import is_query_lines
 from rankjury.io.records import Record, parsed, read_records
 from rankjury.io.source import Source
-from rankjury.text.queries import read_queries
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.products.queries import read_queries
 
 __all__ = ["KEYWORDS", "Labelled", "read_labelled"]
 

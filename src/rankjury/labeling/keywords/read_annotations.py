@@ -17,7 +17,7 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
 from rankjury.io.jsonl import parse_json
-from rankjury.vocabulary import Annotations, Vocabulary
+from rankjury.labeling.keywords.vocabulary import Annotations, Vocabulary
 
 __all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]
 

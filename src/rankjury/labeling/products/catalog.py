@@ -15,8 +15,7 @@ from rankjury.io.formats import form_to_write, write_table
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
 from rankjury.io.vectors.checks import listed
-from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.text.product_fields import (
+from rankjury.labeling.products.fields import (
     DEPARTMENT,
     FIELDS,
     IDS,
@@ -32,6 +31,7 @@ from rankjury.text.product_fields import (
     paths_of,
     spread,
 )
+from rankjury.retrieval.embedding.corpus import Corpus
 
 __all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
 

@@ -14,7 +14,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
 __all__ = [
     "MAPPERS",
@@ -159,7 +159,7 @@ class Mapper(Protocol):
 
 
 MAPPERS: Registry[Callable[[Vocabulary, Settings], Mapper]] = Registry(
-    "method", home="rankjury.text.keywords.own", group="rankjury.keywords"
+    "method", home="rankjury.labeling.keywords.mappers.own", group="rankjury.keywords"
 )
 """By the name of the method."""
 
@@ -187,7 +187,7 @@ def map_texts(
     dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
     ``progress`` is called with how many steps are done, and of how many.
     """
-    from rankjury.text.keywords.settling import settle
+    from rankjury.labeling.keywords.resolve import settle
 
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")

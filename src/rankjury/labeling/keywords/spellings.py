@@ -13,10 +13,10 @@ from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
 from rankjury.io.source import Source
-from rankjury.text.keywords import Candidate, Settings
-from rankjury.text.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
-from rankjury.text.words import Phrase, key_of
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.mapping import Candidate, Settings
+from rankjury.labeling.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
+from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.normalize import Phrase, key_of
 
 __all__ = ["KeywordSynonyms", "Spelling", "Spellings", "read_keyword_synonyms", "spellings_of"]
 

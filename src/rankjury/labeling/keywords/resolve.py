@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from rankjury.text.keywords import Candidate, Dropped, Extraction, Mapped
-from rankjury.vocabulary import Vocabulary
+from rankjury.labeling.keywords.mapping import Candidate, Dropped, Extraction, Mapped
+from rankjury.labeling.keywords.vocabulary import Vocabulary
 
 __all__ = ["best_first", "settle"]
 

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from rankjury.labeling.keywords.vocabulary import Annotations
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.vocabulary import Annotations
 
 __all__ = ["rendered"]
 

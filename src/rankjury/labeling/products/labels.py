@@ -19,14 +19,22 @@ from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import FORMATS, form_to_write, write, write_table
-from rankjury.text.features import features_of
-from rankjury.text.grading import SCHEMA, grade_pairs
-from rankjury.text.matching import NOWHERE, Matcher
-from rankjury.text.products import Catalogue
-from rankjury.text.reading import Reading, Term, Vocabulary, find_spans, leftovers, read_query, vocabulary_of
-from rankjury.text.scanning import keys_in, scan
-from rankjury.text.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
-from rankjury.text.words import key_of
+from rankjury.labeling.normalize import key_of
+from rankjury.labeling.products.catalog import Catalogue
+from rankjury.labeling.products.features import features_of
+from rankjury.labeling.products.match import NOWHERE, Matcher
+from rankjury.labeling.products.parse_query import (
+    Reading,
+    Term,
+    Vocabulary,
+    find_spans,
+    leftovers,
+    read_query,
+    vocabulary_of,
+)
+from rankjury.labeling.products.rules import SCHEMA, grade_pairs
+from rankjury.labeling.products.scan import keys_in, scan
+from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
 
 __all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
 

@@ -14,8 +14,8 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY
 from rankjury.core.types import Bools, Ints
-from rankjury.text.matching import NOWHERE, Codes, Matcher
-from rankjury.text.reading import Reading
+from rankjury.labeling.products.match import NOWHERE, Codes, Matcher
+from rankjury.labeling.products.parse_query import Reading
 
 __all__ = ["RULES", "SCHEMA", "grade_pairs", "rules_of"]
 

@@ -5,12 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from rankjury.text.features import FIELDS, Features
-from rankjury.text.products import TEXTS, Catalogue
-from rankjury.text.reading import Term, Vocabulary, find_spans
-from rankjury.text.scanning import NOWHERE, Codes, Scanned
-from rankjury.text.synonyms import CATEGORY, OTHER, Synonyms
-from rankjury.text.words import Phrase
+from rankjury.labeling.normalize import Phrase
+from rankjury.labeling.products.catalog import TEXTS, Catalogue
+from rankjury.labeling.products.features import FIELDS, Features
+from rankjury.labeling.products.parse_query import Term, Vocabulary, find_spans
+from rankjury.labeling.products.scan import NOWHERE, Codes, Scanned
+from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
 __all__ = ["NOWHERE", "Codes", "Matcher"]
 

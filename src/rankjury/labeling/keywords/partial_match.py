@@ -18,8 +18,8 @@ from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
 from rankjury.core.validation import Record
 from rankjury.evaluation.query_lists import first_rows, known_scores
 from rankjury.evaluation.sections import Section
+from rankjury.labeling.keywords.vocabulary import Annotations, Predicates
 from rankjury.measures.judged import TieRule
-from rankjury.vocabulary import Annotations, Predicates
 
 __all__ = [
     "Alike", "Instead", "LookAlike", "Looked", "Missed", "Partial", "Result", "ResultCounts", "partial_matches",

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from rankjury.text.words import BREAK, Phrase, key_of, singular, surfaces
+from rankjury.labeling.normalize import BREAK, Phrase, key_of, singular, surfaces
 
 __all__ = ["FILLERS", "STOP_WORDS", "Words", "phrase_of", "read_words"]
 

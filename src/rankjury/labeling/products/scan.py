@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.text.features import LONGEST
-from rankjury.text.products import TEXTS, Catalogue
-from rankjury.text.synonyms import Synonyms
-from rankjury.text.words import BREAK
+from rankjury.labeling.normalize import BREAK
+from rankjury.labeling.products.catalog import TEXTS, Catalogue
+from rankjury.labeling.products.features import LONGEST
+from rankjury.labeling.products.synonyms import Synonyms
 
 __all__ = ["NOWHERE", "Codes", "Scanned", "keys_in", "scan"]
 

@@ -1,0 +1,1 @@
+"""Keyword labels: vocabulary, annotations, predicates, and mapping of texts to keywords."""

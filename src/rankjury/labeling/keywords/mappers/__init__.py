@@ -1,0 +1,1 @@
+"""Keyword mappers: one module per method."""

@@ -1,0 +1,1 @@
+"""Product labels: catalogs, query parsing, graded relevance by rules."""
