@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import rankjury
-from rankjury.interactions.attributes import Attributes, read_items
+from rankjury.recsys.data.attributes import Attributes, read_items
 
 SPLITS: Mapping[str, Mapping[str, Any]] = {
     "temporal": {"kind": "temporal", "fractions": (0.8, 0.1, 0.1)},

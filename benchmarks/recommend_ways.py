@@ -47,9 +47,9 @@ def make_task(data: Arrays) -> Any:
     """Everything that is the same for all models."""
     import polars as pl
 
-    from rankjury.interactions.log import Log
-    from rankjury.interactions.split import Split
-    from rankjury.interactions.task import Facts, Task
+    from rankjury.recsys.data.log import Log
+    from rankjury.recsys.splitting.split import Split
+    from rankjury.recsys.task import Facts, Task
 
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
     log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")
@@ -60,7 +60,7 @@ def make_task(data: Arrays) -> Any:
 
 
 def model_of(data: Arrays) -> Any:
-    from rankjury.recommenders import Recommender
+    from rankjury.recsys.models import Recommender
 
     class Factors(Recommender):
         about = "factors as they are"
@@ -80,7 +80,7 @@ def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
     """A ranking under all measures, for all users and by tiers of users and items."""
     from rankjury.evaluation.compare import assess
     from rankjury.evaluation.evaluate import resolve_all
-    from rankjury.interactions.tiers import Tiers, item_cuts, user_cuts
+    from rankjury.recsys.tiers import Tiers, item_cuts, user_cuts
 
     asked = resolve_all([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
     of_users, of_items = user_cuts(task, Tiers()), item_cuts(task, Tiers())
@@ -96,7 +96,7 @@ def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
 
 
 def by_rankjury(data: Arrays) -> Work:
-    from rankjury.recommenders.ranking import recommend
+    from rankjury.recsys.models.rank import recommend
 
     task, model = make_task(data), model_of(data)
     assess = assessing(data, task)
@@ -104,14 +104,14 @@ def by_rankjury(data: Arrays) -> Work:
 
 
 def by_rankjury_search(data: Arrays) -> Work:
-    from rankjury.recommenders.ranking import recommend
+    from rankjury.recsys.models.rank import recommend
 
     task, model = make_task(data), model_of(data)
     return lambda: recommend(model, task, K, scored=False).items
 
 
 def by_rankjury_assessing(data: Arrays) -> Work:
-    from rankjury.recommenders.ranking import recommend
+    from rankjury.recsys.models.rank import recommend
 
     task = make_task(data)
     assess = assessing(data, task)
@@ -199,8 +199,8 @@ WAYS: dict[str, tuple[Callable[[Arrays], Work], str]] = {
 
 def hand_over(folder: Path) -> None:
     """Write for the peers what is recommended, and the tier of each user and item."""
-    from rankjury.interactions.tiers import Tiers, item_tiers, user_tiers
-    from rankjury.recommenders.ranking import recommend
+    from rankjury.recsys.models.rank import recommend
+    from rankjury.recsys.tiers import Tiers, item_tiers, user_tiers
 
     data = read(folder)
     task = make_task(data)

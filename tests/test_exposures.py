@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.core.lists import Background, Lists
 from rankjury.core.types import Ints
-from rankjury.exposures import Exposure, exposure_of
+from rankjury.recsys.exposure import Exposure, exposure_of
 
 
 def made(codes: Ints, popularity: Ints) -> Lists:

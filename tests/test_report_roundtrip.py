@@ -27,7 +27,7 @@ from rankjury.evaluation.sections import SECTIONS, MappingSection, ReportWarning
 from rankjury.evaluation.similarity_profile import QuerySimilarities
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.evaluation.targets import parse_target
-from rankjury.interactions.summary import WindowSize
+from rankjury.recsys.summary import WindowSize
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate, QuantileValues
 from rankjury.stats.resampling import Resampling

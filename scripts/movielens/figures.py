@@ -10,16 +10,16 @@ import numpy as np
 from rankjury.core.params import Setting
 from rankjury.core.types import Bools, Gold, gathered
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.interactions.attributes import facts_of, read_items
-from rankjury.interactions.audit import audit
-from rankjury.interactions.log import Log
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.split import Window
-from rankjury.interactions.splitting import counts, split_log
-from rankjury.interactions.task import Facts, Task
-from rankjury.interactions.tiers import Tiers, user_tiers
-from rankjury.recommenders import make_recommender
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.audit import audit
+from rankjury.recsys.data.attributes import facts_of, read_items
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.models import make_recommender
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.splitting import counts, split_log
+from rankjury.recsys.splitting.split import Window
+from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.tiers import Tiers, user_tiers
 
 __all__ = ["MODELS", "print_figures"]
 

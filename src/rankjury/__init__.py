@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.scores import Scores
     from rankjury.evaluation.targets import Target
     from rankjury.files import evaluate_files
-    from rankjury.interactions.audit import audit
-    from rankjury.interactions.log import Log
-    from rankjury.interactions.reading import read_log
-    from rankjury.interactions.split import Split
-    from rankjury.interactions.splitting import split_log
-    from rankjury.interactions.task import Task
     from rankjury.io.formats import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
@@ -36,8 +30,14 @@ if TYPE_CHECKING:
     from rankjury.measures.judged import Judged
     from rankjury.measures.measure import Measure, Metric, Option, metric
     from rankjury.plan.run import run_plan
-    from rankjury.recommenders import RECOMMENDERS, Recommender
-    from rankjury.recommending import held_out, recommend
+    from rankjury.recsys.api import held_out, recommend
+    from rankjury.recsys.audit import audit
+    from rankjury.recsys.data.log import Log
+    from rankjury.recsys.data.read import read_log
+    from rankjury.recsys.models import RECOMMENDERS, Recommender
+    from rankjury.recsys.splitting import split_log
+    from rankjury.recsys.splitting.split import Split
+    from rankjury.recsys.task import Task
     from rankjury.retrieval.agreement.api import agree
     from rankjury.retrieval.bench.api import try_index
     from rankjury.retrieval.engines import ENGINES, Engine
@@ -66,14 +66,14 @@ _HOMES = {
     "read_ordered": "rankjury.io.ordered_lists",
     "read_vectors": "rankjury.io.vectors",
     **dict.fromkeys(("as_gold", "as_ranking", "ordered_gold"), "rankjury.core.convert"),
-    "Log": "rankjury.interactions.log",
-    "Split": "rankjury.interactions.split",
-    "Task": "rankjury.interactions.task",
-    "audit": "rankjury.interactions.audit",
-    "read_log": "rankjury.interactions.reading",
-    "split_log": "rankjury.interactions.splitting",
-    **dict.fromkeys(("RECOMMENDERS", "Recommender"), "rankjury.recommenders"),
-    **dict.fromkeys(("held_out", "recommend"), "rankjury.recommending"),
+    "Log": "rankjury.recsys.data.log",
+    "Split": "rankjury.recsys.splitting.split",
+    "Task": "rankjury.recsys.task",
+    "audit": "rankjury.recsys.audit",
+    "read_log": "rankjury.recsys.data.read",
+    "split_log": "rankjury.recsys.splitting",
+    **dict.fromkeys(("RECOMMENDERS", "Recommender"), "rankjury.recsys.models"),
+    **dict.fromkeys(("held_out", "recommend"), "rankjury.recsys.api"),
     "judge": "rankjury.evaluation.judge",
     **dict.fromkeys(("Measure", "Metric", "Option", "metric"), "rankjury.measures.measure"),
     "read_run": "rankjury.io.formats",

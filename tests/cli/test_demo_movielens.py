@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from rankjury.recommenders import RECOMMENDERS
+from rankjury.recsys.models import RECOMMENDERS
 
 from .conftest import Rankjury
 from .support import check_failure, report_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rankjury.recommenders import RECOMMENDERS
-from rankjury.recommenders.popularity import Popularity
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.models.popularity import Popularity
 
 from .conftest import Rankjury
 from .support import check_failure, check_width

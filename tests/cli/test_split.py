@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.interactions.saving import read_folds, read_split
-from rankjury.interactions.split import WINDOWS
+from rankjury.recsys.data.save import read_folds, read_split
+from rankjury.recsys.splitting.split import WINDOWS
 
 from .conftest import Rankjury
 from .support import check_failure, check_width, put

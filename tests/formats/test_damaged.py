@@ -8,10 +8,10 @@ import pytest
 from rankjury.errors import DataError
 from rankjury.evaluation.slices import Attribute, suitable_attributes
 from rankjury.evaluation.slices.groups import group_by
-from rankjury.interactions.attributes import read_items
-from rankjury.interactions.reading import read_log
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.formats import read
+from rankjury.recsys.data.attributes import read_items
+from rankjury.recsys.data.read import read_log
 from rankjury.scale.tables import open_table
 
 CSV = "query_id,item_id,score\nq1,a,1\nq1,b,0.5\n"

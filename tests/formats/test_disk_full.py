@@ -16,9 +16,9 @@ from rankjury.errors import DataError
 from rankjury.io import write, write_table
 from rankjury.io.atomic import together, write_text
 from rankjury.io.vectors.write import write_vectors
-from rankjury.interactions.log import log_from_frame
-from rankjury.interactions.saving import write_folds, write_split
-from rankjury.interactions.splitting import folds_of, split_log
+from rankjury.recsys.data.log import log_from_frame
+from rankjury.recsys.data.save import write_folds, write_split
+from rankjury.recsys.splitting import folds_of, split_log
 from rankjury.scale.one_process import writing_per_query
 from rankjury.retrieval.embedding.resume import keeping
 from rankjury.core.types import Vectors

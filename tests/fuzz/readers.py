@@ -20,12 +20,6 @@ import zstandard
 from rankjury import scale
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import compare
-from rankjury.interactions.attributes import read_items, read_users
-from rankjury.interactions.audit import audit
-from rankjury.interactions.loading import read_folds
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.saving import write_split
-from rankjury.interactions.splitting import split_log
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
@@ -47,7 +41,13 @@ from rankjury.labeling.products.synonyms import read_synonyms
 from rankjury.plan.drafting import draft, kind_for
 from rankjury.plan.looking import look
 from rankjury.plan.reading import read_plan
-from rankjury.recommenders.given_tables import read_scores
+from rankjury.recsys.audit import audit
+from rankjury.recsys.data.attributes import read_items, read_users
+from rankjury.recsys.data.load import read_folds
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.data.save import write_split
+from rankjury.recsys.models.precomputed_tables import read_scores
+from rankjury.recsys.splitting import split_log
 from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.retrieval.rank import rank_vectors

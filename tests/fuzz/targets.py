@@ -13,11 +13,11 @@ from rankjury.evaluation.api import gate
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.slices import parse_attributes
 from rankjury.evaluation.targets import parse_target, parse_targets
-from rankjury.interactions.splitting.moments import read_moment
-from rankjury.interactions.splitting.shares import read_fractions
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.vocabulary import Match
 from rankjury.measures.dialects import resolve
+from rankjury.recsys.splitting.fractions import read_fractions
+from rankjury.recsys.splitting.timestamps import read_moment
 from rankjury.reports.sections.drift import drift_block, drifts_to_json
 from rankjury.reports.writers.json import read_report
 from rankjury.retrieval.embedding.chunking import parse_chunking

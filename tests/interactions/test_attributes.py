@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
-from rankjury.interactions.log import Log, log_from_frame
+from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.recsys.data.log import Log, log_from_frame
 
 Put = Callable[[str, str | bytes], Path]
 MOVIES_DAT = "1::Toy Story (1995)::Animation|Comedy\n2::Le jour \xe0 venir (2001)::Drama\n\n3::No Year::\n"

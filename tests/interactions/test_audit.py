@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, UsageError
-from rankjury.interactions.attributes import Attributes, read_items
-from rankjury.interactions.audit import Audit, audit, gini, histogram, share_of_top
-from rankjury.interactions.audit.times import times_of
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.splitting import split_log
+from rankjury.recsys.audit import Audit, audit, gini, histogram, share_of_top
+from rankjury.recsys.audit.times import times_of
+from rankjury.recsys.data.attributes import Attributes, read_items
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.splitting import split_log
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 Row = tuple[str, str, float, int]

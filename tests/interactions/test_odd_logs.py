@@ -7,9 +7,9 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.interactions.attributes import read_items, read_users
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.splitting import split_log
+from rankjury.recsys.data.attributes import read_items, read_users
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.splitting import split_log
 
 
 def written(folder: Path, name: str, text: str) -> Path:

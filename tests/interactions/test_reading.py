@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.interactions.attributes import Attributes
-from rankjury.interactions.log import Log
-from rankjury.interactions.reading import read_log
+from rankjury.recsys.data.attributes import Attributes
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.read import read_log
 
 ROWS = [("1", "10", 5.0, 978300760), ("1", "20", 3.0, 978302109), ("2", "10", 4.5, 978301968)]
 CSV = "userId,movieId,rating,timestamp\n" + "".join(f"{u},{i},{r},{t}\n" for u, i, r, t in ROWS)

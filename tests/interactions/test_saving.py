@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.interactions import saving
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.saving import is_split, read_folds, read_split, write_folds, write_split
-from rankjury.interactions.split import WINDOWS, Split
-from rankjury.interactions.splitting import counts, folds_of, split_log
+from rankjury.recsys.data import save as saving
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.data.save import is_split, read_folds, read_split, write_folds, write_split
+from rankjury.recsys.splitting import counts, folds_of, split_log
+from rankjury.recsys.splitting.split import WINDOWS, Split
 from tests.test_temporary import mark_of_the_dead
 
 ROWS = 60

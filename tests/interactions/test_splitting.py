@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.split import WINDOWS, Split
-from rankjury.interactions.splitting import SPLITS, counts, folds_of, split_log
-from rankjury.interactions.splitting.by_time import cutoffs_at
-from rankjury.interactions.splitting.moments import read_moment, written_moment
-from rankjury.interactions.splitting.shares import read_fractions
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.splitting import SPLITS, counts, folds_of, split_log
+from rankjury.recsys.splitting.fractions import read_fractions
+from rankjury.recsys.splitting.split import WINDOWS, Split
+from rankjury.recsys.splitting.temporal import cutoffs_at
+from rankjury.recsys.splitting.timestamps import read_moment, written_moment
 
 KINDS: dict[str, dict[str, Any]] = {
     "temporal": {},

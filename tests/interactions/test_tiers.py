@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import Cuts
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.splitting import counts, split_log
-from rankjury.interactions.task import Task
-from rankjury.interactions.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.splitting import counts, split_log
+from rankjury.recsys.task import Task
+from rankjury.recsys.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
 
 SPLIT_AT = 1000
 Row = tuple[str, str, float, int]

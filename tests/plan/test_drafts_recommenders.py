@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.exposures import Exposure
-from rankjury.interactions.summary import CatalogueSize, Interactions
 from rankjury.plan.drafting import draft, kind_for
 from rankjury.plan.looking import Found, look
 from rankjury.plan.outputs import write_outputs
 from rankjury.plan.reading import Checked, read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.recommenders import RECOMMENDERS
+from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.summary import CatalogueSize, Interactions
 
 from . import GOLD, QUICK, RUN, put
 

@@ -15,18 +15,18 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.sections import Facts
-from rankjury.exposures import Exposure
-from rankjury.interactions.log import Log
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.saving import write_split
-from rankjury.interactions.splitting import split_log
-from rankjury.interactions.summary import CatalogueSize, Interactions
-from rankjury.interactions.task import Facts as ItemFacts
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.plan.tuning import subjects_of
-from rankjury.recommenders import RECOMMENDERS, Recommender
-from rankjury.tuning.models import tune_model
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.data.save import write_split
+from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.models import RECOMMENDERS, Recommender
+from rankjury.recsys.splitting import split_log
+from rankjury.recsys.summary import CatalogueSize, Interactions
+from rankjury.recsys.task import Facts as ItemFacts
+from rankjury.recsys.tuning.models import tune_model
 from tests.specs import slow_movielens as slow
 
 from . import carried_out, checked, put

@@ -13,19 +13,19 @@ import polars as pl
 import pytest
 
 from rankjury.core.progress import NO_PROGRESS
-from rankjury.interactions.attributes import facts_of, read_items, read_users
-from rankjury.interactions.candidates import Catalogue, catalogue_of
-from rankjury.interactions.log import log_from_frame
-from rankjury.interactions.split import Window
-from rankjury.interactions.splitting import split_log
-from rankjury.interactions.task import Facts, Sampled, Task
-from rankjury.interactions.tiers import Tiers, describe, item_tiers, user_tiers
 from rankjury.plan.reading import Checked, read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.plan.tuning import subjects_of
-from rankjury.recommenders import RECOMMENDERS
-from rankjury.recommenders.ranking import recommend
-from rankjury.tuning.models import tune_model
+from rankjury.recsys.candidates import Catalogue, catalogue_of
+from rankjury.recsys.data.attributes import facts_of, read_items, read_users
+from rankjury.recsys.data.log import log_from_frame
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.splitting import split_log
+from rankjury.recsys.splitting.split import Window
+from rankjury.recsys.task import Facts, Sampled, Task
+from rankjury.recsys.tiers import Tiers, describe, item_tiers, user_tiers
+from rankjury.recsys.tuning.models import tune_model
 from tests.recommenders.made import QUICK, fitted
 from tests.specs import slow_movielens as slow
 

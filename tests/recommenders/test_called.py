@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.interactions.task import Facts
-from rankjury.recommenders import make_recommender
-from rankjury.recommenders.called import recommender_of
-from rankjury.recommenders.popularity import Popularity
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.models import make_recommender
+from rankjury.recsys.models.function import recommender_of
+from rankjury.recsys.models.popularity import Popularity
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.task import Facts
 
 from .made import made_log, task_of
 

@@ -9,9 +9,9 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.core.types import places_in
 from rankjury.errors import DataError, MissingExtra, UnknownName, UsageError
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.recommenders import RECOMMENDERS, make_recommender
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.models import RECOMMENDERS, make_recommender
+from rankjury.recsys.models.rank import recommend
 
 from .made import PERSONAL, all_of, fitted, made_facts, made_frame, made_log, task_of
 

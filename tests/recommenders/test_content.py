@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.task import Facts
-from rankjury.interactions.tiers import Tiers, item_tiers
-from rankjury.recommenders import Recommender, make_recommender
-from rankjury.recommenders.hybrid import Hybrid
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.models import Recommender, make_recommender
+from rankjury.recsys.models.hybrid import Hybrid
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.task import Facts
+from rankjury.recsys.tiers import Tiers, item_tiers
 
 from .made import all_of, fitted, made_facts, made_log, task_of
 

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.interactions.log import log_from_frame
-from rankjury.interactions.task import Facts, Task
-from rankjury.recommenders import make_recommender
-from rankjury.recommenders.ranking import recommend
-from rankjury.recommenders.sparse import matrix_of, quietly
-from rankjury.recommenders.trained import Known, known_of
+from rankjury.recsys.data.log import log_from_frame
+from rankjury.recsys.models import make_recommender
+from rankjury.recsys.models.fit import Known, known_of
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.models.sparse import matrix_of, quietly
+from rankjury.recsys.task import Facts, Task
 
 from .made import all_of, dense, fitted, made_frame, made_log, task_of
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.interactions.task import Facts
-from rankjury.recommenders import Recommender, make_recommender
-from rankjury.recommenders.given import GivenFactors, GivenScores
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.models import Recommender, make_recommender
+from rankjury.recsys.models.precomputed import GivenFactors, GivenScores
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.task import Facts
 
 from .made import made_log, task_of
 

@@ -6,11 +6,11 @@ import pytest
 
 from rankjury.core.convert import as_ranking
 from rankjury.errors import DataError
-from rankjury.interactions.log import log_from_frame
-from rankjury.interactions.split import Split
-from rankjury.interactions.task import Sampled, Task
-from rankjury.recommenders.given_runs import check_recommendations
-from rankjury.recommenders.ranking import candidates_of
+from rankjury.recsys.data.log import log_from_frame
+from rankjury.recsys.models.precomputed_runs import check_recommendations
+from rankjury.recsys.models.rank import candidates_of
+from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.task import Sampled, Task
 
 
 def task() -> Task:

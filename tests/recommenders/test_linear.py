@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.interactions.log import Log, log_from_frame
+from rankjury.recsys.data.log import Log, log_from_frame
 
 from .made import all_of, dense, fitted, made_facts, made_frame, made_log
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UnknownName
-from rankjury.interactions.log import Log
-from rankjury.interactions.task import Facts
-from rankjury.recommenders.machines import FactorizationMachine
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models.factorization_machine import FactorizationMachine
+from rankjury.recsys.task import Facts
 
 from .made import all_of, dense, fitted, genres_of, made_facts, made_log
 
@@ -64,8 +64,8 @@ def test_it_learns_ratings() -> None:
 
 
 def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
-    from rankjury.recommenders.machines import _drawn
-    from rankjury.recommenders.trained import known_of
+    from rankjury.recsys.models.factorization_machine import _drawn
+    from rankjury.recsys.models.fit import known_of
 
     log = made_log()
     users, items = _drawn(known_of(log), 4, 0)

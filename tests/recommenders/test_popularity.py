@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.interactions.candidates import drawn
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.interactions.task import Sampled
+from rankjury.recsys.candidates import drawn
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.task import Sampled
 
 from .made import all_of, fitted, made_log, task_of
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rankjury.recommenders.ranking
+import rankjury.recsys.models.rank
 import rankjury.retrieval.knn.search
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
-from rankjury.interactions.candidates import drawn
-from rankjury.interactions.log import Log
-from rankjury.interactions.split import Split
-from rankjury.interactions.task import Facts, Sampled, Task
-from rankjury.recommenders import Recommender
-from rankjury.recommenders.ranking import Recommended, recommend, top_of
+from rankjury.recsys.candidates import drawn
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import Recommender
+from rankjury.recsys.models.rank import Recommended, recommend, top_of
+from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.task import Facts, Sampled, Task
 from tests.recommenders.made import made_log, task_of
 
 NOBODY = -1
@@ -184,7 +184,7 @@ def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) ->
     whole, blocks = recommend(model, task, 7), recommend(by_rows, task, 7)
     np.testing.assert_array_equal(whole.items, blocks.items)
     for cells, threads in ((1, 1), (301, 1), (1000, 3)):
-        monkeypatch.setattr(rankjury.recommenders.ranking, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(rankjury.recsys.models.rank, "CELLS_AT_ONCE", cells)
         monkeypatch.setattr(rankjury.retrieval.knn.search, "TILE_BYTES", 64 * cells)
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         for model_, expected in ((model, whole), (by_rows, blocks)):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import rankjury
-from rankjury.recommenders import make_recommender
-from rankjury.recommenders.ranking import recommend
-from rankjury.recommending import held_out
+from rankjury.recsys.api import held_out
+from rankjury.recsys.models import make_recommender
+from rankjury.recsys.models.rank import recommend
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
 Ndcg = Callable[..., float]

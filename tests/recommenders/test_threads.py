@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.interactions.log import Log, log_from_frame
-from rankjury.recommenders import RECOMMENDERS
+from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.models import RECOMMENDERS
 
 from .made import fitted
 

@@ -11,11 +11,11 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts
-from rankjury.exposures import Exposure
-from rankjury.interactions.summary import Interactions, WindowSize
 from rankjury.plan.interactions import below_chance
 from rankjury.plan.reading import check_plan
 from rankjury.plan.run import execute_plan
+from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.summary import Interactions, WindowSize
 from rankjury.reports.console import print_report
 from rankjury.reports.markdown import to_markdown
 from rankjury.reports.sections.interactions import render_exposure, render_interactions, windows_table

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 
 from rankjury.errors import DataError
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.saving import write_split
-from rankjury.interactions.splitting import split_log
-from rankjury.interactions.summary import Interactions
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.data.save import write_split
+from rankjury.recsys.splitting import split_log
+from rankjury.recsys.summary import Interactions
 from tests.statistics.support import thorough
 
 from . import slow_movielens as slow

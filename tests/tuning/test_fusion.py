@@ -13,9 +13,9 @@ import rankjury
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.evaluate import resolve_all
+from rankjury.recsys.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from rankjury.retrieval.fusion import METHODS, Fusion
 from rankjury.stats.resampling import Resampling
-from rankjury.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from tests.metrics import naive
 from tests.rankers.naive_fusion import Run, fused
 

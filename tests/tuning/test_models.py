@@ -12,12 +12,12 @@ from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.interactions.task import Facts, Task
-from rankjury.recommenders import make_recommender
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.models import make_recommender
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.tuning.models import Subject, tune_model, without_test
+from rankjury.recsys.tuning.result import ModelTuning
 from rankjury.stats.resampling import Resampling
-from rankjury.tuning.models import Subject, tune_model, without_test
-from rankjury.tuning.outcome import ModelTuning
 
 from .support import TEST, USERS, Pointer, Row, rows, task_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from rankjury.core.params import Param
 from rankjury.errors import UnknownName, UsageError
-from rankjury.tuning.search import Range, edges_of, settings_to_try, widened
+from rankjury.recsys.tuning.search import Range, edges_of, settings_to_try, widened
 
 KNOWN = {
     "factors": Param(32, "how many", least=1, most=512),

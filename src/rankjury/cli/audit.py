@@ -10,7 +10,7 @@ from rankjury.cli.common import QuietOption, check_standard_input, print_json, s
 from rankjury.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
 
 if TYPE_CHECKING:
-    from rankjury.interactions.audit import Audit
+    from rankjury.recsys.audit import Audit
 
 __all__ = ["EPILOG", "audit_command"]
 
@@ -46,9 +46,9 @@ def audit_command(
     bounds = read_scale(scale)
     check_standard_input([one for one in (path, items) if one])
     with show_progress(f"Reading {path}", quiet=quiet):
-        from rankjury.interactions.audit import audit
-        from rankjury.interactions.folders import find_companions
-        from rankjury.interactions.reading import read_log
+        from rankjury.recsys.audit import audit
+        from rankjury.recsys.data.movielens_folder import find_companions
+        from rankjury.recsys.data.read import read_log
 
         log = read_log(path, user=user, item=item, value=value, time=time, format=form, scale=bounds)
         found = audit(log, items=items or find_companions(path)[0], cold=cold)
@@ -125,7 +125,7 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
 
 
 def _print_future(found: "Audit") -> None:
-    from rankjury.interactions.splitting.moments import written_moment
+    from rankjury.recsys.splitting.timestamps import written_moment
     from rankjury.reports.console import console, print_rows
 
     future, times = found.future, found.times

@@ -366,7 +366,7 @@ def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
 def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
     from rankjury.cli.run_plan import carry_out_content
-    from rankjury.interactions.folders import find_companions
+    from rankjury.recsys.data.movielens_folder import find_companions
 
     if not folder.exists():
         raise DataError(

@@ -7,7 +7,7 @@ from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_
 from rankjury.cli.options import JsonOption
 
 if TYPE_CHECKING:
-    from rankjury.recommenders import Recommender
+    from rankjury.recsys.models import Recommender
 
 __all__ = ["EPILOG", "recommenders_command"]
 
@@ -21,7 +21,7 @@ EPILOG = (
 
 def recommenders_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
     """List the recommenders that a plan can try, or the parameters of one."""
-    from rankjury.recommenders import RECOMMENDERS
+    from rankjury.recsys.models import RECOMMENDERS
 
     found = {one: RECOMMENDERS.get(one) for one in ([name] if name is not None else RECOMMENDERS.names())}
     if as_json:

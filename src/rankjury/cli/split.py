@@ -119,7 +119,7 @@ def _dates(text: str | None) -> dict[str, str]:
 
 def _typed(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     """Whole numbers where the kind counts; refuses what it does not know before anything is read."""
-    from rankjury.interactions.splitting import SPLITS, check_options
+    from rankjury.recsys.splitting import SPLITS, check_options
 
     params = SPLITS.get(kind).params
     for name, value in options.items():
@@ -132,7 +132,7 @@ def _typed(kind: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def _only(kind: str, options: "Mapping[str, Any]") -> bool:
     """Whether one split is made, not several."""
-    from rankjury.interactions.splitting import fold_option
+    from rankjury.recsys.splitting import fold_option
 
     which = fold_option(kind)
     return which is None or which in options
@@ -149,9 +149,9 @@ def _make(
     quiet: bool,
 ) -> list[dict[str, Any]]:
     """Read, split, write; the records of what was written."""
-    from rankjury.interactions.reading import read_log
-    from rankjury.interactions.saving import check_target, write_folds, write_split
-    from rankjury.interactions.splitting import folds_of, number_of_folds, split_log
+    from rankjury.recsys.data.read import read_log
+    from rankjury.recsys.data.save import check_target, write_folds, write_split
+    from rankjury.recsys.splitting import folds_of, number_of_folds, split_log
 
     alone = _only(kind, options)
     check_target(output, folds=0 if alone else number_of_folds(kind, **options), force=force)

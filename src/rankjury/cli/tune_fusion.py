@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rankjury.core.types import Gold, Ranking
     from rankjury.measures.dialects import Asked
     from rankjury.plan.reading import Checked
+    from rankjury.recsys.tuning import Tuning
     from rankjury.retrieval.fusion import Fusion
-    from rankjury.tuning import Tuning
 
 __all__ = ["FusionOptions", "one_measure", "tune_fusion"]
 
@@ -43,8 +43,8 @@ def tune_fusion(
     quiet: bool,
 ) -> None:
     """Of a plan, where it is ``checked``, or of a gold and runs."""
+    from rankjury.recsys.tuning import CONSTANTS, tune
     from rankjury.stats.resampling import Resampling
-    from rankjury.tuning import CONSTANTS, tune
 
     if output is not None:
         if output.suffix != ".json":

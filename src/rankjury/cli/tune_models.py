@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import Outcome
+    from rankjury.recsys.tuning.result import ModelTuning
     from rankjury.stats.comparison import Comparison
-    from rankjury.tuning.outcome import ModelTuning
 
 __all__ = ["FOLDER", "ModelOptions", "as_toml", "tune_models"]
 
@@ -134,7 +134,7 @@ def _tried(
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
     from rankjury.plan.tuning import subjects_of
-    from rankjury.tuning.models import tune_model
+    from rankjury.recsys.tuning.models import tune_model
 
     subjects = subjects_of(checked, names, progress, options.changed)
     folder = checked.folder / FOLDER

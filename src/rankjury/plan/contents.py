@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.core.importing import is_function_name
-from rankjury.interactions.folders import find_beside
-from rankjury.interactions.loading import is_split
 from rankjury.io.source import plain_suffix
 from rankjury.io.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
+from rankjury.recsys.data.load import is_split
+from rankjury.recsys.data.movielens_folder import find_beside
 
 __all__ = ["contents_of", "digests_of", "inputs_of"]
 

@@ -27,11 +27,11 @@ from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
-    from rankjury.interactions.task import Task
-    from rankjury.interactions.tiers import Tiers
     from rankjury.plan.lab import LabWork
     from rankjury.plan.model import Plan
     from rankjury.plan.reading import Checked
+    from rankjury.recsys.task import Task
+    from rankjury.recsys.tiers import Tiers
 
 __all__ = [
     "TOP",

@@ -16,24 +16,24 @@ from rankjury.evaluation.judge import Bench
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import Cuts
-from rankjury.exposures import exposure_of
-from rankjury.interactions.attributes import Attributes, facts_of, read_items, read_users
-from rankjury.interactions.candidates import Catalogue, catalogue_of
-from rankjury.interactions.folders import find_companions
-from rankjury.interactions.loading import is_split, read_split
-from rankjury.interactions.log import Log
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.split import Split, Window
-from rankjury.interactions.splitting import check_options, counts, split_log
-from rankjury.interactions.splitting.moments import written_moment
-from rankjury.interactions.summary import Interactions
-from rankjury.interactions.task import Facts, Sampled, Task
-from rankjury.interactions.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
-from rankjury.recommenders.given_runs import check_recommendations
+from rankjury.recsys.candidates import Catalogue, catalogue_of
+from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.recsys.data.load import is_split, read_split
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.movielens_folder import find_companions
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.exposure import exposure_of
+from rankjury.recsys.models.precomputed_runs import check_recommendations
+from rankjury.recsys.splitting import check_options, counts, split_log
+from rankjury.recsys.splitting.split import Split, Window
+from rankjury.recsys.splitting.timestamps import written_moment
+from rankjury.recsys.summary import Interactions
+from rankjury.recsys.task import Facts, Sampled, Task
+from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reports.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model
 

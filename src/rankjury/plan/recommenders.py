@@ -12,8 +12,8 @@ from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
-from rankjury.recommenders import RECOMMENDERS, make_recommender
-from rankjury.recommenders.ranking import recommend
+from rankjury.recsys.models import RECOMMENDERS, make_recommender
+from rankjury.recsys.models.rank import recommend
 
 __all__ = ["COLD_ITEMS", "RecommenderSystem"]
 

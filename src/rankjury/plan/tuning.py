@@ -13,9 +13,9 @@ from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.plan.contents import contents_of
 from rankjury.plan.context import Table, TableForSystem
-from rankjury.recommenders import RECOMMENDERS, make_recommender
-from rankjury.tuning.models import Subject, without_test
-from rankjury.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
+from rankjury.recsys.models import RECOMMENDERS, make_recommender
+from rankjury.recsys.tuning.models import Subject, without_test
+from rankjury.recsys.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
 
 if TYPE_CHECKING:
     from rankjury.measures.dialects import Asked

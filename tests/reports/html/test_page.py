@@ -13,11 +13,11 @@ import pytest
 import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
-from rankjury.interactions.summary import Interactions
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.measures.measure import Measure
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.recsys.summary import Interactions
 from rankjury.reports.html import Details, page_of, to_html
 from rankjury.reports.html.details import cases_of
 from rankjury.reports.html.page import measures_matrix, slice_tables

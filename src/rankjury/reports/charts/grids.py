@@ -8,8 +8,8 @@ from rankjury.core.formatting import percent
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.exposures import Exposure
-from rankjury.interactions.summary import Interactions
+from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.summary import Interactions
 from rankjury.reports.charts.builders.measures import curve_chart
 from rankjury.reports.charts.layout import range_with_zero
 from rankjury.reports.charts.model import Bars, Dot, DotPlot, Grid, Line, LineChart, Row

@@ -6,8 +6,8 @@ from dataclasses import replace
 from rankjury.core.formatting import ITEM_SLICES, estimate_shown, figure_shown, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.exposures import Exposure
-from rankjury.interactions.summary import Interactions
+from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.summary import Interactions
 from rankjury.reports.differences import comparison_table, p_legend, verdict_of
 from rankjury.reports.sections import Block, renderer
 from rankjury.reports.tables import Table, table

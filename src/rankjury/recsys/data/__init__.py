@@ -1,0 +1,1 @@
+"""Interaction logs: reading, columns, attributes."""

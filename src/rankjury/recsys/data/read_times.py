@@ -1,0 +1,179 @@
+"""Times as whole numbers of one unit: told from their magnitude, or from how they are written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from rankjury.errors import DataError
+from rankjury.recsys.data.time_units import PER_SECOND, UNTIL, unit_of
+
+__all__ = ["Times", "format_of", "read_times"]
+
+_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_PLAIN_BELOW = 1e8
+"""Where no time is as late as March 1973 in seconds, they are plain numbers, such as steps."""
+_FINER = {"s": ("us", 1e6), "ms": ("us", 1e3), "us": ("ns", 1e3), "ns": ("ns", 1.0), "": ("", 1e6)}
+_DAYS = (19000101, 21001231)
+_DAY = 86400
+_NAIVE = (
+    *("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"),
+    *("%Y/%m/%d %H:%M:%S%.f", "%Y/%m/%d"),
+)
+_ZONED = ("%+", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+_UTC = r"(?i)\s*(?:UTC|GMT|Z)$"
+"""The only names of time zones that are understood; others mean different things in different places."""
+_EXPECTED = "seconds, milliseconds, microseconds or nanoseconds since 1970, or dates such as 2020-01-31 12:00:00"
+Place = Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Whole numbers, and of what."""
+
+    values: pl.Series
+    unit: str
+    notes: tuple[str, ...] = ()
+
+
+def read_times(column: pl.Series, name: str, place: Place) -> Times:
+    """Times of any kind; ``place`` tells where a row stands."""
+    if column.null_count():
+        row = int(column.is_null().arg_max() or 0)
+        raise DataError(f"no {name}", where=place(row), expected="a time in every row")
+    if column.dtype == pl.String:
+        return _of_texts(column, name, place)
+    if isinstance(column.dtype, pl.Datetime):
+        return _of_moments(column, column.dtype.time_unit)
+    if column.dtype == pl.Date:
+        return Times(column.to_physical().cast(pl.Int64) * _DAY, "s")
+    if column.dtype.is_integer():
+        numbers = column.cast(pl.Int64, strict=False)
+        if numbers.null_count():  # beyond 64 bits
+            row = int(numbers.is_null().arg_max() or 0)
+            raise DataError(f"the {name} is {column[row]}", where=place(row), expected=_EXPECTED)
+        return _of_numbers(numbers, name, place)
+    if column.dtype.is_float():
+        return _of_floats(column.cast(pl.Float64), name, place)
+    raise DataError(f"{name} is of type {column.dtype}", where=place(0), expected=_EXPECTED)
+
+
+def format_of(text: str) -> str | None:
+    """The format, as Polars writes it, of a date without a time zone; None where it is in none of the usual ones."""
+    one = pl.Series([text])
+    return next((form for form in _NAIVE if not one.str.to_datetime(form, strict=False).null_count()), None)
+
+
+def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
+    texts = column.str.strip_chars()
+    whole = texts.cast(pl.Int64, strict=False)
+    if not whole.null_count():
+        return _of_numbers(whole, name, place)
+    numbers = texts.cast(pl.Float64, strict=False)
+    if not numbers.null_count():
+        return _of_floats(numbers, name, place)
+    naive, zoned = _parsed(texts, _NAIVE), None
+    if naive.null_count():
+        zoned = _parsed(texts.str.replace(_UTC, "+00:00"), _ZONED)
+        naive = naive if zoned.null_count() else zoned
+    if naive.null_count():
+        raise _no_time(texts, numbers, naive, zoned, name, place)
+    return _of_moments(naive, "us")
+
+
+def _of_moments(column: pl.Series, unit: str) -> Times:
+    """In seconds where all are whole ones, else in the unit that they have."""
+    values, per_second = column.to_physical(), PER_SECOND[unit]
+    whole = (values % per_second == 0).all()
+    return Times(values // per_second, "s") if whole else Times(values, unit)
+
+
+def _parsed(texts: pl.Series, formats: tuple[str, ...]) -> pl.Series:
+    """As points in time; null where no format fits."""
+    found = pl.Series(texts.name, [None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
+    for form in formats:
+        one = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
+        found = found.zip_with(found.is_not_null(), one)
+        if not found.null_count():
+            break
+    return found
+
+
+def _no_time(
+    texts: pl.Series, numbers: pl.Series, naive: pl.Series, zoned: pl.Series | None, name: str, place: Place
+) -> DataError:
+    """The error for the first text that is no time, or unlike most others."""
+    bad = naive.is_null() & numbers.is_null()
+    if zoned is not None:
+        bad = bad & zoned.is_null()
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        return DataError(f"the {name} is {texts[row]!r}", where=place(row), expected=_EXPECTED)
+    kinds = {"as numbers": numbers.is_not_null(), "as dates": naive.is_not_null()}
+    if zoned is not None:
+        kinds |= {"as dates with a time zone": zoned.is_not_null()}
+    return _mixed(texts, {kind: which for kind, which in kinds.items() if which.any()}, name, place)
+
+
+def _of_floats(column: pl.Series, name: str, place: Place) -> Times:
+    bad = ~column.is_finite()
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise DataError(f"the {name} is {column[row]}", where=place(row), expected=_EXPECTED)
+    if (column == column.round()).all() and float(column.abs().max() or 0) < 2**63:  # type: ignore[arg-type]
+        return _of_numbers(column.cast(pl.Int64), name, place)
+    unit = _unit(column, name, place)
+    finer, factor = _FINER[unit]
+    notes = () if unit else (f"{name}: plain numbers with fractions, taken a million times",)
+    values = (column * factor).round().cast(pl.Int64, strict=False)
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0)
+        raise DataError(f"the {name} is {column[row]:g}", where=place(row), expected=_EXPECTED)
+    return Times(values, finer, notes)
+
+
+def _of_numbers(column: pl.Series, name: str, place: Place) -> Times:
+    low, high = _ends(column)
+    if low >= _DAYS[0] and high <= _DAYS[1]:
+        days = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+        if not days.null_count():
+            note = f"{name}: whole numbers such as {column[0]} were read as dates"
+            return Times(days.to_physical().cast(pl.Int64) * _DAY, "s", (note,))
+    return Times(column, _unit(column, name, place))
+
+
+def _ends(column: pl.Series) -> tuple[float, float]:
+    return float(column.min() or 0), float(column.max() or 0)  # type: ignore[arg-type]
+
+
+def _unit(column: pl.Series, name: str, place: Place) -> str:
+    """The one unit that all have by their magnitude; empty for plain numbers. A zero may be of any."""
+    low, high = _ends(column)
+    size = max(abs(low), abs(high))
+    if size < _PLAIN_BELOW:
+        return ""
+    found = unit_of(size)
+    if found == "s" or (unit_of(min(abs(low), abs(high))) == found and (low > 0 or high < 0)):
+        return found
+    kinds: dict[str, pl.Series] = {}
+    size_of, low_end = column.abs(), 0.0
+    for unit, until in UNTIL.items():
+        which = (size_of > low_end if unit == "s" else size_of >= low_end) & (size_of < until)
+        kinds |= {f"in {_UNITS[unit]}": which} if which.any() else {}
+        low_end = until
+    if len(kinds) > 1:
+        raise _mixed(column, kinds, name, place)
+    return found
+
+
+def _mixed(column: pl.Series, kinds: dict[str, pl.Series], name: str, place: Place) -> DataError:
+    """The error for times of several kinds in one file: how many there are of each, and where the first stands."""
+    told = []
+    for kind, which in kinds.items():
+        row = int(which.arg_max() or 0)
+        told.append(f"{int(which.sum()):,} {kind} (first {column[row]} at {place(row)})")
+    return DataError(
+        f"{name} is of several kinds: {', '.join(told)}",
+        expected="times of one kind",
+        hint="Bring them to one unit: their order would be wrong otherwise.",
+    )

@@ -1,0 +1,194 @@
+"""Factorization machines (myFM): users, items and what is known of both, in one model.
+
+A machine's score of a pair parts into what is the user's, what is the item's, and a product of one vector each, in
+every sample of the posterior. So the mean over samples is an inner product too, of all samples' vectors side by side.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.errors import UnknownName
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of, ratings_of
+from rankjury.recsys.task import Facts
+
+__all__ = ["FactorizationMachine"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The features of users, or of items: one of their own each, and their attributes."""
+
+    rows: Any
+    """One row per user or item of training."""
+    widths: tuple[int, ...]
+    cold: Ints
+    """The codes of those that training lacks and whose attributes it has …"""
+    of_cold: Any
+    """… and their features: a one in place of their own, then their attributes."""
+
+
+@RECOMMENDERS.register("fm")
+class FactorizationMachine(ByFactors):
+    """Bayesian regression with factors, by Gibbs sampling (Rendle 2012; Freudenthaler et al. 2011)."""
+
+    about = (
+        "factorization machine over users, items and their attributes (myFM): of who took what against items drawn by "
+        "chance, or of ratings, which predicts stars and can rank below random; users without training interactions "
+        "are scored by their attributes"
+    )
+    extra = "recsys"
+    libraries = ("myfm", "scipy")
+    params: ClassVar = {
+        "values": Param("implicit", "what is learned: who took what, or ratings", choices=("implicit", "ratings")),
+        "rank": Param(8, "how many factors", least=1),
+        "iterations": Param(50, "rounds of sampling", least=2),
+        "samples": Param(20, "the last rounds, over which scores are averaged", least=1),
+        "negatives": Param(5, "of implicit: items drawn for each that was taken", least=1),
+        "attributes": Param("all", "of items and users: all, none, or names with commas between"),
+        "seed": Param(0, "the seed", least=0, most=2**31 - 1),
+    }
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        self.known = known_of(train)
+        users, items, target = self._examples(train)
+        wanted = _wanted(str(self.settings["attributes"]), facts)
+        sides = (
+            _side(self.known.users, facts.users, wanted),
+            _side(self.known.items, facts.items, wanted),
+        )
+        sampled = self._sampled(sides, users, items, target, progress)
+        self.keep(*_factors(*sampled, sides))
+        self.of_users[sides[0].cold] = _factors_of_cold(*sampled, sides[0])
+
+    def knows(self, users: Ints) -> Bools:
+        """Return which users are of training, or have attributes that users of training have."""
+        return are_known(self.of_users[users])
+
+    def _examples(self, train: Log) -> tuple[Ints, Ints, Floats]:
+        """Rows to learn from: user, item, and what is to be predicted."""
+        users, items = self.known.rows, self.known.columns.astype(np.int64)
+        if self.settings["values"] == "ratings":
+            return users, items, ratings_of(self.known, train, "fm")
+        drawn = _drawn(self.known, int(self.settings["negatives"]), int(self.settings["seed"]))
+        target = np.concatenate((np.ones(users.size), np.zeros(drawn[0].size)))
+        return np.concatenate((users, drawn[0])), np.concatenate((items, drawn[1])), target
+
+    def _sampled(
+        self, sides: tuple[_Side, _Side], users: Ints, items: Ints, target: Floats, progress: Progress
+    ) -> tuple[Floats, Floats, Floats]:
+        """Samples of the posterior: constants, weights, factors."""
+        import myfm
+
+        iterations = int(self.settings["iterations"])
+        model = myfm.MyFMGibbsRegressor(int(self.settings["rank"]), random_seed=int(self.settings["seed"]))
+        places = (users.tolist(), items.tolist())
+
+        def report(done: int, *_: Any) -> tuple[bool, None]:
+            progress.update("Fitting", done + 1, iterations)
+            return False, None  # which would stop it, were it True
+
+        with _without_bar():
+            model.fit(
+                None,
+                target,
+                X_rel=[myfm.RelationBlock(place, side.rows) for place, side in zip(places, sides, strict=True)],
+                n_iter=iterations,
+                n_kept_samples=min(iterations, int(self.settings["samples"])),
+                group_shapes=[*sides[0].widths, *sides[1].widths],
+                callback=report,
+            )
+        self.model = model
+        return model.w0_samples, model.w_samples, model.V_samples
+
+
+def _wanted(attributes: str, facts: Facts) -> set[str]:
+    known = {*facts.items, *facts.users}
+    if attributes in ("all", "none"):
+        return known if attributes == "all" else set()
+    names = {name.strip() for name in attributes.split(",")}
+    for name in sorted(names - known):
+        raise UnknownName("attribute of items or users", name, {*known, "all", "none"})
+    return names
+
+
+def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
+    from scipy.sparse import csr_matrix, hstack, identity
+
+    tables = [facts[name] for name in sorted(wanted & set(facts))]
+    tables = [table[:, table[codes].any(axis=0)] for table in tables]  # only the future's would move what is drawn
+    rows = hstack(
+        [identity(codes.size), *(csr_matrix(table[codes]) for table in tables)], format="csr", dtype=np.float64
+    )
+    cold = np.empty(0, dtype=np.int64)  # those that are not among the codes but have one of the attributes
+    if tables:
+        has_attributes = np.any([table.any(axis=1) for table in tables], axis=0)
+        has_attributes[codes] = False
+        cold = np.flatnonzero(has_attributes)
+    of_cold = csr_matrix(np.hstack([np.ones((cold.size, 1)), *(table[cold] for table in tables)]), dtype=np.float64)
+    return _Side(rows, (codes.size, *(table.shape[1] for table in tables)), cold, of_cold)
+
+
+def _drawn(known: Known, n: int, seed: int) -> tuple[Ints, Ints]:
+    """For each pair n items by chance, less those that the user has."""
+    users = np.repeat(known.rows, n)
+    items = np.random.default_rng(seed).integers(0, known.shape[1], users.size)
+    width = known.shape[1]
+    free = ~np.isin(users * width + items, known.rows * width + known.columns)
+    return users[free], items[free]
+
+
+def _factors(constants: Floats, weights: Floats, factors: Floats, sides: tuple[_Side, _Side]) -> tuple[Floats, Floats]:
+    n = sides[0].rows.shape[1]
+    users, of_users = _parted(sides[0].rows, weights[:, :n], factors[:, :n])
+    items, of_items = _parted(sides[1].rows, weights[:, n:], factors[:, n:])
+    of_users += constants.mean()
+    return (
+        np.column_stack((users, of_users, np.ones(len(users)))),
+        np.column_stack((items, np.ones(len(items)), of_items)),
+    )
+
+
+def _factors_of_cold(constants: Floats, weights: Floats, factors: Floats, side: _Side) -> Floats:
+    """Return the factors of users that training lacks, by their attributes.
+
+    In place of weights of their own they have the mean of all users', which is what the model's prior expects of them.
+    """
+    n, width = side.widths[0], side.rows.shape[1]
+    weights = np.column_stack((weights[:, :n].mean(axis=1), weights[:, n:width]))
+    factors = np.concatenate((factors[:, :n].mean(axis=1, keepdims=True), factors[:, n:width]), axis=1)
+    users, of_users = _parted(side.of_cold, weights, factors)
+    return np.column_stack((users, of_users + constants.mean(), np.ones(len(users))))
+
+
+def _parted(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:
+    """All samples' vectors side by side, over the root of their number; and what is a user's or an item's own."""
+    squares = rows.multiply(rows).tocsr()
+    vectors = [rows @ sample for sample in factors]
+    own = [
+        rows @ linear + 0.5 * (vector**2 - squares @ sample**2).sum(axis=1)
+        for linear, vector, sample in zip(weights, vectors, factors, strict=True)
+    ]
+    return np.hstack(vectors) / np.sqrt(len(vectors)), np.mean(own, axis=0)
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """myFM draws a bar of progress whether it is wanted or not."""
+    from myfm import base
+
+    bar = base.tqdm
+    base.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        base.tqdm = bar

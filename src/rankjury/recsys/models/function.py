@@ -1,0 +1,114 @@
+"""Somebody's own Python: a function that scores, or an object that is fitted before it does."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankjury.core.importing import is_function_name, thing_at
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.errors import DataError, UsageError
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import RECOMMENDERS, Recommender
+from rankjury.recsys.task import Facts
+
+__all__ = ["Called", "recommender_of"]
+
+_FAILURES = (Exception, SystemExit)
+"""What somebody's own code may throw; to leave the program is not up to it."""
+
+
+@RECOMMENDERS.register("callable")
+class Called(Recommender):
+    """A function ``f(user, items)`` → a score an item, or ``f(users, items)`` → users × items; ids are strings.
+
+    A class, or an object, may have ``fit(frame)``, which is given the training rows as a Polars frame (user, item,
+    value, time), and has ``score(users, items)`` or ``predict(user, items)``.
+    """
+
+    about = "a Python function module:name, or a class with fit and score or predict: scores of items by their ids"
+    params: ClassVar = {
+        "function": Param("", "module:name, installed or in the current folder"),
+        "call": Param("user", "whether a function takes one user, or several at once", choices=("user", "users")),
+    }
+    thing: Any = None
+    users: list[str]
+    items: list[str]
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        if self.thing is None:
+            spelling = str(self.settings["function"])
+            if not is_function_name(spelling):
+                raise UsageError(f"function is {spelling!r}", expected="module:name")
+            found = _made(thing_at(spelling), spelling)
+            if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
+                expected = "a function, or an object with score or predict"
+                raise UsageError(f"{spelling} is no function", expected=expected)
+            self.thing = found
+        self.users, self.items = train.users.to_list(), train.items.to_list()
+        if hasattr(self.thing, "fit"):
+            try:
+                self.thing.fit(train.frame())
+            except _FAILURES as error:
+                raise DataError(f"fit failed: {error!r}", where=self.name) from error
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        ids, names = [self.users[user] for user in users], [self.items[item] for item in items]
+        scores, at_once = self._scoring()
+        if at_once:
+            return self._numbers(scores, ids, names, (len(ids), len(names)), f"{len(ids):,} users")
+        rows = [self._numbers(scores, one, names, (len(names),), f"user {one!r}") for one in ids]
+        return np.stack(rows) if rows else np.empty((0, len(names)))
+
+    @property
+    def name(self) -> str:
+        """What is said of it in errors."""
+        given = str(self.settings["function"])
+        return given or getattr(self.thing, "__name__", type(self.thing).__name__)
+
+    def _scoring(self) -> tuple[Callable[..., Any], bool]:
+        """What is to be called, and whether it takes several users."""
+        for method, at_once in (("score", True), ("predict", False)):
+            if callable(getattr(self.thing, method, None)):
+                return getattr(self.thing, method), at_once
+        if not callable(self.thing):
+            raise UsageError(f"{self.name} cannot score", expected="a function, or an object with score or predict")
+        return self.thing, self.settings["call"] == "users"
+
+    def _numbers(
+        self, scores: Callable[..., Any], who: Any, items: Sequence[str], shape: tuple[int, ...], whom: str
+    ) -> Floats:
+        try:
+            found = np.asarray(scores(who, list(items)), dtype=np.float64)
+        except _FAILURES as error:
+            raise DataError(f"scoring failed for {whom}: {error!r}", where=self.name) from error
+        if found.shape != shape:
+            got = "×".join(map(str, found.shape)) or "one number"
+            raise DataError(
+                f"gave {got} for {whom} and {len(items):,} items",
+                where=self.name,
+                expected="scores of shape " + "×".join(map(str, shape)),
+            )
+        return found
+
+
+def recommender_of(thing: Any, *, call: str = "user") -> Recommender:
+    """A recommender from a function, a class or an object of a script."""
+    if isinstance(thing, type) and issubclass(thing, Recommender):
+        return thing()
+    found = Called({"call": call})
+    found.thing = _made(thing, getattr(thing, "__name__", "model"))
+    return found
+
+
+def _made(thing: Any, name: str) -> Any:
+    """An object of a class; anything else as it is."""
+    if not isinstance(thing, type):
+        return thing
+    try:
+        return thing()
+    except _FAILURES as error:
+        expected = "a class that needs no arguments to be made"
+        raise DataError(f"could not be made: {error!r}", where=name, expected=expected) from error

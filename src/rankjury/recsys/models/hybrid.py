@@ -1,0 +1,129 @@
+"""Hybrid: a collaborative model, with content for the items of which it has little to learn from."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.models.content import CONTENT, Content
+from rankjury.recsys.models.factorization import LeastSquares
+from rankjury.recsys.models.fit import Trained
+from rankjury.recsys.models.linear import Ease
+from rankjury.recsys.models.neighbors import ItemNeighbours
+from rankjury.recsys.task import Facts
+from rankjury.recsys.tiers import Tiers
+
+__all__ = ["Hybrid"]
+
+_MODELS: dict[str, type[Trained]] = {"ease": Ease, "als": LeastSquares, "item-knn": ItemNeighbours}
+
+
+def _inner(model: str, parameter: str) -> str:
+    """What a model's parameter is called here."""
+    return f"{model.replace('-', '_')}_{parameter}"
+
+
+@RECOMMENDERS.register("hybrid")
+class Hybrid(Trained):
+    """A collaborative model whose cold items are raised by content.
+
+    Scores are places: the share of the training items that a user has not taken and that rank below an item. Both
+    models order the same items, so that a place by content is worth what the same place is by the other model. Content
+    can only raise a cold item: one that content ranks r-th comes at least where rank r / trust is. Cold is what the
+    tiers call cold: fewer than ``cold_items`` training interactions.
+
+    With ``trust`` and ``blend`` 0 the scores are those of the collaborative model, to the last bit. ``rankjury tune``
+    always tries that, so that what it chooses is never worse on validation than the collaborative model.
+    """
+
+    about = (
+        "a collaborative model whose cold items are raised by content (trust), and whose other items may be blended "
+        "with it (blend); with both 0 it is the collaborative model itself"
+    )
+    extra = "recsys"
+    libraries = ("irspack", "implicit", "scipy")
+    params: ClassVar = {
+        "model": Param("ease", "the collaborative model", choices=tuple(_MODELS)),
+        **CONTENT,
+        "blend": Param(0.0, "the share of content in the score of warm items", least=0, most=1),
+        "trust": Param(
+            0.1,
+            "cold items: the r-th by content comes at rank r / trust; 0: as the collaborative model ranks it",
+            least=0,
+            most=1,
+        ),
+        "cold_items": Param(
+            Tiers.cold_items,
+            "items of fewer training interactions are cold; unset in a plan: as its tiers say",
+            least=1,
+        ),
+        **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
+    }
+    simpler: ClassVar = {"blend": 0.0, "trust": 0.0}
+    collaborative: Trained
+    content: Content
+    is_cold: Bools
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        name = str(self.settings["model"])
+        kind = _MODELS[name]
+        self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})
+        self.collaborative.fit(train, facts, progress)
+        self.content = Content({one: self.settings[one] for one in CONTENT})
+        self.content.fit(train, facts)
+        self.known = self.collaborative.known
+        self.is_cold = train.per_item < int(self.settings["cold_items"])
+        self.chosen = {_inner(name, one): value for one, value in self.collaborative.chosen.items()}
+
+    @property
+    def _is_collaborative(self) -> bool:
+        """Whether content has no weight, so that all is left to the collaborative model."""
+        return all(self.settings[name] == value for name, value in self.simpler.items())
+
+    def factors(self) -> tuple[Matrix, Matrix] | None:
+        return self.collaborative.factors() if self._is_collaborative else None
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        if self._is_collaborative:
+            return self.collaborative.score(users, items)
+        everything = np.arange(self.known.item_at.size)
+        trained = self.known.item_at >= 0
+        by_others = self.collaborative.score(users, everything)
+        by_content = self.content.score(users, everything)
+        starts, taken = self.known.taken(users)
+        found = np.full((users.size, items.size), -np.inf)
+        for row in np.flatnonzero(self.knows(users)):
+            free = trained.copy()
+            free[self.known.items[taken[starts[row] : starts[row + 1]]]] = False
+            found[row] = self._blended(by_others[row], by_content[row], free)[items]
+        return found
+
+    def _blended(self, by_others: Floats, by_content: Floats, free: Bools) -> Floats:
+        """Return one user's scores of all items; −∞ where neither model has one."""
+        ours, theirs = _places(by_content, free), _places(by_others, free)
+        blend, trust = float(self.settings["blend"]), float(self.settings["trust"])
+        if blend > 0:
+            mixed = np.where(np.isnan(ours), theirs, blend * ours + (1.0 - blend) * theirs)
+            theirs = _places(np.where(np.isnan(theirs), -np.inf, mixed), free)
+        if trust > 0:
+            half = 0.5 / max(1, int(free.sum()))  # so that the first by content is of rank 1, not 0
+            raised = 1.0 + half - (1.0 + half - ours) / trust
+            theirs = np.where(self.is_cold, np.fmax(theirs, raised), theirs)
+        return np.where(np.isnan(theirs), -np.inf, theirs)
+
+
+def _places(scores: Floats, among: Bools) -> Floats:
+    """Return the share of some items that rank below each, of equal ones the half; NaN where there is no score."""
+    order = np.argsort(scores)
+    ordered = scores[order]
+    counted = (among & (scores > -np.inf))[order]
+    before = np.concatenate(([0], np.cumsum(counted)))
+    edges = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1], [True])))
+    middles = (before[edges[:-1]] + before[edges[1:]]) / max(1, 2 * int(before[-1]))
+    places = np.empty(scores.size)
+    places[order] = np.repeat(middles, np.diff(edges))
+    return np.where(scores > -np.inf, places, np.nan)

@@ -1,0 +1,74 @@
+"""What most users took, overall or lately; and any order by chance."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.errors import UsageError
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.time_units import PER_SECOND
+from rankjury.recsys.models import RECOMMENDERS, Recommender
+from rankjury.recsys.task import Facts
+from rankjury.stats.resampling import Keys, keys_of, pair_words
+
+__all__ = ["Popularity", "RandomOrder"]
+
+_DAY = 86_400
+
+
+@RECOMMENDERS.register("popularity")
+class Popularity(Recommender):
+    """The same list for everybody, save what they have."""
+
+    about = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
+    params: ClassVar = {
+        "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", least=1e-9, most=1),
+        "days": Param(0.0, "only the last days of training count; 0: all of it", least=0),
+    }
+    personal = False
+    counts: Floats
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        share, days = float(self.settings["share"]), float(self.settings["days"])
+        if share < 1:
+            train = _latest(train, share)
+        if days:
+            if train.time is None or train.unit not in PER_SECOND:
+                raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
+            since = int(train.time.max(initial=0)) - round(days * _DAY * PER_SECOND[train.unit])
+            train = train.take(train.time > since)
+        self.counts = np.bincount(train.pairs.items, minlength=len(train.items)).astype(np.float64)
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        return np.broadcast_to(self.counts[items], (users.size, items.size))
+
+
+def _latest(train: Log, share: float) -> Log:
+    """Rows that are as late as the first of them are with them."""
+    if train.time is None:
+        raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
+    if not len(train):
+        return train
+    first = len(train) - max(1, round(share * len(train)))
+    return train.take(train.time >= np.partition(train.time, first)[first])
+
+
+@RECOMMENDERS.register("random")
+class RandomOrder(Recommender):
+    """An order of its own for each user, by the seed and the ids alone."""
+
+    about = "an order by chance, by the seed and the ids of user and item"
+    params: ClassVar = {"seed": Param(0, "the seed", least=0, most=2**63 - 1)}
+    of_users: Keys
+    of_items: Keys
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        seed = int(self.settings["seed"])
+        self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        words = pair_words(self.of_users[users], self.of_items[items])
+        return (words >> np.uint64(11)).astype(np.float64) / 2.0**53

@@ -1,0 +1,145 @@
+"""Anything of one's own from files: scores, and factors of users and items.
+
+What a file has of users and items that the log lacks is left aside and counted; users that it lacks are cold, and items
+that it lacks cannot be recommended.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.formatting import count, named
+from rankjury.core.params import Param
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, places_in
+from rankjury.errors import DataError, UsageError
+from rankjury.io.vectors import read_vectors
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import RECOMMENDERS, Recommender
+from rankjury.recsys.models.fit import are_known, products
+from rankjury.recsys.models.precomputed_tables import Cells, Grid, read_scores
+from rankjury.recsys.task import Facts
+
+__all__ = ["GivenFactors", "GivenScores"]
+
+_FEW = 3
+
+
+class _Given(Recommender):
+    """Of files; nothing is learned."""
+
+    found: list[str]
+
+    def notes(self) -> list[str]:
+        """What is to be known of the files, once they were matched with a log."""
+        return self.found
+
+    def _path(self, name: str) -> str:
+        given = str(self.settings[name])
+        if not given:
+            raise UsageError(f"{name} is not given", expected=f"{name} = FILE")
+        return given
+
+    def _matched(self, known: pl.Series, given: pl.Series, what: str, where: str) -> Ints:
+        """The code of each given id, −1 where the log lacks it."""
+        places = places_in(known, given.cast(pl.String))
+        lacking = int((places < 0).sum())
+        if lacking == len(given):
+            raise DataError(
+                f"none of its {count(lacking, what, what + 's')} is in the log: {named(given, _FEW)}",
+                where=where,
+                expected=f"ids such as {named(known, _FEW)}",
+            )
+        if lacking:
+            are = count(lacking, f"{what} is", f"{what}s are")
+            self.found.append(f"{where}: {are} not in the log, and left aside")
+        return places
+
+
+@RECOMMENDERS.register("scores")
+class GivenScores(_Given):
+    """Scores that somebody else worked out."""
+
+    about = "scores from a file: a matrix (.npy, .npz) with ids of users and items, or a table of user, item, score"
+    params: ClassVar = {
+        "path": Param("", "the file: .npy, .npz (arrays scores, users and items), or a table"),
+        "users": Param("", "of a matrix: the file with the ids of its rows"),
+        "items": Param("", "of a matrix: the file with the ids of its columns"),
+    }
+    paths = ("path", "users", "items")
+    held: Grid | Cells
+    row_of: Ints
+    item_codes: Ints
+    n_items: int
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        path = self._path("path")
+        self.found = []
+        self.held = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
+        users = self._matched(train.users, self.held.users, "user", path)
+        self.item_codes = self._matched(train.items, self.held.items, "item", path)
+        self.n_items = len(train.items)
+        self.row_of = np.full(len(train.users), -1, dtype=np.int64)
+        self.row_of[users[users >= 0]] = np.flatnonzero(users >= 0)
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        rows = self.row_of[users]
+        found = np.full((users.size, items.size), -np.inf)
+        found[rows >= 0] = self.held.rows(rows[rows >= 0], self.item_codes, self.n_items)[:, items]
+        return found
+
+    def knows(self, users: Ints) -> Bools:
+        return self.row_of[users] >= 0
+
+
+@RECOMMENDERS.register("factors")
+class GivenFactors(_Given):
+    """Factors that somebody else learned."""
+
+    about = "factors from two files of vectors, one of users and one of items: scores are their inner products"
+    params: ClassVar = {
+        "user_factors": Param("", "the file of users' vectors, or FILE:KEY"),
+        "item_factors": Param("", "the file of items' vectors, or FILE:KEY"),
+        "users": Param("", "the file of the users' ids, where the vectors come without"),
+        "items": Param("", "the file of the items' ids, where the vectors come without"),
+    }
+    paths = ("user_factors", "item_factors", "users", "items")
+    of_users: Floats
+    of_items: Floats
+
+    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+        self.found = []
+        users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
+        items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)
+        if users.dimensions != items.dimensions:
+            raise DataError(
+                f"vectors of {users.dimensions:,} numbers for users and of {items.dimensions:,} for items",
+                where=f"{users.source}, {items.source}",
+                expected="as many for both",
+            )
+        self.of_users = self._laid_out(users, train.users, "user")
+        self.of_items = self._laid_out(items, train.items, "item")
+
+    def _laid_out(self, vectors: Vectors, known: pl.Series, what: str) -> Floats:
+        numbers = pl.int_range(len(vectors.ids), eager=True).cast(pl.String)
+        are_numbered = bool((vectors.ids.cast(pl.String) == numbers).all())
+        if not self.settings[f"{what}s"] and are_numbered and "0" not in known:
+            raise DataError(
+                f"holds no ids of its {what}s, and the log has none that is numbered 0",
+                where=vectors.source,
+                expected=f"{what}s = FILE, an id a line",
+            )
+        codes = self._matched(known, vectors.ids, what, vectors.source)
+        found = np.full((len(known), vectors.dimensions), np.nan)
+        found[codes[codes >= 0]] = vectors.values[codes >= 0]
+        return found
+
+    def factors(self) -> tuple[Matrix, Matrix]:
+        return self.of_users, self.of_items
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        return products(self.of_users[users], self.of_items[items])
+
+    def knows(self, users: Ints) -> Bools:
+        return are_known(self.of_users[users])

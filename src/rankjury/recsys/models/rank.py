@@ -1,0 +1,218 @@
+"""The first k of the whole catalogue for each user: what they have is left out, equal scores stand by id.
+
+Models that have factors are searched exactly, at the speed of the multiplication; the others score blocks of users.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankjury.core.formatting import count
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
+from rankjury.errors import DataError, UnknownName
+from rankjury.recsys.candidates import drawn
+from rankjury.recsys.models import Recommender
+from rankjury.recsys.task import Task
+from rankjury.retrieval.knn.search import NOBODY, LeftOut, nearest
+
+__all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]
+
+COLD = ("popularity", "nothing")
+"""What users get of whom a model knows nothing."""
+CELLS_AT_ONCE = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class Recommended:
+    """For each user of a task the items, best first, and their scores; ``NOBODY`` where there are fewer."""
+
+    users: Ints
+    """Codes, as in the log."""
+    items: Ints
+    scores: Floats
+    cold: Bools
+    """Who is unknown to the model, and got the fall-back or nothing."""
+    fallback: str
+    short: int
+    """How many of the users that it knows have fewer items than were asked for."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def ranking(self, task: Task, source: str = "recommender") -> Ranking:
+        """With the ids of users and items, for judging."""
+        held = self.items != NOBODY
+        return Ranking(
+            task.log.users.gather(self.users).rename("query_id"),
+            np.concatenate(([0], np.cumsum(held.sum(axis=1)))).astype(np.int64),
+            task.log.items.gather(self.items[held]),
+            self.scores[held],
+            source,
+            same_ids=True,
+            fallback=self.cold.copy() if self.fallback == "popularity" and self.cold.any() else None,
+        )
+
+    def notes(self, looked_at: int | None = None) -> list[str]:
+        """What is to be warned of; ``looked_at``: so many are asked for, if not all that were recommended."""
+        found = []
+        cold = int(self.cold.sum())
+        if cold:
+            gets = ("gets", "scores") if cold == 1 else ("get", "score")
+            got = (
+                f"{gets[0]} the most popular items"
+                if self.fallback == "popularity"
+                else f"{gets[0]} nothing, and {gets[1]} 0"
+            )
+            found.append(f"{count(cold, 'user is', 'users are')} not known to the model, and {got}")
+        k = self.items.shape[1] if looked_at is None else looked_at
+        short = int(((self.items[~self.cold, :k] == NOBODY).any(axis=1)).sum())
+        if short:
+            found.append(f"{count(short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
+        return found
+
+
+def recommend(
+    model: Recommender,
+    task: Task,
+    k: int,
+    *,
+    cold: str = "popularity",
+    scored: bool = True,
+    source: str = "recommender",
+    progress: Progress = NO_PROGRESS,
+) -> Recommended:
+    """The k best candidates of each user of the task, by a model that was fitted on its training windows.
+
+    Not ``scored``: the same items in the same order, but scores may be levels that only tell order and ties, which is
+    quicker where that is all that is looked at.
+    """
+    if cold not in COLD:
+        raise UnknownName("fall-back for cold users", cold, COLD)
+    users = task.users
+    known = model.knows(users)
+    items, scores = np.full((users.size, k), NOBODY, dtype=np.int64), np.full((users.size, k), -np.inf)
+    factors = model.factors() if task.sampled is None else None
+    rows = np.flatnonzero(known)
+    if factors is not None:
+        _by_factors(factors, task, rows, k, items, scores, scored, source, progress)
+        # then users with candidates of their own, beyond the catalogue, that have factors
+        starts, beyond = task.beyond
+        has_factors = ~np.isnan(np.asarray(factors[1])[beyond, 0])
+        rows = rows[(np.diff(np.concatenate(([0], np.cumsum(has_factors)))[starts]) > 0)[rows]]
+    _by_blocks(model, task, rows, k, items, scores, source, progress)
+    if not known.all() and cold == "popularity":
+        counts = np.bincount(task.train.pairs.items, minlength=len(task.log.items)).astype(np.float64)
+        rows = np.flatnonzero(~known)
+        for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, counts.size))):
+            allowed = np.where(candidates_of(task, rows[first:last]), counts, -np.inf)
+            items[rows[first:last]], scores[rows[first:last]] = top_of(allowed, k)
+    short = int(((items[known] == NOBODY).any(axis=1)).sum()) if k else 0
+    return Recommended(users, items, scores, ~known, cold, short)
+
+
+def _by_factors(
+    factors: tuple[Matrix, Matrix],
+    task: Task,
+    rows: Ints,
+    k: int,
+    items: Ints,
+    scores: Floats,
+    scored: bool,
+    source: str,
+    progress: Progress,
+) -> None:
+    """Exact search among the catalogue's items that have factors."""
+    of_users, of_items = factors
+    candidates = np.flatnonzero(task.in_catalogue & ~np.isnan(of_items[:, 0]))
+    queries, corpus = np.asarray(of_users)[task.users[rows]], np.asarray(of_items)[candidates]
+    for name, side, ids in (("user", queries, task.users[rows]), ("item", corpus, candidates)):
+        bad = np.flatnonzero(~np.isfinite(side).all(axis=1))
+        if bad.size:
+            known = task.log.users if name == "user" else task.log.items
+            raise _no_number(f"a factor of {name} {known[int(ids[bad[0]])]!r}", bad.size, source)
+    left = _left_out(task, rows, candidates)
+    found = nearest(queries, corpus, k, metric="ip", left_out=left, scored=scored, progress=progress)
+    width = found.items.shape[1]
+    items[rows, :width] = np.where(found.items == NOBODY, NOBODY, candidates[found.items])
+    scores[rows, :width] = found.scores
+
+
+def _left_out(task: Task, rows: Ints, candidates: Ints) -> LeftOut:
+    """What these users are not recommended, as places among the candidates."""
+    starts, out = task.left_out
+    if rows.size < task.users.size:
+        starts, at = gathered(starts, rows)
+        out = out[at]
+    if candidates.size < len(task.log.items):
+        place = np.full(len(task.log.items), NOBODY, dtype=np.int64)
+        place[candidates] = np.arange(candidates.size)
+        out = place[out]
+        inside = out != NOBODY
+        starts, out = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], out[inside]
+    return LeftOut(starts, out, candidates.size)
+
+
+def _by_blocks(
+    model: Recommender,
+    task: Task,
+    rows: Ints,
+    k: int,
+    items: Ints,
+    scores: Floats,
+    source: str,
+    progress: Progress,
+) -> None:
+    """Scores of whole blocks of users, candidates chosen from them."""
+    n = len(task.log.items)
+    everything = np.arange(n)
+    for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, n))):
+        block = rows[first:last]
+        table = np.asarray(model.score(task.users[block], everything), dtype=np.float64)
+        if table.shape != (block.size, n):
+            raise DataError(
+                f"scores of shape {table.shape}", where=source, expected=f"{block.size:,} users × {n:,} items"
+            )
+        bad = np.isnan(table) | np.isposinf(table)
+        if bad.any():
+            row, column = divmod(int(np.argmax(bad)), n)
+            user, item = task.log.users[int(task.users[block[row]])], task.log.items[column]
+            raise _no_number(f"the score of item {item!r} for user {user!r}", int(bad.sum()), source)
+        allowed = np.where(candidates_of(task, block), table, -np.inf)
+        items[block], scores[block] = top_of(allowed, k)
+        progress.update("Recommending", last, rows.size)
+
+
+def candidates_of(task: Task, rows: Ints) -> Bools:
+    """Users × items: who may be recommended what; ``rows`` are places among the task's users."""
+    allowed = np.tile(task.in_catalogue, (rows.size, 1))
+    for (starts, of), value in ((task.left_out, False), (task.beyond, True)):
+        some, at = gathered(starts, rows)
+        allowed[np.repeat(np.arange(rows.size), np.diff(some)), of[at]] = value
+    return allowed if task.sampled is None else drawn(task, rows, allowed)
+
+
+def _no_number(what: str, times: int, source: str) -> DataError:
+    return DataError(
+        f"{what} is no number ({count(times, 'such value', 'such values')} here)",
+        where=source,
+        expected="finite scores, or −∞ for what cannot be recommended",
+    )
+
+
+def top_of(table: Floats, k: int) -> tuple[Ints, Floats]:
+    """The k highest of each row, equal ones by column; −∞ is never among them (``NOBODY``)."""
+    n, width = table.shape
+    items, scores = np.full((n, k), NOBODY, dtype=np.int64), np.full((n, k), -np.inf)
+    if width == 0 or k == 0:
+        return items, scores
+    kept = min(k, width)
+    floor = np.partition(table, width - kept, axis=1)[:, width - kept]
+    row, column = np.nonzero((table >= floor[:, None]) & (table > -np.inf))
+    value = table[row, column]
+    order = np.lexsort((column, -value, row))
+    row, column, value = row[order], column[order], value[order]
+    place = np.arange(row.size) - np.searchsorted(row, np.arange(n))[row]
+    held = place < kept
+    items[row[held], place[held]], scores[row[held], place[held]] = column[held], value[held]
+    return items, scores

@@ -1,0 +1,210 @@
+"""A log split into what models learn from and what they are evaluated on; each way says what it leaks.
+
+A way of splitting is a function ``(log, settings) → Parted``, registered with what can be set of it. No way looks at
+the order of rows: the same interactions in another order are parted alike.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rankjury.core.params import Param, Setting, settled
+from rankjury.core.registry import Registry
+from rankjury.core.types import Bools
+from rankjury.core.validation import check_arguments
+from rankjury.errors import DataError, UsageError, shorten
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.splitting.split import WINDOWS, Parts, Split
+from rankjury.recsys.splitting.timestamps import written_moment
+
+__all__ = [
+    "SPLITS",
+    "Kind",
+    "Parted",
+    "check_options",
+    "counts",
+    "fold_option",
+    "folds_of",
+    "number_of_folds",
+    "split_kind",
+    "split_log",
+]
+
+
+def counts(split: Split) -> dict[str, dict[str, Any]]:
+    """Of each window: rows, their share, users, items, those of them that training does not have, and its times.
+
+    Training itself has no cold ones. Times are None where there are none; as ISO also where they are plain numbers.
+    """
+    log = split.log
+    found: dict[str, dict[str, Any]] = {}
+    seen: tuple[Bools, Bools] | None = None
+    for place, name in enumerate(WINDOWS):
+        inside = split.part == place
+        users, items = _marked(log.user[inside], len(log.users)), _marked(log.item[inside], len(log.items))
+        seen = seen or (users, items)
+        rows = int(np.count_nonzero(inside))
+        found[name] = {
+            "rows": rows,
+            "share": rows / len(log) if len(log) else 0.0,
+            "users": int(users.sum()),
+            "items": int(items.sum()),
+            "cold_users": int((users & ~seen[0]).sum()),
+            "cold_items": int((items & ~seen[1]).sum()),
+            **_times(split, inside),
+        }
+    return found
+
+
+def _marked(codes: Any, size: int) -> Bools:
+    found = np.zeros(size, dtype=bool)
+    found[codes] = True
+    return found
+
+
+def _times(split: Split, inside: Bools) -> dict[str, Any]:
+    """The earliest and the latest time, as they stand in the log and as ISO."""
+    time = split.log.time
+    if time is None or not inside.any():
+        return dict.fromkeys(("first", "last", "from", "to"))
+    limits = np.iinfo(np.int64)
+    first = int(np.min(time, where=inside, initial=limits.max))
+    last = int(np.max(time, where=inside, initial=limits.min))
+    unit = split.log.unit
+    return {"first": first, "last": last, "from": written_moment(first, unit), "to": written_moment(last, unit)}
+
+
+@dataclass(frozen=True)
+class Parted:
+    """What a way of splitting found."""
+
+    part: Parts
+    cutoffs: Mapping[str, int] = field(default_factory=dict)
+    leaks: tuple[str, ...] = ()
+    validation: bool = True
+    """Whether a validation window was asked for."""
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """What goes into the record of how it was made, in place of settings of the same name or beside them."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way of splitting."""
+
+    part: Callable[[Log, Mapping[str, Any]], Parted]
+    about: str
+    params: Mapping[str, Param]
+    timed: bool = True
+    """Whether it needs to know when things happened."""
+    number_of: str | None = None
+    """The setting that says how many splits there are, where there are several …"""
+    one_of: str | None = None
+    """… and the one that says which of them is meant, from 1 on."""
+
+
+SPLITS: Registry[Kind] = Registry("kind of split", home="rankjury.recsys.splitting.own", group="rankjury.splits")
+
+
+def split_kind(
+    name: str,
+    about: str,
+    params: Mapping[str, Param],
+    *,
+    timed: bool = True,
+    number_of: str | None = None,
+    one_of: str | None = None,
+) -> Callable[[Callable[[Log, Mapping[str, Any]], Parted]], Callable[[Log, Mapping[str, Any]], Parted]]:
+    """Register a way of splitting."""
+
+    def register(part: Callable[[Log, Mapping[str, Any]], Parted]) -> Callable[[Log, Mapping[str, Any]], Parted]:
+        SPLITS.add(name, Kind(part, about, params, timed, number_of, one_of))
+        return part
+
+    return register
+
+
+@check_arguments
+def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
+    """Split a log: ``temporal`` (by time, 80/10/10), or another of ``SPLITS`` with its options.
+
+    ``log`` is a Log, a path (a file, or a MovieLens folder), or a Polars or pandas frame.
+    """
+    log = log if isinstance(log, Log) else read_log(log)
+    found = SPLITS.get(kind)
+    settings = _settings(found, kind, options)
+    if not len(log):
+        raise DataError("the log has no rows", where=log.source, expected="interactions to split")
+    if found.timed and log.time is None:
+        without = [one for one in SPLITS.names() if not SPLITS.get(one).timed]
+        raise DataError(
+            "the log has no times",
+            where=log.source,
+            expected=f"a column of times for a {kind} split",
+            hint=f"Works without: {', '.join(without)}.",
+        )
+    if found.one_of and found.number_of:
+        place, number = int(settings[found.one_of]), int(settings[found.number_of])
+        if place > number:
+            expected = f"1 to {number}, as there are {number} {found.number_of}"
+            raise UsageError(f"{found.one_of} is {place}", expected=expected)
+    parted = found.part(log, settings)
+    split = Split(log, parted.part, {"kind": kind, **settings, **parted.told}, parted.cutoffs, parted.leaks)
+    wanted = WINDOWS if parted.validation else ("train", "test")
+    empty = [name for name in wanted if not split.size(name)]
+    if empty:
+        sizes = ", ".join(f"{name} {split.size(name):,}" for name in WINDOWS)
+        raise DataError(
+            f"no rows for {' and '.join(empty)} in a {kind} split ({sizes} of {len(log):,} rows)",
+            where=log.source,
+            expected=f"rows in {', '.join(wanted[:-1])} and {wanted[-1]}",
+            hint="Choose other shares or dates; rows of one time are never parted by time.",
+        )
+    return split
+
+
+def folds_of(log: Log, kind: str = "users", **options: object) -> list[Split]:
+    """All splits of a kind that makes several: the folds of ``users``, the windows of ``rolling``."""
+    number, which = number_of_folds(kind, **options), fold_option(kind)
+    if which is None:
+        several = [name for name in SPLITS.names() if SPLITS.get(name).one_of]
+        raise UsageError(f"a {kind} split has no folds", expected=" or ".join(several))
+    if options.get(which) is not None:
+        raise UsageError(f"{which} was given, where all of them are made", hint="Leave it away.")
+    return [split_log(log, kind, **{**options, which: place + 1}) for place in range(number)]
+
+
+def number_of_folds(kind: str, **options: object) -> int:
+    """How many splits a kind makes with these options."""
+    found = SPLITS.get(kind)
+    return int(_settings(found, kind, options)[found.number_of]) if found.number_of else 1
+
+
+def fold_option(kind: str) -> str | None:
+    """Which option says which of several splits is meant; None where there is but one."""
+    return SPLITS.get(kind).one_of
+
+
+def check_options(kind: str, options: Mapping[str, object]) -> None:
+    """Refuse a kind that is not known, and options that it does not have, before a log is read."""
+    _settings(SPLITS.get(kind), kind, options)
+
+
+def _settings(kind: Kind, name: str, options: Mapping[str, object]) -> dict[str, Setting]:
+    given = {key: _plain(value, kind.params.get(key)) for key, value in options.items() if value is not None}
+    return settled(kind.params, given, f"option of the {name} split:")
+
+
+def _plain(value: object, param: Param | None) -> Any:
+    """Fractions as 0.8/0.1/0.1, dates and numbers as texts, where a text is expected."""
+    if param is None or not isinstance(param.usual, str) or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Sequence):
+        return "/".join(str(one) for one in value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return shorten(value) if isinstance(value, Real) else value

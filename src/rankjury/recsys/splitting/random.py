@@ -1,0 +1,73 @@
+"""Rows drawn whatever their time, and what splits let models learn that they could not know when deployed."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankjury.core.formatting import percent
+from rankjury.core.params import Param
+from rankjury.core.types import Ints
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.splitting import Parted, split_kind
+from rankjury.recsys.splitting.fractions import FRACTIONS, fractions_told, read_fractions
+from rankjury.recsys.splitting.split import WINDOWS, Parts
+from rankjury.stats.resampling import keys_of, random_words
+
+__all__ = ["chances", "drawn_at_random", "learnt_later"]
+
+_BLOCK = 1 << 20
+_WORDS = 2**64
+
+
+@split_kind(
+    "random",
+    "rows drawn by chance, whatever their time",
+    {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", most=2**63 - 1)},
+    timed=False,
+)
+def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
+    """Each row by itself, by seed, user, item and time: sizes are near the fractions, and no row moves another."""
+    fractions = read_fractions(settings["fractions"])
+    edges = [int(share * _WORDS) for share in (fractions[0], fractions[0] + fractions[1])]
+    chance = chances(log, settings["seed"])
+    part = np.zeros(len(log), dtype=np.int8)
+    for start in range(0, len(log), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        words = chance(rows)
+        if log.time is not None:
+            words = _mixed(words + log.time[rows].view(np.uint64))
+        for edge in edges:
+            part[rows] += words >= np.uint64(edge)
+    leak = learnt_later(log, part, "rows are drawn whatever their time", "the same users and others did later")
+    leaks = (leak,) if leak else ()
+    return Parted(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_told(fractions))
+
+
+def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
+    """A sentence that tells how many training rows are later than half of the test rows.
+
+    None where not one of them is later than any test row.
+    """
+    if log.time is None:
+        return f"{why}: models may learn from what {what}"
+    tested = log.time[part == WINDOWS.index("test")]
+    training = log.time[part == WINDOWS.index("train")]
+    if not tested.size or not (training > tested.min()).any():
+        return None
+    middle = np.partition(tested, tested.size // 2)[tested.size // 2]
+    later = np.count_nonzero(training > middle) / training.size
+    return f"{why}: models learn from what {what} ({percent(later, 1)} of training is later than half of the test rows)"
+
+
+def chances(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
+    """Gives random bits for rows of the log, by the seed and the ids of their user and item alone."""
+    user = random_words(keys_of(log.users, seed), 0, 1)[:, 0]
+    item = keys_of(log.items, seed)
+    return lambda rows: _mixed(user[log.user[rows]] + item[log.item[rows]])
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    words: NDArray[np.uint64] = random_words(keys, 0, 1)[:, 0]
+    return words

@@ -1,0 +1,108 @@
+"""Interactions: the log that a report's gold was held out of, with its split, windows, catalogue and tiers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from rankjury.core.validation import Record, SignedInt
+from rankjury.errors import DataError
+from rankjury.evaluation.sections import Section
+from rankjury.recsys.candidates import Catalogue
+
+__all__ = ["CatalogueSize", "Interactions", "SampledCandidates", "TierSize", "WindowSize"]
+
+
+@dataclass(frozen=True)
+class WindowSize(Record):
+    """What one window of the log holds, and how much of it training does not have."""
+
+    json_keys = MappingProxyType({"begin": "from", "end": "to"})
+
+    rows: int | None = None
+    share: float | None = None
+    users: int | None = None
+    items: int | None = None
+    cold_users: int | None = None
+    """Users who are not in training."""
+    cold_items: int | None = None
+    first: SignedInt | None = None
+    """The earliest time, as in the log."""
+    last: SignedInt | None = None
+    begin: str | None = None
+    """The earliest time as ISO."""
+    end: str | None = None
+
+
+@dataclass(frozen=True)
+class CatalogueSize(Record):
+    """How many items can be recommended, and which these are."""
+
+    kind: Catalogue
+    items: int
+
+
+@dataclass(frozen=True)
+class SampledCandidates(Record):
+    """How many candidates were drawn for each user."""
+
+    sampled: int
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TierSize(Record):
+    """How large a tier of users or items is."""
+
+    range: str
+    held_out: int
+    """How many of it are in the window that systems are evaluated against."""
+    train: int | None = None
+    """How many of it are in training."""
+    share: float | None = None
+    """Of training's interactions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions(Section):
+    """The log that the gold was held out of: its split, windows, catalogue and tiers."""
+
+    name = "interactions"
+    unit = ("user", "users")
+
+    window: str
+    """The window that systems are evaluated against."""
+    fit_on: str
+    split: Mapping[str, Any]
+    catalogue: CatalogueSize
+    windows: Mapping[str, WindowSize]
+    candidates: str | SampledCandidates = "whole catalogue"
+    cutoffs: Mapping[str, SignedInt] = field(default_factory=dict)
+    cutoff_times: Mapping[str, str | None] = field(default_factory=dict)
+    """The cut-offs as ISO, where they are times."""
+    tiers: Mapping[str, Mapping[str, Mapping[str, TierSize]]] = field(default_factory=dict)
+    """By side (users, items), tier and label."""
+    leaks: tuple[str, ...] = ()
+    """What the split lets training know of the window."""
+
+    def __post_init__(self) -> None:
+        for name, window in self.windows.items():
+            if name != "train" and None in (window.cold_users, window.cold_items):
+                raise DataError(f"the window {name} does not say how many users and items are new")
+
+    def empty_tiers(self) -> dict[str, list[str]]:
+        """Return the tiers of users and of items that nothing of the window is in; they are no slices."""
+        return {
+            side: [
+                f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
+                for name, sizes in tiers.items()
+                for label, one in sizes.items()
+                if not one.held_out and one.range
+            ]
+            for side, tiers in self.tiers.items()
+        }
+
+    def absent_slices(self) -> dict[str, str]:
+        """Return the empty tiers, with the reason why they are no slices."""
+        empty = (name for names in self.empty_tiers().values() for name in names)
+        return {name: f"the tier {name} is empty in the {self.window} window" for name in empty}

@@ -1,0 +1,193 @@
+"""Tiers of users by activity and of items by popularity, and who is cold: by training interactions alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, isfinite
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.formatting import count
+from rankjury.core.params import is_whole
+from rankjury.core.types import Bools, Ints
+from rankjury.errors import UsageError
+from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.recsys.splitting.fractions import exactly
+from rankjury.recsys.task import Task
+
+__all__ = ["CROSSINGS", "Tier", "Tiers", "describe", "item_cuts", "item_tiers", "user_cuts", "user_tiers"]
+
+CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
+"""Which tiers of users are crossed with which of items, where crossings are asked for."""
+_POPULARITY = ("head", "torso", "tail")
+_COLD, _WARM = "cold", "warm"
+_ACTIVITY = {2: ("low", "high"), 3: ("low", "medium", "high"), 4: ("low", "medium", "high", "power")}
+_MOST_TIERS = 20
+_OF = "training interaction", "training interactions"
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """How users and items are told apart."""
+
+    activity: int | tuple[float, ...] = 4
+    """How many tiers, as even as equal counts allow; or the counts at which the second, third … begins."""
+    popularity: tuple[float, ...] = (0.5, 0.8)
+    """Head is what holds the first share of training interactions, torso what holds more up to the second."""
+    cold_users: int = 10
+    """A user of fewer training interactions is cold."""
+    cold_items: int = 10
+    crossings: bool = False
+    """Whether tiers of users are crossed with tiers of items as well: activity=low*item.popularity=tail."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.activity, int):
+            if isinstance(self.activity, bool) or not 2 <= self.activity <= _MOST_TIERS:
+                raise UsageError(f"activity is {self.activity}", expected=f"2 to {_MOST_TIERS} tiers, or edges")
+        elif not isinstance(self.activity, Sequence) or not _rising(self.activity):
+            raise UsageError(f"activity is {self.activity}", expected="numbers that rise, such as 20, 50, 200")
+        if len(self.popularity) != 2 or not 0 < self.popularity[0] <= self.popularity[1] <= 1:
+            raise UsageError(f"popularity is {self.popularity}", expected="two shares that rise, such as 0.5, 0.8")
+        for name in ("cold_users", "cold_items"):
+            least = getattr(self, name)
+            if not is_whole(least) or least < 1:
+                raise UsageError(f"{name} is {least!r}", expected="a whole number from 1 on")
+
+    @property
+    def activities(self) -> tuple[str, ...]:
+        """Low, medium, high, power; q1, q2 … where there are more of them."""
+        number = self.activity if isinstance(self.activity, int) else len(self.activity) + 1
+        return _ACTIVITY.get(number, tuple(f"q{place + 1}" for place in range(number)))
+
+
+def _rising(edges: Sequence[float]) -> bool:
+    ceilings = [0, *(ceil(edge) for edge in edges if isfinite(edge))]
+    return 1 < len(ceilings) == len(edges) + 1 <= _MOST_TIERS and all(low < high for low, high in pairwise(ceilings))
+
+
+@dataclass(frozen=True, eq=False)
+class Tier:
+    """One attribute: the tiers in their order, what each of them is, and which one everybody is in."""
+
+    name: str
+    labels: tuple[str, ...]
+    notes: tuple[str, ...]
+    place: Ints
+    """Of each user or item of the log."""
+
+    def column(self, codes: Ints | None = None) -> pl.Series:
+        place = self.place if codes is None else self.place[codes]
+        return pl.Series(self.name, self.labels, dtype=pl.Enum(self.labels)).gather(place)
+
+    def attribute(self) -> Attribute:
+        return Attribute(self.name, notes=tuple(zip(self.labels, self.notes, strict=True)))
+
+
+def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
+    """``activity`` and ``user`` (cold or warm) of every user of the log; users whom training lacks are the lowest."""
+    taken = task.train.per_user
+    begins = _activity_begins(taken[taken > 0], tiers)
+    place = np.searchsorted(begins, taken, side="right").astype(np.int64)
+    activity = Tier("activity", tiers.activities, tuple(_ranges([int(one) for one in begins])), place)
+    return activity, _warmth("user", taken, tiers.cold_users)
+
+
+def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
+    """``popularity`` and ``item`` (cold or warm) of every item of the log; items whom training lacks are tail."""
+    taken = task.train.per_item
+    least = _popularity_begins(taken, tiers)
+    place = (taken < least[0]).astype(np.int64) + (taken < least[1])
+    notes = tuple(reversed(list(_ranges([least[1], least[0]]))))
+    return Tier("popularity", _POPULARITY, notes, place), _warmth("item", taken, tiers.cold_items)
+
+
+def user_cuts(task: Task, tiers: Tiers) -> Cuts:
+    """Slices of those who are recommended something: activity=low …, user=cold …"""
+    return _cuts(task.log.users.gather(task.users), user_tiers(task, tiers), task, of="queries", codes=task.users)
+
+
+def item_cuts(task: Task, tiers: Tiers) -> Cuts:
+    """Slices of items: item.popularity=head …, item=cold …"""
+    return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None)
+
+
+def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None) -> Cuts:
+    table = pl.DataFrame([ids.alias("id"), *(tier.column(codes) for tier in found)])
+    return Cuts(table, "id", of, [(tier.attribute(),) for tier in found], f"{task.log.source} (tiers)")
+
+
+def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:
+    """From which count on the second, third … tier is; equal ones where equal counts leave nothing between two."""
+    if not isinstance(tiers.activity, int):
+        return np.array([ceil(edge) for edge in tiers.activity], dtype=np.int64)
+    distinct, users = np.unique(taken, return_counts=True)
+    if distinct.size < 2:
+        return np.full(tiers.activity - 1, np.iinfo(np.int64).max)
+    upto = np.cumsum(users)[:-1] * tiers.activity
+    wanted = np.arange(1, tiers.activity) * taken.size
+    nearest = np.abs(upto[None, :] - wanted[:, None]).argmin(axis=1)
+    begins: Ints = distinct[nearest] + 1
+    return begins
+
+
+def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
+    """The least counts of head and of torso: of each count, how much is held by items of a higher one."""
+    distinct, items = np.unique(taken[taken > 0], return_counts=True)
+    held = distinct * items
+    above = held.sum() - np.cumsum(held)
+    least = []
+    for share in tiers.popularity:
+        limit = exactly(share) * int(held.sum())
+        within = distinct[[int(one) < limit for one in above]]
+        least.append(int(within.min()) if within.size else 1)
+    return least[0], least[1]
+
+
+def _warmth(name: str, taken: Ints, threshold: int) -> Tier:
+    notes = (f"fewer than {count(threshold, *_OF)}", f"{count(threshold, *_OF)} or more")
+    return Tier(name, (_COLD, _WARM), notes, (taken >= threshold).astype(np.int64))
+
+
+def _ranges(begins: Sequence[int]) -> Iterator[str]:
+    """What lies below the first, between two, and from the last on."""
+    never = np.iinfo(np.int64).max
+    if begins[0] == never:
+        yield "all of them"
+        yield from [""] * len(begins)
+        return
+    yield f"at most {count(begins[0] - 1, *_OF)}"
+    for low, high in pairwise(begins):
+        yield (
+            ""
+            if high == low
+            else f"{low:,} {_OF[0] if low == 1 else _OF[1]}"
+            if high == low + 1
+            else f"{low:,} to {high - 1:,} {_OF[1]}"
+        )
+    yield f"{count(begins[-1], *_OF)} or more"
+
+
+def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
+    """How large the tiers are: users and items of training and their share of it, and those that were held out.
+
+    What is said of training is the same whatever was held out.
+    """
+    held_users, held_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
+    held_users[task.users] = True
+    held_items[task.held.items] = True
+    sides = (
+        ("users", user_tiers(task, tiers), task.train.per_user, held_users),
+        ("items", item_tiers(task, tiers), task.train.per_item, held_items),
+    )
+    return {side: {tier.name: dict(_sizes(tier, taken, held)) for tier in found} for side, found, taken, held in sides}
+
+
+def _sizes(tier: Tier, taken: Ints, held: Bools) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    total = int(taken.sum())
+    for place, (label, note) in enumerate(zip(tier.labels, tier.notes, strict=True)):
+        inside = tier.place == place
+        share = int(taken[inside].sum()) / total if total else 0.0
+        trained, tested = int((inside & (taken > 0)).sum()), int((inside & held).sum())
+        yield label, {"range": note, "train": trained, "share": share, "held_out": tested}

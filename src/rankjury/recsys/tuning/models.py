@@ -1,0 +1,212 @@
+"""Which settings of a recommender do best on the validation window. What is held out for the test is not looked at.
+
+Every setting is fitted on what the task gives to learn from and scored on its window. A model that throws, or gives
+what is no number, fails its trial and not the search.
+
+What is held out for the test is no part of it: of the log only the windows count that a trial may see.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankjury.core.hashing import fingerprint_ids
+from rankjury.core.journal import Journal
+from rankjury.core.params import Param, Params
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats
+from rankjury.core.version import __version__
+from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
+from rankjury.evaluation.evaluate import Evaluation
+from rankjury.measures.dialects import Asked
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import Recommender
+from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.splitting.split import WINDOWS
+from rankjury.recsys.task import Task
+from rankjury.recsys.tuning.result import ModelTuning
+from rankjury.recsys.tuning.search import Tried, settings_to_try, widened
+from rankjury.recsys.tuning.trials import Memory, Trial
+from rankjury.retrieval.bench.grid import key_of
+from rankjury.retrieval.threshold import shown_from
+from rankjury.stats.resampling import Resampling
+
+__all__ = ["MOST_EXTENSIONS", "Subject", "identity_of", "tune_model", "without_test"]
+
+
+def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a task and of what a model is; small enough to be kept beside every trial."""
+    attributes = sha256("\0".join(task.facts.texts).encode())
+    for side in (task.facts.items, task.facts.users):
+        for name in sorted(side):
+            matrix = np.ascontiguousarray(side[name])
+            attributes.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
+            attributes.update(matrix.tobytes())
+    return {
+        **about,
+        "users": fingerprint_ids(task.log.users),
+        "items": fingerprint_ids(task.log.items),
+        "training interactions": _of_log(task.train),
+        f"{task.window} interactions": _of_log(task.split.window(task.window)),
+        "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
+        "candidates": None if task.sampled is None else [task.sampled.n, task.sampled.seed],
+        "attributes": attributes.hexdigest(),
+        "versions": {"rankjury": __version__, "numpy": np.__version__, "polars": pl.__version__},
+    }
+
+
+def _of_log(log: Log) -> str:
+    """Row by row: a model that learns row by row hangs on their order."""
+    digest = sha256(f"{log.unit} {log.rated}".encode())
+    for column in (log.user, log.item, log.value, log.time):
+        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
+
+
+MOST_EXTENSIONS = 5
+"""How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
+_LONGEST_MESSAGE = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A recommender to be tuned, and on what."""
+
+    system: str
+    model: str
+    known: Mapping[str, Param]
+    """What can be set of it."""
+    make: Callable[[Params], Recommender]
+    task: Task
+    settings: tuple[Params, ...]
+    """To be tried; the first are those in use."""
+    tried: Tried
+    """The values of the parameters in which they differ."""
+    asked: Asked
+    depth: int
+    """How many to recommend."""
+    cold: str = "popularity"
+    threshold: float | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """How the settings were chosen, for the record."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What else decides what a trial finds: versions of libraries, files …"""
+    simpler: Params = field(default_factory=dict)
+    """Settings that make the model a simpler one, which are always tried."""
+    place: str = ""
+    """Where it stands, to tell it from others of the same name in one journal."""
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides what a trial finds, but the settings."""
+        return identity_of(
+            self.task,
+            {
+                "model": self.model,
+                "measure": str(self.asked.measure),
+                "depth": self.depth,
+                "cold users": self.cold,
+                "threshold": self.threshold,
+                **self.about,
+            },
+        )
+
+
+def without_test(task: Task) -> Task:
+    """The task without the rows that are held out for the test: nothing that is done with it can look at them."""
+    if task.window == "test":
+        raise UsageError(
+            f"models would learn from {' and '.join(task.fit_on)} and be chosen on {task.window}",
+            expected="settings that are chosen on validation, by models that never saw it",
+            hint="Whoever chooses on test has nothing left to tell how good the choice is.",
+        )
+    split = task.split
+    kept = split.part != WINDOWS.index("test")
+    if kept.all():
+        return task
+    return replace(task, split=replace(split, log=split.log.take(kept), part=split.part[kept]))
+
+
+def tune_model(
+    subject: Subject,
+    *,
+    how: Resampling | None = None,
+    journal: Journal | None = None,
+    fresh: bool = False,
+    extend: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> ModelTuning:
+    """Try every setting, or take it from the journal where it was tried under the same conditions.
+
+    ``extend``: where the best value of a numeric parameter is the smallest or the largest of its grid, the grid is
+    widened by the next value and tried again, up to ``MOST_EXTENSIONS`` times. The result is that of the wider grid.
+    """
+    subject = replace(subject, task=without_test(subject.task))
+    task, metric = subject.task, subject.asked.measure.metric
+    queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
+    search = f"{subject.place}/{subject.system}"
+    memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
+    trials: dict[str, Trial] = {}
+    extensions = 0
+    while True:
+        of = len(subject.settings)
+        for params in subject.settings:
+            key = key_of(params, subject.known)
+            if key in trials:
+                continue
+            progress.update(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
+            trial = memory.find(key)
+            if trial is None:
+                trial = _carried_out(subject, params)
+                memory.keep(key, trial)
+            trials[key] = replace(trial, params=dict(params), number=len(trials))
+        found = ModelTuning(
+            subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
+            task.window, task.fit_on, queries, tuple(trials.values()), subject.tried, subject.known,
+            {**subject.search, **({"extensions": extensions} if extensions else {})},
+            how or Resampling(), tuple(memory.notes()),
+        )  # fmt: skip
+        if not extend or not found.edges or extensions == MOST_EXTENSIONS:
+            break
+        tried = widened(subject.tried, found.edges)  # settings in use stay the first
+        settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
+        subject, extensions = replace(subject, tried=tried, settings=tuple(settings)), extensions + 1
+    progress.update(subject.system, len(trials), len(trials))
+    return found
+
+
+def _carried_out(subject: Subject, params: Params) -> Trial:
+    began = perf_counter()
+    fitted = None
+    try:
+        model = subject.make(params)
+        model.fit(subject.task.train, subject.task.facts)
+        fitted = perf_counter()
+        values, notes = _values(subject, model)
+    except MissingExtra:
+        raise  # of no setting's making
+    except Exception as error:
+        text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
+        message = " ".join(text.split())[:_LONGEST_MESSAGE]
+        return Trial(dict(params), None, message, None if fitted is None else fitted - began)
+    return Trial(dict(params), values, None, fitted - began, perf_counter() - fitted, notes)
+
+
+def _values(subject: Subject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
+    """The measure for every user, in the order of their ids."""
+    task, measure = subject.task, subject.asked.measure
+    found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
+    ranking = found.ranking(task, subject.system)
+    if subject.threshold is not None:
+        ranking = shown_from(ranking, subject.threshold)
+    background = task.background if measure.metric.of_lists else None
+    values = Evaluation(task.gold, ranking, background=background).values(measure)
+    if np.isnan(values).all():
+        raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
+    return values, tuple(found.notes(measure.k or 0))
