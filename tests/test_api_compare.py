@@ -13,7 +13,7 @@ import rankjury
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import QueryData, Report, SystemResult
 from rankjury.evaluation.targets import Target
-from rankjury.reports.writers import Request, write_reports
+from rankjury.reporting.writers import Request, write_reports
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=200)

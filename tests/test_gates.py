@@ -14,8 +14,8 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.gate import Gate, Verdict, check_targets, measures_of
 from rankjury.evaluation.report import SCHEMA, QueryData, Report, SystemResult
 from rankjury.evaluation.targets import Target, parse_target
-from rankjury.reports.writers import Request, write_reports
-from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300)

@@ -57,7 +57,7 @@ def ended(folder: Path, code: str, *arguments: object) -> "subprocess.CompletedP
         ("rankjury.files", signal.SIGINT),
         ("polars", signal.SIGINT),
         ("rankjury.evaluation.compare", signal.SIGINT),
-        ("rankjury.reports.writers.json", signal.SIGTERM),
+        ("rankjury.reporting.writers.json", signal.SIGTERM),
     ],
 )
 def test_a_signal_at_an_import_is_one_line(folder: Path, module: str, number: signal.Signals) -> None:

@@ -149,8 +149,8 @@ def test_a_plan_of_such_figures_alone(
 ) -> None:
     from matplotlib.axes import Axes
 
-    from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
-    from rankjury.reports.console import print_report
+    from rankjury.reporting.charts import recommenders_grid, to_figure, to_picture
+    from rankjury.reporting.console import print_report
 
     sample = Path(rankjury.__file__).parent / "samples" / "movielens"
     (tmp_path / "plan.toml").write_text(

@@ -14,7 +14,7 @@ from rankjury.archive.storing import write_run
 from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.report import QueryData
 from rankjury.plan.run import Outcome
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.writers.json import read_report
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small
 

@@ -10,7 +10,7 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
-from rankjury.reports.html import to_html
+from rankjury.reporting.html import to_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

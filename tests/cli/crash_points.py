@@ -42,11 +42,11 @@ USED = (
         "rankjury.plan.run",
         "rankjury.plan.kinds",
         "rankjury.plan.outputs",
-        "rankjury.reports.gate",
+        "rankjury.reporting.writers.gate",
     ),
     *(
-        "rankjury.reports.console",
-        "rankjury.reports.html.rendering",
+        "rankjury.reporting.console",
+        "rankjury.reporting.html.render",
         "rich.console",
         "rich.table",
         "rich.box",
@@ -61,7 +61,7 @@ def preload() -> None:
     for module in USED:
         import_module(module)
     from rankjury.plan.model import plan_model
-    from rankjury.reports.html.rendering import _environment
+    from rankjury.reporting.html.render import _environment
 
     plan_model()
     for template in ("base.html", "macros.html", "report.html"):
@@ -143,9 +143,9 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.io.atomic", "rankjury.reports.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.retrieval.engines.temp_folder",
-           "rankjury.reports.writers.json", "rankjury.reports.writers.pages",
-           "rankjury.reports.writers.pictures", "rankjury.reports.writers.tables", "rankjury.scale.files", "numpy.ma",
+MODULES = ("rankjury.io.atomic", "rankjury.reporting.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.retrieval.engines.temp_folder",
+           "rankjury.reporting.writers.json", "rankjury.reporting.writers.pages",
+           "rankjury.reporting.writers.pictures", "rankjury.reporting.writers.tables", "rankjury.scale.files", "numpy.ma",
            "statistics")  # fmt: skip
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
 LOG_MODULES = ("rankjury.recsys.data.read", "rankjury.recsys.data.save", "rankjury.recsys.splitting")
@@ -163,7 +163,7 @@ CASES = {
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
                  ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("rankjury.plan.sweeping", "rankjury.reports.charts", "rankjury.retrieval.engines.own",
+                  modules=("rankjury.plan.sweeping", "rankjury.reporting.charts", "rankjury.retrieval.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],

@@ -11,7 +11,7 @@ import pytest
 import rankjury.core.registry
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reports.writers import WRITERS, Request, find_writer, writer
+from rankjury.reporting.writers import WRITERS, Request, find_writer, writer
 
 from .conftest import Rankjury
 from .support import check_failure

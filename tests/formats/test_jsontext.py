@@ -17,7 +17,7 @@ from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.queries import read_queries
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 
 DEEP = "[" * 3000 + "]" * 3000

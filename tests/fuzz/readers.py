@@ -48,7 +48,7 @@ from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split
 from rankjury.recsys.models.precomputed_tables import read_scores
 from rankjury.recsys.splitting import split_log
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.stats.resampling import Resampling

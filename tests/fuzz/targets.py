@@ -18,8 +18,8 @@ from rankjury.labeling.keywords.vocabulary import Match
 from rankjury.measures.dialects import resolve
 from rankjury.recsys.splitting.fractions import read_fractions
 from rankjury.recsys.splitting.timestamps import read_moment
-from rankjury.reports.sections.drift import drift_block, drifts_to_json
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.sections.drift import drift_block, drifts_to_json
+from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.chunking import parse_chunking
 from rankjury.retrieval.hints import hints_of
 from rankjury.scale.memory import parse_memory

@@ -12,7 +12,7 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.integrations.loggable import flatten, tables_of
-from rankjury.reports.pull_request import summary_of
+from rankjury.reporting.writers.github_comment import summary_of
 from tests.reports.small import HOSTILE, gated, small
 
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.run import Outcome
 from rankjury.plan.run import run_plan as run_file
-from rankjury.reports.sections.partial_matches import render
+from rankjury.reporting.sections.partial_matches import render
 
 from . import carried_out, plan_in, put
 from .keyword_plans import (

@@ -11,8 +11,8 @@ import rankjury
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Section
-from rankjury.reports.sections import Block
-from rankjury.reports.tables import Table
+from rankjury.reporting.sections import Block
+from rankjury.reporting.tables import Table
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
 

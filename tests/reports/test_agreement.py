@@ -10,9 +10,9 @@ import pytest
 
 import rankjury
 from rankjury.evaluation.report import Report
-from rankjury.reports.console import print_report
-from rankjury.reports.cutoffs import display_names
-from rankjury.reports.sections.agreement import render_agreement, render_reference
+from rankjury.reporting.console import print_report
+from rankjury.reporting.sections.agreement import render_agreement, render_reference
+from rankjury.reporting.tables.cutoffs import display_names
 from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.resampling import Resampling

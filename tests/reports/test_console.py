@@ -2,8 +2,8 @@
 
 import pytest
 
-from rankjury.reports.console import print_table
-from rankjury.reports.tables import Table, table
+from rankjury.reporting.console import print_table
+from rankjury.reporting.tables import Table, table
 
 
 def printed(found: Table, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:

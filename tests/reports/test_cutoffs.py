@@ -12,7 +12,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.report import Report
-from rankjury.reports.cutoffs import by_cutoff
+from rankjury.reporting.tables.cutoffs import by_cutoff
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
 

@@ -15,9 +15,9 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fingerprints
 from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.reports.writers import Request
-from rankjury.reports.writers.evaluation import to_evaluation
-from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.reporting.writers import Request
+from rankjury.reporting.writers.index_evaluation import to_evaluation
+from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints
 from tests.cli.conftest import Rankjury, folder, rankjury

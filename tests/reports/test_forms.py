@@ -20,14 +20,21 @@ from rankjury.evaluation.report import QueryData, Report, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.stats import Gap, break_down
-from rankjury.reports import tables as model
-from rankjury.reports.differences import changes_table, comparison_table, power_lines, slices_table, tally, verdict_of
-from rankjury.reports.gate import gate_to_markdown
-from rankjury.reports.html import Details
-from rankjury.reports.markdown import markdown_table, to_markdown
-from rankjury.reports.writers import Request, write_reports
-from rankjury.reports.writers.json import looks_like_report, read_report, to_json
-from rankjury.reports.writers.tables import to_csv
+from rankjury.reporting import tables as model
+from rankjury.reporting.html import Details
+from rankjury.reporting.tables.differences import (
+    changes_table,
+    comparison_table,
+    power_lines,
+    slices_table,
+    tally,
+    verdict_of,
+)
+from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers.gate import gate_to_markdown
+from rankjury.reporting.writers.json import looks_like_report, read_report, to_json
+from rankjury.reporting.writers.markdown import markdown_table, to_markdown
+from rankjury.reporting.writers.tables import to_csv
 from rankjury.stats.resampling import Resampling
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from rankjury.reports.charts import sweeps_chart, to_figure, to_picture
-from rankjury.reports.charts.layout import Box
-from rankjury.reports.frontier import (
+from rankjury.reporting.charts import sweeps_chart, to_figure, to_picture
+from rankjury.reporting.charts.layout import Box
+from rankjury.reporting.tables.sweep import (
     SCHEMA,
     choice_lines,
     left_out_lines,

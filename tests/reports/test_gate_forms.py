@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rankjury.errors import UsageError
 from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target, parse_target
-from rankjury.reports.gate import (
+from rankjury.reporting.writers.gate import (
     check_form,
     gate_to_json,
     gate_to_junit,

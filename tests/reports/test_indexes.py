@@ -13,10 +13,10 @@ from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.similarity_profile import Spread, Stability, stability_of
-from rankjury.reports.console import print_block
-from rankjury.reports.sections import render_sections
-from rankjury.reports.sections.index import render_examples, render_indexes, render_stability
-from rankjury.reports.tables import Table, table
+from rankjury.reporting.console import print_block
+from rankjury.reporting.sections import render_sections
+from rankjury.reporting.sections.index import render_examples, render_indexes, render_stability
+from rankjury.reporting.tables import Table, table
 from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
 from rankjury.retrieval.bench.timing.latency import Latency, Percentile
 from rankjury.stats.estimates import Estimate

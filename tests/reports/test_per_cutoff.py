@@ -9,12 +9,12 @@ import pytest
 
 from rankjury.errors import UnknownName
 from rankjury.evaluation.report import Report
-from rankjury.reports.console import print_block
-from rankjury.reports.cutoffs import by_cutoff, display_names
-from rankjury.reports.sections.agreement import render_reference
-from rankjury.reports.tables import Table
-from rankjury.reports.writers import Request
-from rankjury.reports.writers.tables import to_cutoff_csv
+from rankjury.reporting.console import print_block
+from rankjury.reporting.sections.agreement import render_reference
+from rankjury.reporting.tables import Table
+from rankjury.reporting.tables.cutoffs import by_cutoff, display_names
+from rankjury.reporting.writers import Request
+from rankjury.reporting.writers.tables import to_cutoff_csv
 from rankjury.stats.estimates import Estimate
 from tests.reports.small import tables_of, with_estimates
 from tests.reports.test_cutoffs import PAPERS, at, example

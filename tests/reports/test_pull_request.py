@@ -17,8 +17,8 @@ import rankjury
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
-from rankjury.reports.differences import changes_table, largest_losses, slices_table, summary_table
-from rankjury.reports.pull_request import LONGEST, plain, summary_of
+from rankjury.reporting.tables.differences import changes_table, largest_losses, slices_table, summary_table
+from rankjury.reporting.writers.github_comment import LONGEST, plain, summary_of
 from tests.reports.small import HOSTILE, small, with_verdicts
 from tests.reports.test_gate_forms import cells
 from tests.test_markup import REFERENCES

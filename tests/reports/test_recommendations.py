@@ -16,10 +16,10 @@ from rankjury.plan.reading import check_plan
 from rankjury.plan.run import execute_plan
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions, WindowSize
-from rankjury.reports.console import print_report
-from rankjury.reports.markdown import to_markdown
-from rankjury.reports.sections.interactions import render_exposure, render_interactions, windows_table
-from rankjury.reports.tables import Table
+from rankjury.reporting.console import print_report
+from rankjury.reporting.sections.interactions import render_exposure, render_interactions, windows_table
+from rankjury.reporting.tables import Table
+from rankjury.reporting.writers.markdown import to_markdown
 from tests.reports.small import tables_of, with_estimates, with_only
 
 USERS, ITEMS = 30, 40

@@ -18,8 +18,8 @@ from PIL import Image
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.recsys.exposure import Exposure
-from rankjury.reports.charts import recommenders_grid, to_figure, to_picture
-from rankjury.reports.charts.pictures.figure import MARKERS
+from rankjury.reporting.charts import recommenders_grid, to_figure, to_picture
+from rankjury.reporting.charts.matplotlib.figure import MARKERS
 from rankjury.stats.estimates import Estimate
 
 from .test_recommendations import SYSTEMS, recommended

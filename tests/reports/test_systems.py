@@ -2,8 +2,8 @@
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fusion
-from rankjury.reports.sections import render_sections
-from rankjury.reports.sections.systems import render_systems
+from rankjury.reporting.sections import render_sections
+from rankjury.reporting.sections.systems import render_systems
 
 from .small import small, tables_of, with_only
 

@@ -14,12 +14,12 @@ import pytest
 from rankjury.archive import Archive, Origin, Run
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import SECTIONS, UnknownSection
-from rankjury.reports.console import print_report
-from rankjury.reports.html import page_of
-from rankjury.reports.markdown import to_markdown
-from rankjury.reports.pull_request import summary_of
-from rankjury.reports.sections import RENDERERS
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.console import print_report
+from rankjury.reporting.html import page_of
+from rankjury.reporting.sections import RENDERERS
+from rankjury.reporting.writers.github_comment import summary_of
+from rankjury.reporting.writers.json import read_report
+from rankjury.reporting.writers.markdown import to_markdown
 from tests.archive.made import START, carried_out, put_small
 from tests.cli.conftest import Rankjury, folder, rankjury
 

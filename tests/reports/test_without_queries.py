@@ -10,9 +10,9 @@ import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Quantiles, QuantileValues
 from rankjury.integrations.loggable import files_of
-from rankjury.reports.html import Details, to_html
-from rankjury.reports.markdown import to_markdown
-from rankjury.reports.pull_request import summary_of
+from rankjury.reporting.html import Details, to_html
+from rankjury.reporting.writers.github_comment import summary_of
+from rankjury.reporting.writers.markdown import to_markdown
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]

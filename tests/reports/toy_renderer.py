@@ -1,8 +1,8 @@
 """The renderer of the weather: a table and a sentence, for all writers."""
 
 from rankjury.evaluation.report import Report
-from rankjury.reports.sections import Block, renderer
-from rankjury.reports.tables import table
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import table
 from tests.reports.toy_section import Weather
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from rankjury.archive import Archive
 from rankjury.evaluation.report import Report
-from rankjury.reports.html import Details, context_of
-from rankjury.reports.html.details import few_digits
+from rankjury.reporting.html import Details, context_of
+from rankjury.reporting.html.query_data import few_digits
 from rankjury.view import Server, Shelf
 from rankjury.view.opened import Asked
 from tests.archive.made import START, carried_out

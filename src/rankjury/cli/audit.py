@@ -64,7 +64,7 @@ def audit_command(
 
 def _print_audit(found: "Audit") -> None:
     """Everything of an audit but its warnings."""
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     screen.print(found.source)
@@ -126,7 +126,7 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
 
 def _print_future(found: "Audit") -> None:
     from rankjury.recsys.splitting.timestamps import written_moment
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     future, times = found.future, found.times
     if future is None or times is None or not future.train_rows or not future.test_rows:

@@ -174,7 +174,7 @@ def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
         return
     from rich import progress as rich
 
-    from rankjury.reports.console import console
+    from rankjury.reporting.console import console
 
     known = (rich.BarColumn(bar_width=20), rich.TimeRemainingColumn())
     columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.TimeElapsedColumn(), *known)
@@ -195,7 +195,7 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
     """Refuse a file name that no writer knows before anything is computed; ``per_query`` may not be here."""
     check_apart([*(outputs or ()), *([per_query] if per_query else ())])
     if outputs:
-        from rankjury.reports.writers import Request
+        from rankjury.reporting.writers import Request
 
         for path in outputs:
             Request(str(path)).check()
@@ -209,7 +209,7 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
 
 def check_form(path: Path) -> None:
     """Refuse a file of the queries' scores that has no suffix of a table."""
-    from rankjury.reports.writers import Request
+    from rankjury.reporting.writers import Request
 
     Request(str(path), "queries").check()
 
@@ -228,7 +228,7 @@ def deliver(
     if as_json:
         print_json(report.to_json())
     else:
-        from rankjury.reports.console import print_report
+        from rankjury.reporting.console import print_report
 
         print_report(report, omit=omit)
     warn(report.warning_lines, quiet=quiet)
@@ -244,6 +244,6 @@ def deliver(
 def write_outputs(report: "Report", outputs: list[Path] | None) -> None:
     """Write the files asked for: all or none."""
     if outputs:
-        from rankjury.reports.writers import Request, write_reports
+        from rankjury.reporting.writers import Request, write_reports
 
         write_reports(report, [Request(str(path)) for path in outputs])

@@ -167,7 +167,7 @@ def _own(
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     from rankjury.cli.options import Scoring, assess_files
-    from rankjury.reports.console import print_report
+    from rankjury.reporting.console import print_report
 
     scoring = Scoring(
         slices=[f"{folder / 'queries.jsonl'}:type"],
@@ -184,7 +184,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     print_report(shown, omit=("headline",))
     warn(report.warning_lines, quiet=quiet)
     if keep is None:
-        from rankjury.reports.html import to_html
+        from rankjury.reporting.html import to_html
 
         _put_page(to_html(report), Sample.helpdesk, quiet=quiet)
     place = keep or Path("rankjury-demo")

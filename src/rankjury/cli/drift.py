@@ -73,8 +73,8 @@ def _share_of(text: str) -> float:
 
 
 def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
-    from rankjury.reports.console import console, print_block
-    from rankjury.reports.sections.drift import drift_block, drifts_to_json
+    from rankjury.reporting.console import console, print_block
+    from rankjury.reporting.sections.drift import drift_block, drifts_to_json
     from rankjury.retrieval.hints import hints_of
 
     if as_json:

@@ -59,7 +59,7 @@ def explain_command(
 
 
 def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     tools = [row for row in rows if row.kind != "convention"]
     header = ["tool", measure, "differs by", "n", "because of"]

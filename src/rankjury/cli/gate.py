@@ -69,7 +69,7 @@ def gate_command(
     """Check a report, or runs, against targets: pass, fail, or unsure."""
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
-    from rankjury.reports.gate import check_form
+    from rankjury.reporting.writers.gate import check_form
 
     check_apart(output or ())
     for path in output or ():
@@ -105,7 +105,7 @@ def _beside(targets: str, text: str) -> str:
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
     from rankjury.evaluation.gate import check_targets
     from rankjury.io.source import Source
-    from rankjury.reports.writers.json import looks_like_report, read_report
+    from rankjury.reporting.writers.json import looks_like_report, read_report
 
     given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
     if given:
@@ -133,7 +133,7 @@ def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
 ) -> "tuple[Gate, Sequence[str]]":
     from rankjury.evaluation.gate import check_targets, measures_of
-    from rankjury.reports.writers.json import looks_like_report, read_report
+    from rankjury.reporting.writers.json import looks_like_report, read_report
 
     gold, *runs = files
     if looks_like_report(gold):
@@ -152,7 +152,7 @@ def _check_files(
 
 
 def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:
-    from rankjury.reports.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
+    from rankjury.reporting.writers.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
 
     write_gates(gate, outputs)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")

@@ -14,8 +14,8 @@ from rankjury.archive.history import Point, Series, Stepped, lines_of
 from rankjury.archive.listing import Damaged
 from rankjury.archive.run import Run
 from rankjury.core.formatting import count, decimals_of, figure_shown, spreadsheet_text
-from rankjury.reports.console import console, print_table
-from rankjury.reports.tables import Cell, Style, table
+from rankjury.reporting.console import console, print_table
+from rankjury.reporting.tables import Cell, Style, table
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
 
@@ -178,8 +178,8 @@ def history_to_csv(history: History) -> str:
 
 def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
     """Draw all series in one chart, with a mark where any of them steps."""
-    from rankjury.reports.charts import history_chart
-    from rankjury.reports.charts.pictures import to_picture
+    from rankjury.reporting.charts import history_chart
+    from rankjury.reporting.charts.matplotlib import to_picture
 
     measures = ", ".join(dict.fromkeys(series.measure for series, _ in history.series))
     return to_picture(history_chart(*lines_of(history.series), f"{history.plan}: {measures}", measures), form)

@@ -266,7 +266,7 @@ _MISTAKES_SHOWN = 10
 
 def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:
     """What a text means by each method, and what was dropped that is not there otherwise."""
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     screen.print(text if first else f"\n{text}")
@@ -305,7 +305,7 @@ def _nearest(mapper: "Mapper", extraction: "Extraction") -> str:
 
 def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
     """A line a text, and how many have no keyword."""
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     for name, (_, extractions) in found.items():
@@ -318,7 +318,7 @@ def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
 def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
     from rankjury.core.formatting import count
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     header = ["precision", "recall", "F1", "macro F1", "all right", "n"]

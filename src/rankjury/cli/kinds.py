@@ -22,7 +22,7 @@ class Kind(Protocol):
 
 def print_kinds(command: str, found: Mapping[str, Kind]) -> None:
     """All of them, a line each; the command is called as they are, in the plural."""
-    from rankjury.reports.console import print_rows
+    from rankjury.reporting.console import print_rows
 
     rows = [[name, kind.about, f"rankjury[{kind.extra}]" if kind.extra else "core"] for name, kind in found.items()]
     print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
@@ -31,7 +31,7 @@ def print_kinds(command: str, found: Mapping[str, Kind]) -> None:
 
 def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[str, "Param"]]) -> None:
     """What can be set of one, by the part of its life in which it counts; one part needs no name."""
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     console().print(f"{name}: {about}\n{told}\n", markup=False, highlight=False)
     rows = [

@@ -137,7 +137,7 @@ def _explained(labels: "Labels", asked: str) -> dict[str, Any]:
 
 
 def _print_explained(form: dict[str, Any]) -> None:
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     screen.print(f"{form['query_id']}: {form['text']}")
@@ -168,7 +168,7 @@ def _matches(row: dict[str, Any]) -> str:
 
 
 def _print_counts(labels: "Labels") -> None:
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     counts = labels.counts
     header = ["queries of type", "queries", "grade 3", "grade 2", "grade 1", "grade 0"]
@@ -187,7 +187,7 @@ def _print_counts(labels: "Labels") -> None:
 
 def _print_agreement(agreement: "LabelAgreement") -> None:
     from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     screen = console()
     screen.print()

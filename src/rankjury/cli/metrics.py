@@ -29,7 +29,7 @@ def metrics_command(
         facts = [dialect_facts(d) for d in DIALECTS] if dialects else [metric_facts(metric) for metric in chosen]
         print_json(facts)
         return
-    from rankjury.reports.console import print_rows
+    from rankjury.reporting.console import print_rows
 
     if dialects:
         print_rows(["dialect", "reproduces"], dialects_table(), text=(0, 1))
@@ -43,7 +43,7 @@ def metrics_command(
 def _print_one(metric: "Metric", asked: str) -> None:
     from rankjury.measures.catalog import metric_facts
     from rankjury.measures.dialects import resolve
-    from rankjury.reports.console import console
+    from rankjury.reporting.console import console
 
     facts: dict[str, Any] = metric_facts(metric)
     out = console()

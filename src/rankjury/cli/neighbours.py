@@ -146,8 +146,8 @@ def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
         form = {"schema": "rankjury.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
         print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
         return
-    from rankjury.reports.console import print_rows, print_table
-    from rankjury.reports.sections.space import diagnostics_table
+    from rankjury.reporting.console import print_rows, print_table
+    from rankjury.reporting.sections.space import diagnostics_table
 
     if space is not None:
         print_table(diagnostics_table(space.hygiene))

@@ -180,8 +180,8 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
     """Print the report and the verdicts on standard output."""
     from rankjury.core.formatting import count
-    from rankjury.reports.console import print_report
-    from rankjury.reports.gate import print_gate
+    from rankjury.reporting.console import print_report
+    from rankjury.reporting.writers.gate import print_gate
 
     about = f"{count(report.n_queries, *report.unit)}, {count(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")

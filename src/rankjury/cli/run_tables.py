@@ -12,8 +12,10 @@ from rankjury.cli.common import print_line
 from rankjury.core.formatting import count
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import QueryData
-from rankjury.reports.console import console, print_block, print_table
-from rankjury.reports.differences import (
+from rankjury.reporting.console import console, print_block, print_table
+from rankjury.reporting.sections import render_sections
+from rankjury.reporting.tables import about_line, first_labels, recorded_table
+from rankjury.reporting.tables.differences import (
     before_after_table,
     changes_table,
     measure_table,
@@ -21,9 +23,7 @@ from rankjury.reports.differences import (
     slices_table,
     tally,
 )
-from rankjury.reports.gate import verdict_counts, verdicts_table
-from rankjury.reports.sections import render_sections
-from rankjury.reports.tables import about_line, first_labels, recorded_table
+from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 
 __all__ = ["print_compared", "print_run", "size_shown"]
 

@@ -92,7 +92,7 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
     if not paths and pictures is None:
         return []
     from rankjury.io.atomic import together, write_files
-    from rankjury.reports.charts import write_pictures
+    from rankjury.reporting.charts import write_pictures
 
     with together():
         write_files({path: _content(run, path.suffix.lower()) for path in paths})
@@ -105,11 +105,11 @@ def _content(run: "Run", suffix: str) -> str | bytes:
 
         return dumps(run.report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
-        from rankjury.reports.pull_request import summary_of
+        from rankjury.reporting.writers.github_comment import summary_of
 
         return summary_of(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
-    from rankjury.reports.html import page_of
+    from rankjury.reporting.html import page_of
 
     return page_of(run.report)

@@ -167,8 +167,8 @@ def _make(
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     from dataclasses import replace
 
-    from rankjury.reports.console import console, print_table
-    from rankjury.reports.tables import table
+    from rankjury.reporting.console import console, print_table
+    from rankjury.reporting.tables import table
 
     rows = [
         (f"fold-{number} {name}" if several else name, window)

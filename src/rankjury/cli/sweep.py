@@ -52,7 +52,7 @@ def sweep_command(
     from rankjury.plan.indexes import on_database
     from rankjury.plan.reading import read_plan
     from rankjury.plan.run import timestamp
-    from rankjury.reports.frontier import sweeps_to_json
+    from rankjury.reporting.tables.sweep import sweeps_to_json
     from rankjury.retrieval.engines.temp_folder import clear_left_over
 
     if plan == PLAN_FILE and not exists(plan):
@@ -104,7 +104,7 @@ def _carry_out(
 def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
     """All files or none; a picture only where there is something to draw."""
     from rankjury.io.atomic import write_files
-    from rankjury.reports.frontier import sweeps_to_csv, sweeps_to_markdown
+    from rankjury.reporting.tables.sweep import sweeps_to_csv, sweeps_to_markdown
 
     contents: dict[Path, str | bytes] = {
         folder / "sweep.json": form,
@@ -112,7 +112,7 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
         folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
     }
     if any(sweep.comparable for sweep in sweeps):
-        from rankjury.reports.charts import sweeps_chart, to_picture
+        from rankjury.reporting.charts import sweeps_chart, to_picture
 
         contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
     write_files(contents)
@@ -120,7 +120,7 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
 
 
 def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
-    from rankjury.reports.frontier import print_sweep
+    from rankjury.reporting.tables.sweep import print_sweep
 
     for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
         print("\n" * (number > 0), end="")

@@ -182,7 +182,7 @@ def _spelled(found: "Tuning") -> str:
 
 def _show(found: "Tuning") -> None:
     from rankjury.core.formatting import count, difference_shown, estimate_shown, p_shown, percent
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
     from rankjury.retrieval.fusion import METHODS
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c

@@ -198,7 +198,7 @@ def _write(
 
 def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked | None") -> None:
     from rankjury.cli.run_plan import show
-    from rankjury.reports.console import console
+    from rankjury.reporting.console import console
 
     for number, one in enumerate(found):
         print("\n" * (number > 0), end="")
@@ -248,7 +248,7 @@ def _end(
 def _print_trials(found: "ModelTuning") -> None:
     """On standard output."""
     from rankjury.core.formatting import count, estimate_shown, percent
-    from rankjury.reports.console import console, print_rows
+    from rankjury.reporting.console import console, print_rows
 
     out = console()
     resumed = sum(trial.resumed for trial in found.trials)

@@ -38,7 +38,7 @@ def vectors_command(
     else:
         shown = [one for one in found if one.fault is None]
         if shown:
-            from rankjury.reports.console import print_rows
+            from rankjury.reporting.console import print_rows
 
             header = ["file", "size", "dtype", "model", "text", "unit", "made", "hash"]
             print_rows(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))

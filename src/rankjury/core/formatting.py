@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
-    "kind of snippet", home="rankjury.reports.notebook", group="rankjury.notebook"
+    "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
 )
 
 # Control characters, a carriage return that is not part of a line end, marks that break a line or turn the direction of

@@ -26,7 +26,7 @@ from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, Value
-from rankjury.reports.writers.json import looks_like_report, read_report
+from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["compare", "evaluate", "gate"]

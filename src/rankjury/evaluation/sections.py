@@ -1,7 +1,7 @@
 """Sections: what a speciality adds to a report, such as embedding diagnostics, an index benchmark or a drift.
 
 A section is a frozen dataclass with a name. It belongs to one system or to the report as a whole, is one key of the
-report's JSON, and has its tables and charts in one renderer (``rankjury.reports.sections``) that all writers use. To add
+report's JSON, and has its tables and charts in one renderer (``rankjury.reporting.sections``) that all writers use. To add
 one, write the dataclass, the renderer and a test; nothing else knows its name.
 """
 

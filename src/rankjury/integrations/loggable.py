@@ -15,8 +15,8 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.sections import Facts, Fusion
 from rankjury.evaluation.slices.stats import Gap
-from rankjury.reports.html import page_of
-from rankjury.reports.pull_request import summary_of
+from rankjury.reporting.html import page_of
+from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate

@@ -77,7 +77,7 @@ def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
     """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
 
     def page(report: Report, run: Run) -> str:
-        from rankjury.reports.html import page_of
+        from rankjury.reporting.html import page_of
         from rankjury.view.trends import charts_of
 
         earlier = archive.recent(run.plan, _HISTORY)

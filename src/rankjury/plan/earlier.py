@@ -15,8 +15,8 @@ from rankjury.errors import DataError
 from rankjury.evaluation.report import Report, check_schema
 from rankjury.evaluation.targets import ABOUT_DRIFT
 from rankjury.io.source import Source
-from rankjury.reports.writers import as_file_name
-from rankjury.reports.writers.json import read_report
+from rankjury.reporting.writers import as_file_name
+from rankjury.reporting.writers.json import read_report
 
 __all__ = ["Reference", "References"]
 

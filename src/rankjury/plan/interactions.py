@@ -34,7 +34,7 @@ from rankjury.recsys.splitting.timestamps import written_moment
 from rankjury.recsys.summary import Interactions
 from rankjury.recsys.task import Facts, Sampled, Task
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
-from rankjury.reports.differences import verdict_of
+from rankjury.reporting.tables.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model
 
 __all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]

@@ -14,7 +14,7 @@ from rankjury.io.atomic import check_destination
 from rankjury.plan.earlier import References
 from rankjury.plan.model import OutputTable, Plan
 from rankjury.plan.reading import Checked
-from rankjury.reports.writers import Request, Writer, as_file_name, find_writer, write_reports
+from rankjury.reporting.writers import Request, Writer, as_file_name, find_writer, write_reports
 
 __all__ = ["check_outputs", "file_parts", "write_outputs"]
 

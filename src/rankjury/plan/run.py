@@ -31,7 +31,7 @@ from rankjury.plan.lab import LabWork
 from rankjury.plan.opening import opened
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import Checked, aim_targets, read_plan
-from rankjury.reports.writers import Writer
+from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.stats.resampling import Resampling
 

@@ -18,11 +18,11 @@ from rankjury.core.convert import QUERY
 from rankjury.core.formatting import count, percent
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName
-from rankjury.reports import charts
-from rankjury.reports.differences import before_after_table
-from rankjury.reports.html.details import few_digits
-from rankjury.reports.html.page import Drawn
-from rankjury.reports.html.rendering import embedded
+from rankjury.reporting import charts
+from rankjury.reporting.html.page import Drawn
+from rankjury.reporting.html.query_data import few_digits
+from rankjury.reporting.html.render import embedded
+from rankjury.reporting.tables.differences import before_after_table
 from rankjury.view.opened import Opened, Recent, Table
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]

@@ -17,8 +17,8 @@ from rankjury.core.convert import QUERY
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
-from rankjury.reports.html.details import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
-from rankjury.reports.tables import headline_labels, idle_systems
+from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
+from rankjury.reporting.tables import headline_labels, idle_systems
 
 __all__ = ["MOST_ROWS", "Asked", "Opened", "Recent", "Table"]
 

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 from rankjury.archive import Run
 from rankjury.measures.measure import METRICS
-from rankjury.reports.html.page import context_of
-from rankjury.reports.html.rendering import embedded, script, style
+from rankjury.reporting.html.page import context_of
+from rankjury.reporting.html.render import embedded, script, style
 from rankjury.view.comparison import CHANGED, Beside, Pair, comparison_context
 from rankjury.view.listing import Shelf, list_context, running_form
 from rankjury.view.opened import MOST_ROWS, Asked, Opened, Recent
@@ -145,7 +145,7 @@ def _of_queries(source: Opened | Beside, what: str, request: Request) -> Respons
 
 
 def _asset(name: str) -> Callable[[], str]:
-    return lambda: (files("rankjury.reports.html") / "assets" / name).read_text(encoding="utf-8")
+    return lambda: (files("rankjury.reporting.html") / "assets" / name).read_text(encoding="utf-8")
 
 
 STATIC: dict[str, tuple[str, Callable[[], Any]]] = {

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote
 
 from rankjury.core.version import __version__
 from rankjury.errors import DamagedRun, RankjuryError, UnknownName
-from rankjury.reports.html.rendering import rendered
+from rankjury.reporting.html.render import rendered
 
 __all__ = [
     "ADDRESS",

@@ -7,8 +7,8 @@ from rankjury.archive import Run
 from rankjury.archive.files import shown_time
 from rankjury.archive.history import Series, Stepped, lines_of, series_of, steps_in
 from rankjury.core.formatting import count
-from rankjury.reports import charts
-from rankjury.reports.html.page import Drawn
+from rankjury.reporting import charts
+from rankjury.reporting.html.page import Drawn
 from rankjury.view.listing import Shelf
 from rankjury.view.server import Refused, Request
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.reports.charts.layout import even_ticks, linear_ticks, log_ticks, numbers_shown, time_ticks
+from rankjury.reporting.charts.layout import even_ticks, linear_ticks, log_ticks, numbers_shown, time_ticks
 
 ENDS = st.tuples(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-3, 1e6, allow_nan=False), st.integers(2, 12)).map(
     lambda one: (one[0], one[0] + one[1], one[2])

@@ -15,7 +15,7 @@ from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.reports.charts import (
+from rankjury.reporting.charts import (
     DotPlot,
     Histogram,
     all_charts,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.reports.charts.layout import Box, clean, fit, place_labels, width_of
-from rankjury.reports.charts.pictures.figure import font_width, shorten, wrap_text
+from rankjury.reporting.charts.layout import Box, clean, fit, place_labels, width_of
+from rankjury.reporting.charts.matplotlib.figure import font_width, shorten, wrap_text
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
 

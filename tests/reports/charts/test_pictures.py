@@ -21,9 +21,9 @@ from PIL import Image
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
-from rankjury.reports.charts.model import Bars, Dot, Grid, Row
-from rankjury.reports.charts.pictures import write_pictures
+from rankjury.reporting.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
+from rankjury.reporting.charts.matplotlib import write_pictures
+from rankjury.reporting.charts.spec import Bars, Dot, Grid, Row
 
 from .test_svg import HOSTILE, TestBars, TestPoints, charts_named, lines
 
@@ -187,5 +187,5 @@ class TestFiles:
 
 
 def test_pages_need_no_matplotlib() -> None:
-    code = "import sys, rankjury.reports.charts; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, rankjury.reporting.charts; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

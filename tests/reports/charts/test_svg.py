@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.reports.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
-from rankjury.reports.charts.layout import width_of
-from rankjury.reports.charts.model import Bars, Dot, Line, Mark, Point, Ring, Row
+from rankjury.reporting.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
+from rankjury.reporting.charts.layout import width_of
+from rankjury.reporting.charts.spec import Bars, Dot, Line, Mark, Point, Ring, Row
 
 from . import Axis, all_of, dots_of, drawn, ends_of, spot_of, texts_of
 

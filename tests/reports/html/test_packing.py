@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.reports.html.details import Details
-from rankjury.reports.html.packing import BASE, BLOCK, Packed, pack, planes_of, scaled
+from rankjury.reporting.html.payload import BASE, BLOCK, Packed, pack, planes_of, scaled
+from rankjury.reporting.html.query_data import Details
 from tests.reports.html.drawn import LABELS, details
 from tests.reports.html.unpacking import LETTERS, inflated, lists_of, numbers
 

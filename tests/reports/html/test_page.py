@@ -18,12 +18,12 @@ from rankjury.measures.measure import Measure
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.summary import Interactions
-from rankjury.reports.html import Details, page_of, to_html
-from rankjury.reports.html.details import cases_of
-from rankjury.reports.html.page import measures_matrix, slice_tables
-from rankjury.reports.html.rendering import cell_html, embedded, script, shown, style
-from rankjury.reports.sections.interactions import windows_table
-from rankjury.reports.tables import Cell
+from rankjury.reporting.html import Details, page_of, to_html
+from rankjury.reporting.html.page import measures_matrix, slice_tables
+from rankjury.reporting.html.query_data import cases_of
+from rankjury.reporting.html.render import cell_html, embedded, script, shown, style
+from rankjury.reporting.sections.interactions import windows_table
+from rankjury.reporting.tables import Cell
 from tests.reports.html.unpacking import pieces
 from tests.reports.small import HOSTILE, small
 from tests.reports.test_recommendations import recommended

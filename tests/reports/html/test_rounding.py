@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.reports.html.details import few_digits
+from rankjury.reporting.html.query_data import few_digits
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
 DECIMALS = st.builds(lambda whole, places: whole / 10**places, st.integers(-(10**7), 10**7), st.integers(0, 9))

@@ -7,7 +7,7 @@ from base64 import b64decode
 from functools import lru_cache
 from typing import Any
 
-from rankjury.reports.html.packing import BLOCK
+from rankjury.reporting.html.payload import BLOCK
 
 LETTERS = {letter: place for place, letter in enumerate(chr(one) for one in range(0x23, 0x7F) if one != 0x5C)}
 

@@ -1,0 +1,132 @@
+"""How a measure went from run to run, with its interval as a band and a mark at every step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Protocol
+
+from rankjury.core.formatting import bounds_shown, decimals_of, figure_shown
+from rankjury.reporting.charts.layout import upright_of
+from rankjury.reporting.charts.spec import Line, LineChart, Mark, Spacing
+
+__all__ = ["HistoryPoint", "HistorySeries", "history_chart"]
+
+_CLOSE = 0.2
+"""Of the mean distance in time: nearer runs would stand on each other."""
+
+
+class HistoryPoint(Protocol):
+    """A measure of one run."""
+
+    @property
+    def time(self) -> str:
+        """ISO 8601."""
+
+    @property
+    def run(self) -> str: ...
+
+    @property
+    def mean(self) -> float | None: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+class HistorySeries(Protocol):
+    """Of one system, or of one measure, the runs in the order of time."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def points(self) -> Sequence[HistoryPoint]: ...
+
+
+def history_chart(
+    series: Sequence[HistorySeries], steps: Sequence[tuple[str, str]] = (), title: str = "", y_label: str = ""
+) -> LineChart:
+    """``steps`` are the time of the run where each begins, and what to say of it.
+
+    Runs stand by their time; evenly, in its order, where many would stand on each other.
+    """
+    runs = sorted({(_seconds(point.time), point.time, point.run) for one in series for point in one.points})
+    times = [seconds for seconds, _, _ in runs]
+    spacing: Spacing = "time" if _spread(times) else "even"
+    places = times if spacing == "time" else [float(place) for place in range(len(runs))]
+    at = {(time, run): place for (_, time, run), place in zip(runs, places, strict=True)}
+    first = {time: at[time, run] for _, time, run in reversed(runs)}
+    marks = tuple(Mark(first[time], label) for time, label in steps if time in first)
+    lines = tuple(_line(one, at) for one in series)
+    chart = LineChart(
+        title=title,
+        description=_description(lines, runs, marks, title),
+        x_label="time of the run, UTC" if spacing == "time" else "runs in the order of time (evenly spaced)",
+        y_label=y_label or title,
+        lines=lines,
+        spacing=spacing,
+        x_names=tuple(_short(seconds, times) for seconds in times) if spacing == "even" else (),
+        marks=marks,
+    )
+    return replace(chart, footnote=_footnote(chart))
+
+
+def _footnote(chart: LineChart) -> str:
+    """What matters is how it went: the axis holds the figures, and seldom 0."""
+    low = upright_of(chart).low
+    return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
+
+
+def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> Line:
+    points = sorted(one.points, key=lambda point: at[point.time, point.run])
+    return Line(
+        name=one.name,
+        xs=tuple(at[point.time, point.run] for point in points),
+        ys=tuple(point.mean for point in points),
+        lows=tuple(point.low for point in points),
+        highs=tuple(point.high for point in points),
+        titles=tuple(f"{one.name}, {point.time}, {point.run}: {_told(point)}" for point in points),
+    )
+
+
+def _told(point: HistoryPoint) -> str:
+    if point.mean is None:
+        return "undefined"
+    ci = None if point.low is None or point.high is None else (point.low, point.high)
+    return figure_shown(point.mean, decimals_of(ci)) + (f" {bounds_shown(ci)}" if ci else "")
+
+
+def _seconds(time: str) -> float:
+    read = datetime.fromisoformat(time)
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+def _spread(times: Sequence[float]) -> bool:
+    """Whether most runs keep their distance on an axis of time."""
+    if len(set(times)) < 2:
+        return False
+    usual = (times[-1] - times[0]) / (len(times) - 1)
+    close = sum(after - before < _CLOSE * usual for before, after in pairwise(times))
+    return 4 * close <= len(times) - 1
+
+
+def _short(seconds: float, times: Sequence[float]) -> str:
+    """With the hour where days would be the same."""
+    day = datetime.fromtimestamp(seconds, UTC)
+    same = len({datetime.fromtimestamp(one, UTC).date() for one in times}) < len(times)
+    return day.strftime("%m-%d %H:%M" if same else "%Y-%m-%d")
+
+
+def _description(
+    lines: Sequence[Line], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
+) -> str:
+    if not runs:
+        return f"{title or 'Measure'} from run to run: no run yet."
+    steps = f" Steps: {'; '.join(mark.label for mark in marks[:6])}." if marks else ""
+    return (
+        f"{title or 'Measure'} of {', '.join(line.name for line in lines[:6])} over {len(runs)} runs from "
+        f"{runs[0][1]} to {runs[-1][1]}, intervals as bands.{steps}"
+    )

@@ -1,0 +1,374 @@
+"""Charts of measures: systems, differences to the baseline, both by slice, and curves over cut-offs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import isfinite
+
+from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.stats import Gap
+from rankjury.reporting.charts.layout import range_with_zero
+from rankjury.reporting.charts.spec import Dot, DotPlot, Line, LineChart, Row, Tone
+from rankjury.reporting.tables.cutoffs import cut_labels
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+from rankjury.stats.resampling import Bounds
+from rankjury.stats.significance import is_shown
+
+__all__ = [
+    "curve_chart",
+    "curves_charts",
+    "differences_chart",
+    "finite",
+    "headline_chart",
+    "interval_name",
+    "mean_dot",
+    "places_of",
+    "slices_chart",
+]
+
+_MOST_DOTS = 60
+_MOST_SLICES, _FEWEST_SLICES = 30, 8
+_FEWEST = 2
+Labels = dict[int, str]
+"""By cut-off, what the measure is called there."""
+
+
+def headline_chart(report: Report, measure: str) -> DotPlot:
+    """Return every system's mean, in the report's order, with a line at the baseline's."""
+    rows: list[Row] = []
+    for name, system in report.systems.items():
+        if (estimate := system.estimates.get(measure)) is not None:
+            rows.append(Row(name, (mean_dot(estimate, name, series=len(rows)),), f"n {estimate.n:,}"))
+    names = tuple(row.label for row in rows)
+    mean = next((row.dots[0].value for row in rows if row.label == report.baseline), None)
+    means = "; ".join(f"{row.label} {row.dots[0].shown}" for row in rows[:8])
+    return DotPlot(
+        title=f"{measure} of all systems",
+        description=f"Mean {measure} over {report.unit[1]} of each system, with {interval_name(report)}s. {means}.",
+        x_label=f"mean {measure}" + (" (less is better)" if report.lower_is_better(measure) else ""),
+        rows=tuple(rows),
+        series=names,
+        keyed=False,
+        places=places_of(report, names),
+        reference=mean,
+        reference_label="" if mean is None else f"{report.baseline}",
+        footnote=_footnote(report, rows),
+    )
+
+
+def differences_chart(report: Report) -> DotPlot | None:
+    """Return every system's difference to the baseline under each headline measure; None where nothing is compared.
+
+    All are on one axis, so that measures that are not shares between 0 and 1 are left to charts of their own.
+    """
+    compared = [one for one in report.comparisons if isfinite(one.difference)]
+    headline = [label for label in report.headline if label in report.labels] or report.labels
+    measures = [label for label in headline if any(one.measure == label for one in compared)]
+    if not measures:
+        return None
+    no_shares = {one.measure for one in compared if not all(0.0 <= end <= 1.0 for end in (one.mean, one.baseline_mean))}
+    shown = [label for label in measures if label not in no_shares] or measures[:1]
+    systems = [name for name in report.systems if any(one.system == name for one in compared)]
+    shown = shown[: max(1, _MOST_DOTS // len(systems))]
+    baseline = report.baseline or "the baseline"
+    rows = []
+    for label in shown:
+        lower = report.lower_is_better(label)
+        found = {one.system: one for one in compared if one.measure == label}
+        dots = _difference_dots(report, systems, found, {name: f"{name}, {label}" for name in systems})
+        rows.append(Row(label, dots, "less is better" if lower else ""))
+    better = "" if all(map(report.lower_is_better, shown)) else " (right is better)"
+    names = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    left_out = len(measures) - len(shown)
+    return DotPlot(
+        title=f"Differences to {baseline}",
+        description=f"Difference of each system to {baseline} under {names}, with {interval_name(report)}s.",
+        x_label=f"difference to {baseline}{better}",
+        rows=tuple(rows),
+        series=tuple(systems),
+        places=places_of(report, systems),
+        reference=0.0,
+        reference_label="as the baseline",
+        footnote=_footnote(
+            report,
+            rows,
+            "differences that chance makes often enough, all systems considered",
+            f"{left_out} more under other measures: see the table." if left_out else "",
+        ),
+    )
+
+
+def slices_chart(report: Report, measure: str, system: str | None = None) -> DotPlot | None:
+    """Return differences to the baseline by slice, or means where nothing is compared; None without slices.
+
+    It is of one system, or of all. At most the 30 worst slices are shown. Slices in which nothing differs are left
+    out; where that is so in all of them, means are shown after all.
+    """
+    compared = {
+        one.system
+        for part in report.slices
+        for one in part.beside
+        if isinstance(one, Comparison) and one.measure == measure and system in (None, one.system)
+    }
+    if compared:
+        chart = _slice_differences(report, measure, [name for name in report.systems if name in compared])
+        if chart.rows:
+            return chart
+    scored = [
+        name
+        for name, one in report.systems.items()
+        if (system is None and not one.random) or name == system
+        if any(measure in part.estimates.get(name, {}) for part in report.slices)
+    ]
+    return _slice_means(report, measure, scored) if scored else None
+
+
+def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> DotPlot:
+    lower = report.lower_is_better(measure)
+    rows = []
+    for part in report.slices:
+        found = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == measure}
+        titles = {name: f"{part.label}, {name}" for name in systems}
+        if dots := _difference_dots(report, systems, found, titles):
+            rows.append(Row(part.name, dots, f"n {part.n:,}"))
+    differing = [row for row in rows if not all(dot.value == dot.low == dot.high == 0 for dot in row.dots)]
+    shown, more = _worst_first(differing, len(systems), lower=lower)
+    same = len(rows) - len(differing)
+    baseline = report.baseline or "the baseline"
+    better = "left" if lower else "right"
+    named, of = _named(systems)
+    return DotPlot(
+        title=f"{measure} by slice: difference to {baseline}",
+        description=f"Difference in {measure} between {named} and {baseline} in each slice of {report.unit[1]}, with "
+        f"{interval_name(report)}s, the worst slice first.{_worst_line(shown)}",
+        x_label=f"difference in {measure}{of} to {baseline} ({better} is better)",
+        rows=shown,
+        series=tuple(systems),
+        places=places_of(report, systems),
+        reference=0.0,
+        reference_label="as the baseline",
+        footnote=_footnote(
+            report,
+            shown,
+            "differences that chance makes often enough, all slices considered",
+            _omitted_note(shown, more),
+            f"{count(same, 'slice', 'slices')} without any difference left out." if same else "",
+        ),
+    )
+
+
+def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlot:
+    """Return means by slice; of one system, the line is at its mean over all queries."""
+    lower, many = report.lower_is_better(measure), report.unit[1]
+    rows = []
+    for part in report.slices:
+        dots = []
+        for series, name in enumerate(systems):
+            if (estimate := part.estimates.get(name, {}).get(measure)) is not None:
+                alike = any(
+                    isinstance(one, Gap)
+                    and (one.system, one.measure) == (name, measure)
+                    and not is_shown(one.p_holm, report.level)
+                    for one in part.beside
+                )
+                dots.append(mean_dot(estimate, f"{part.label}, {name}", series=series, muted=alike))
+        if dots:
+            rows.append(Row(part.name, tuple(dots), f"n {part.n:,}"))
+    shown, more = _worst_first(rows, len(systems), lower=lower)
+    overall = report.systems[systems[0]].estimates[measure] if len(systems) == 1 else None
+    mean = None if overall is None else finite(overall.mean)
+    named, of = _named(systems)
+    label = "" if overall is None or mean is None else f"overall {figure_shown(mean, decimals_of(overall.ci))}"
+    return DotPlot(
+        title=f"{measure} by slice",
+        description=f"Mean {measure} of {named} in each slice of {many}, with {interval_name(report)}s, the worst "
+        f"slice first.{_worst_line(shown)}",
+        x_label=f"mean {measure}{of}" + (" (less is better)" if lower else ""),
+        rows=shown,
+        series=tuple(systems),
+        places=places_of(report, systems),
+        reference=mean,
+        reference_label=label,
+        footnote=_footnote(
+            report, shown, f"as far from the other {many} as chance takes it", _omitted_note(shown, more)
+        ),
+    )
+
+
+def _worst_first(rows: Sequence[Row], systems: int, *, lower: bool) -> tuple[tuple[Row, ...], int]:
+    """Return rows by the worst dot of each, and how many more there are; rows without any value are left out."""
+
+    def worst(row: Row) -> float:
+        return min((-dot.value if lower else dot.value) for dot in row.dots if dot.value is not None)
+
+    defined = [row for row in rows if any(dot.value is not None for dot in row.dots)]
+    most = min(_MOST_SLICES, max(_FEWEST_SLICES, _MOST_DOTS // systems))
+    ordered = sorted(defined, key=lambda row: (worst(row), row.label))
+    return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
+
+
+def _worst_line(rows: Sequence[Row]) -> str:
+    """Return the worst slice in words, for screen readers."""
+    dots = [dot for dot in rows[0].dots if dot.value is not None] if rows else []
+    return f" Worst: {rows[0].label}, {', '.join(dot.shown for dot in dots)}." if dots else ""
+
+
+def _omitted_note(rows: Sequence[Row], more: int) -> str:
+    return f"The {len(rows)} worst; {count(more, 'more slice is', 'more slices are')} not shown." if more else ""
+
+
+def _named(systems: Sequence[str]) -> tuple[str, str]:
+    """Return what systems are called in a sentence, and on an axis where there is no legend."""
+    return (systems[0], f" of {systems[0]}") if len(systems) == 1 else (f"{len(systems)} systems", "")
+
+
+def _footnote(report: Report, rows: Sequence[Row], hollow: str = "", *notes: str) -> str:
+    dots = [dot for row in rows for dot in row.dots]
+    lines = any(dot.low is not None and dot.low != dot.high for dot in dots)
+    found = [
+        f"Lines: {interval_name(report)}s." if lines else "",
+        f"Hollow: {hollow}." if any(dot.muted for dot in dots) else "",
+        *notes,
+    ]
+    return " ".join(filter(None, found))
+
+
+def mean_dot(estimate: Estimate, name: str, *, series: int = 0, muted: bool = False) -> Dot:
+    """Return the dot of a mean, with all that is known of it in words."""
+    mean, ci = finite(estimate.mean), estimate.ci
+    shown = NOTHING if mean is None else figure_shown(mean, decimals_of(ci))
+    shown += f" {bounds_shown(ci)}" if mean is not None and ci else ""
+    return _dot(mean, ci, series, muted, title=f"{name}: {shown}, n {estimate.n:,}", shown=shown)
+
+
+def _difference_dots(
+    report: Report, systems: Sequence[str], found: dict[str, Comparison], titles: dict[str, str]
+) -> tuple[Dot, ...]:
+    """Return the dots of comparisons; of a single system, green and red say better and worse."""
+    dots = []
+    for series, name in enumerate(systems):
+        if (one := found.get(name)) is None:
+            continue
+        muted = not one.is_shown(report.level)
+        tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite(one.gain) else "good"
+        tone = "bad" if tone == "good" and one.gain < 0 else tone
+        difference = finite(one.difference)
+        shown = NOTHING if difference is None else difference_shown(difference, one.ci)
+        known = [f"{titles[name]}: {shown}"]
+        if isfinite(one.mean) and isfinite(one.baseline_mean):
+            ours, theirs = (figure_shown(mean, decimals_of(one.ci)) for mean in (one.mean, one.baseline_mean))
+            known.append(f"{ours} against {theirs}")
+        known += [] if one.whole else [f"{one.better:,} better, {one.equal:,} equal, {one.worse:,} worse"]
+        title = "; ".join([*known, f"n {one.n:,}"])
+        dots.append(_dot(difference, one.ci, series, muted, tone, title, shown))
+    return tuple(dots)
+
+
+def _dot(
+    value: float | None, ci: Bounds | None, series: int, muted: bool, tone: Tone = "", title: str = "", shown: str = ""
+) -> Dot:
+    low, high = ci or (None, None)
+    return Dot(value, low, high, series, muted, tone, title, shown)
+
+
+def interval_name(report: Report) -> str:
+    """``95 % interval``"""
+    return f"{percent(report.level)} interval"
+
+
+def places_of(report: Report, systems: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of systems in the report: each has one colour and marker in all charts."""
+    order = list(report.systems)
+    return tuple(order.index(system) if system in order else len(order) for system in systems)
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for what is undefined."""
+    return float(value) if isfinite(value) else None
+
+
+def curve_chart(
+    labels: Mapping[int, str], estimates: Mapping[str, Sequence[Estimate | None]], y_label: str, description: str
+) -> LineChart:
+    """Return a measure against k, with a line for each system and its interval as a band.
+
+    Args:
+        labels: By cut-off, ascending, what the measure is called there.
+        estimates: By system, in the order of cut-offs; None is a gap.
+        y_label: The name of the vertical axis, which is the title too.
+        description: The chart in words.
+    """
+    ks = list(labels)
+    even = len({after - before for before, after in pairwise(ks)}) <= 1
+    lines = []
+    for place, (system, row) in enumerate(estimates.items()):
+        # Of one cut-off the systems are side by side, between the ends of the axis.
+        shift = 0.5 * ((place + 1) / (len(estimates) + 1) - 0.5) if len(ks) == 1 else 0.0
+        dots = [
+            Dot(None) if one is None else mean_dot(one, f"{system}, {label}")
+            for one, label in zip(row, labels.values(), strict=True)
+        ]
+        lines.append(
+            Line(
+                name=system,
+                xs=tuple(number + shift for number in range(len(ks))),
+                ys=tuple(dot.value for dot in dots),
+                lows=tuple(dot.low for dot in dots),
+                highs=tuple(dot.high for dot in dots),
+                titles=tuple(dot.title for dot in dots),
+            )
+        )
+    return LineChart(
+        title=y_label,
+        description=description,
+        x_label="k" if even else "k (evenly spaced)",
+        y_label=y_label,
+        lines=tuple(lines),
+        spacing="even",
+        x_names=tuple(map(str, ks)),
+    )
+
+
+def curves_charts(report: Report) -> list[LineChart]:
+    """Return a chart for every measure that the report has at two cut-offs or more, in the order asked."""
+    return [_chart(report, name, labels) for name, labels in _by_cutoff(report).items() if len(labels) >= _FEWEST]
+
+
+def _by_cutoff(report: Report) -> dict[str, Labels]:
+    """Return labels by measure without its cut-off; measures are the same where their conventions are."""
+    found: dict[str, Labels] = {}
+    names: dict[str, str] = {}
+    for _, label, spelling, k in cut_labels(report):
+        # NDCG for NDCG@5; the whole convention where a label says less than another's, or no cut-off.
+        short = label.rpartition("@")[0]
+        name = names.setdefault(spelling, short if short and short not in found else spelling)
+        found.setdefault(name, {}).setdefault(k, label)
+    return {name: dict(sorted(labels.items())) for name, labels in found.items()}
+
+
+def _chart(report: Report, name: str, labels: Labels) -> LineChart:
+    ks = list(labels)
+    rows = {
+        system: [found.estimates.get(label) for label in labels.values()] for system, found in report.systems.items()
+    }
+    known = {system: row for system, row in rows.items() if any(one is not None and isfinite(one.mean) for one in row)}
+    # The order at the last cut-off in words, for screen readers.
+    last = {system: row[-1].mean for system, row in known.items() if row[-1] is not None and isfinite(row[-1].mean)}
+    ends = sorted(((mean, system) for system, mean in last.items()), reverse=True)
+    order = f" At {ks[-1]}: {', '.join(f'{system} {value:.3f}' for value, system in ends[:8])}." if ends else ""
+    chart = curve_chart(
+        labels,
+        known,
+        f"{name}@k" + (" (less is better)" if report.lower_is_better(labels[ks[0]]) else ""),
+        f"Mean {name} over {report.unit[1]} at k = {', '.join(map(str, ks))}, with the {interval_name(report)} of each "
+        f"system as a band.{order}",
+    )
+    figures = chart.figures()
+    bottom, top = range_with_zero(min(figures, default=0.0), max(figures, default=1.0))
+    banded = any(low is not None for line in chart.lines for low in line.lows)
+    notes = [f"Bands: {interval_name(report)}s."] if banded else []
+    notes += [f"The vertical axis begins at {bottom:.2g}, not at 0."] if bottom > 0 else []
+    places = places_of(report, list(known))
+    return replace(chart, title=f"{name} against k", places=places, y_range=(bottom, top), footnote=" ".join(notes))

@@ -1,0 +1,360 @@
+"""Charts by matplotlib: dot plots, lines with bands, histograms, scatter plots, and grids of them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil, nan
+from typing import TYPE_CHECKING, Any
+
+from rankjury.reporting.charts.layout import Box, Spot, across_of, place_labels, rows_for, upright_of
+from rankjury.reporting.charts.matplotlib.figure import (
+    DARK,
+    GREY,
+    POINTS,
+    ROOM,
+    SMALL,
+    SOFT,
+    TEXT,
+    add_axis,
+    colour_of,
+    font_width,
+    marker_of,
+    name_axes,
+    new_figure,
+    shorten,
+)
+from rankjury.reporting.charts.spec import Bars, Chart, DotPlot, Grid, Histogram, Line, LineChart, Number, Row, Scatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw"]
+
+_HEIGHT = 3.4
+_PANEL_HEIGHTS = {1: 2.3, 2: 2.1, 3: 1.9}
+"""Of lines in a grid, in inches, by the number of charts side by side."""
+_DOT, _ROW, _BETWEEN = 0.165, 0.22, 0.09
+"""In inches: the line of a dot with its figures, the least a row is high, and what is between rows of several dots."""
+_CLOSE_DOT = 0.055
+"""The line of a dot whose figures are not shown."""
+_TONES = {"good": "#0072B2", "bad": "#D55E00", "even": DARK}
+_STRIP, _LONE, _THINNEST = 0.95, 2.4, 0.006
+_MOST_MARKERS = 60
+_MARK_LINE = 10.0
+_LABEL, _MARKER, _RING, _GAP, _STEP = 6.5, 3.2, 12.0, 4.4, 4.0
+"""In points: the text of a label, half of a marker, the whole of a ring, from a point to its label, between boxes
+along a line."""
+_DASHED: Any = {"color": DARK, "linewidth": 0.8, "dashes": (4, 3), "zorder": 1}
+_FRONTIER: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 5.0, "alpha": 0.5, "solid_capstyle": "round"}
+
+
+def draw(chart: Chart | Grid) -> "Figure":
+    """Return the figure of a chart."""
+    if isinstance(chart, Grid):
+        return _draw_grid(chart)
+    if isinstance(chart, Histogram):
+        return _draw_histogram(chart)
+    if isinstance(chart, Scatter):
+        return _draw_scatter(chart)
+    legend = len(chart.series) > 1 and (isinstance(chart, LineChart) or chart.keyed)
+    figure = new_figure(chart, _height(chart), legend=legend, lines=isinstance(chart, LineChart))
+    if isinstance(chart, DotPlot):
+        _draw_dots(figure.add_subplot(), chart, "", ROOM)
+    else:
+        _draw_lines(figure.add_subplot(), chart, "" if chart.y_label == chart.title else chart.y_label, ROOM)
+    return figure
+
+
+def _draw_grid(grid: Grid) -> "Figure":
+    columns = [len(part) if len(part) < 4 else 2 if len(part) == 4 else 3 for part in grid.parts]
+    rows = [ceil(len(part) / across) for part, across in zip(grid.parts, columns, strict=True)]
+    lone = rows == columns == [1]
+    heights = [
+        down * _height(part[0], 0 if lone else across)
+        for part, down, across in zip(grid.parts, rows, columns, strict=True)
+    ]
+    charts = [chart for part in grid.parts for chart in part]
+    lines = any(isinstance(chart, LineChart) and any(len(line.xs) > 1 for line in chart.lines) for chart in charts)
+    figure = new_figure(grid, sum(heights), legend=True, lines=lines)
+    # Each part in a figure of its own: the names of rows in a dot plot would push the other parts aside.
+    places: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False).flat if heights else ()
+    for place, part, down, across in zip(places, grid.parts, rows, columns, strict=True):
+        for number, chart in enumerate(part):
+            axes = place.add_subplot(down, across, number + 1)
+            if isinstance(chart, DotPlot):
+                _draw_dots(axes, chart, chart.title, ROOM / across)
+            else:
+                below = number + across < len(part)
+                _draw_lines(axes, replace(chart, x_label="") if below else chart, chart.title, ROOM / across)
+    return figure
+
+
+def _height(chart: DotPlot | LineChart, across: int = 0) -> float:
+    """In inches; ``across``: how many charts are side by side, 0 where it is the only one."""
+    if isinstance(chart, DotPlot):
+        return 0.75 + (sum(_row_height(chart, row) for row in chart.rows) or 0.2)
+    return _PANEL_HEIGHTS[across] if across else _HEIGHT + _MARK_LINE * _mark_rows(_marks(chart, ROOM)) / POINTS
+
+
+def _dot_height(chart: DotPlot) -> float:
+    return _DOT if any(dot.shown for dot in chart.dots) else _CLOSE_DOT
+
+
+def _row_height(chart: DotPlot, row: Row) -> float:
+    return max(_ROW, len(row.dots) * _dot_height(chart) + _BETWEEN)
+
+
+def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
+    """Draw rows under each other, in inches from above; figures to the right."""
+    close = _dot_height(chart) < _DOT
+    add_axis(axes, across_of(chart), 7, 0.5 * room)
+    name_axes(axes, chart.x_label, heading, room, 0.55)
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    if chart.band is not None:
+        axes.axvspan(*chart.band, facecolor="#0072B2", alpha=0.1, linewidth=0)
+    if chart.reference is not None:
+        axes.axvline(chart.reference, **_DASHED)
+        axes.annotate(
+            shorten(chart.reference_label, 0.4 * room, SMALL), (chart.reference, 1.0), (0, 3),
+            textcoords="offset points", xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL,
+            color=DARK,
+        )  # fmt: skip
+    middles, y = [], 0.0
+    for row in chart.rows:
+        high = _row_height(chart, row)
+        middles.append(y + high / 2)
+        _draw_row(axes, chart, row, middles[-1], room)
+        y += high
+        axes.axhline(y, color="#EEEEEE", linewidth=0.6, zorder=0)
+    axes.set_ylim(y or 1.0, 0.0)
+    size = SMALL if close else TEXT
+    names = [shorten(row.label, (0.5 if close else 0.34) * room, size) for row in chart.rows]
+    axes.set_yticks(middles, names, fontsize=size)
+    # Notes stand apart from the names, as names may be written from right to left.
+    notes = [shorten(row.note, 0.15 * room, TEXT) for row in chart.rows]
+    for note, middle in zip(notes, middles, strict=True):
+        axes.annotate(
+            note, (0.0, middle), (-5, 0), textcoords="offset points", xycoords=("axes fraction", "data"), ha="right",
+            va="center", fontsize=TEXT, color=DARK,
+        )  # fmt: skip
+    widest = max((font_width(note, TEXT) for note in notes), default=0.0)
+    axes.tick_params(axis="y", length=0, pad=5 + (widest + 8.0 if widest else 0.0))
+
+
+def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float, room: float) -> None:
+    high = _dot_height(chart)
+    close = high < _DOT
+    y = middle - high * (len(row.dots) - 1) / 2
+    for dot in row.dots:
+        colour = _TONES.get(dot.tone) or colour_of(chart, dot.series)
+        style = marker_of(chart, dot.series, hollow=dot.muted) | {"color": colour, "markeredgecolor": colour}
+        style |= {"markersize": 4.0} if close else {}
+        if dot.low is not None and dot.high is not None:
+            wide = 1.0 if dot.muted or close else 1.6
+            axes.plot([dot.low, dot.high], [y, y], color=colour, linewidth=wide, zorder=2)
+        if dot.value is not None:
+            axes.plot([dot.value], [y], **style, zorder=3, clip_on=False)
+        axes.annotate(
+            shorten(dot.shown, 0.3 * room, SMALL), (1.0, y), (6, 0), textcoords="offset points",
+            xycoords=("axes fraction", "data"), ha="left", va="center", fontsize=SMALL,
+            color=SOFT if dot.muted else DARK,
+        )  # fmt: skip
+        y += high
+
+
+def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> None:
+    across, upright = across_of(chart), upright_of(chart)
+    add_axis(axes, across, 12 if across.spacing == "even" or across.named else 8, 0.85 * room)
+    add_axis(axes, upright, 7 if room == ROOM else 6, room, upright=True)
+    name_axes(axes, chart.x_label, heading, room, 0.9 if room == ROOM else 0.76)
+    marks = _marks(chart, room)
+    rows = _mark_rows(marks)
+    if rows:
+        axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=TEXT, color=DARK, pad=6 + _MARK_LINE * rows)
+    for x, label, row in marks:
+        axes.axvline(x, color=DARK, linewidth=0.9, dashes=(1.5, 2.5), zorder=1)
+        axes.annotate(
+            label, (x, 1.0), (0, 2 + _MARK_LINE * (rows - row - 1)), textcoords="offset points",
+            xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL, color=DARK,
+        )  # fmt: skip
+    if upright.low < 0 < upright.high:
+        axes.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
+    if chart.bars is not None:
+        _draw_bars(axes, chart.bars, 0.0, color="#E3E3E3", zorder=0)
+    for series, line in enumerate(chart.lines):
+        _draw_line(axes, chart, line, series)
+
+
+def _marks(chart: LineChart, room: float) -> list[tuple[float, str, int]]:
+    """Return where marks are, their words, and the rows in which these find room."""
+    across, wide = across_of(chart), 0.87 * room
+    labels = [shorten(mark.label, 0.3 * wide, SMALL) for mark in chart.marks]
+    spans = []
+    for mark, label in zip(chart.marks, labels, strict=True):
+        middle, half = across.part(mark.at) * wide, font_width(label, SMALL) / 2
+        spans.append((middle - half, middle + half))
+    rows = rows_for(spans, 8.0)
+    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
+
+
+def _mark_rows(marks: Sequence[tuple[float, str, int]]) -> int:
+    return 1 + max((row for _, _, row in marks), default=-1)
+
+
+def _draw_line(axes: "Axes", chart: LineChart, line: Line, series: int) -> None:
+    """Draw a line with a band where neighbours have intervals, and bars where one is alone, as a band takes two."""
+    colour = colour_of(chart, series)
+    lows, highs = _values(line.lows), _values(line.highs)
+    known = [low == low and high == high for low, high in zip(lows, highs, strict=True)]
+    if len(known) > 1 and any(known):
+        axes.fill_between(line.xs, lows, highs, facecolor=(colour, 0.14), edgecolor=(colour, 0.4), linewidth=0.4)
+    for place, here in enumerate(known):
+        if here and sum(known[max(0, place - 1) : place + 2]) == 1:
+            axes.plot([line.xs[place]] * 2, [lows[place], highs[place]], color=colour, linewidth=1.4, marker="_")
+    style = marker_of(chart, series, line=len(line.xs) > 1)
+    if len(line.xs) > _MOST_MARKERS:
+        style |= {"marker": ""}
+    axes.plot(line.xs, _values(line.ys), **style, clip_on=False)
+
+
+def _values(numbers: tuple[Number, ...]) -> list[float]:
+    return [nan if number is None else number for number in numbers]
+
+
+def _draw_bars(axes: "Axes", bars: Bars, thinnest: float, **style: Any) -> None:
+    edges = list(pairwise(bars.edges))
+    widths = [max(high - low, thinnest) for low, high in edges]
+    axes.bar([(low + high) / 2 for low, high in edges], bars.counts, widths, edgecolor="white", linewidth=0.4, **style)
+
+
+def _draw_histogram(chart: Histogram) -> "Figure":
+    """Draw a strip for each distribution, over one axis."""
+    many = len(chart.strips)
+    figure = new_figure(chart, 0.6 + (_STRIP * many if many > 1 else _LONE), legend=False)
+    scale = across_of(chart)
+    for number, bars in enumerate(chart.strips):
+        axes = figure.add_subplot(many, 1, number + 1)
+        last = number == many - 1
+        add_axis(axes, scale, 8, 0.85 * ROOM)
+        name_axes(axes, chart.x_label if last else "", "", ROOM)
+        axes.tick_params(labelbottom=last)
+        most = max(*bars.counts, 1)
+        axes.set_ylim(0, most)
+        axes.set_yticks([0, most], ["0", f"{most:,}"])
+        _draw_bars(axes, bars, _THINNEST * (scale.high - scale.low), color=colour_of(chart, number))
+        axes.set_title(shorten(bars.name, 0.5 * ROOM, TEXT), loc="left", fontsize=TEXT, pad=3)
+        axes.set_title(shorten(bars.note, 0.35 * ROOM, SMALL), loc="right", fontsize=SMALL, color=DARK, pad=3)
+    figure.supylabel(shorten(chart.y_label, 0.3 * ROOM, TEXT), fontsize=TEXT)
+    return figure
+
+
+def _draw_scatter(chart: Scatter) -> "Figure":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    rings = {ring.label: {**_ring(ring.faint), "markersize": 9.0} for ring in chart.rings}
+    more = [(_FRONTIER, "frontier (filled points)")] if chart.frontiers else []
+    more += [(style, label) for label, style in rings.items()]
+    lines = bool(chart.lines)
+    figure = new_figure(chart, _HEIGHT + (1.2 if lines else 0.3), legend=lines or len(chart.series) > 1, lines=lines,
+                        more=more)  # fmt: skip
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    add_axis(axes, across_of(chart), 8, 0.85 * ROOM)
+    add_axis(axes, upright_of(chart), 7, ROOM, upright=True)
+    name_axes(axes, chart.x_label, chart.y_label, ROOM)
+    axes.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+    for frontier in chart.frontiers:
+        axes.plot([one.x for one in frontier], [one.y for one in frontier], **_FRONTIER, zorder=1)
+    for points in chart.lines:
+        style = marker_of(chart, chart.series.index(points[0].name), line=True)
+        style |= {"marker": "", "linewidth": 0.9, "alpha": 0.55}
+        axes.plot([one.x for one in points], [one.y for one in points], **style)
+    for point in chart.points:
+        series = chart.series.index(point.name)
+        fine: dict[str, Any] = {"color": colour_of(chart, series), "linewidth": 0.8, "alpha": 0.4 if lines else 1.0}
+        if point.x_ends:
+            axes.plot(point.x_ends, [point.y] * 2, **fine)
+        if point.y_ends:
+            axes.plot([point.x] * 2, point.y_ends, **fine)
+        style = marker_of(chart, series, hollow=not point.on_frontier)
+        axes.plot([point.x], [point.y], **style, zorder=4, clip_on=False)
+    for ring in chart.rings:
+        xs, ys = [one.x for one in ring.points], [one.y for one in ring.points]
+        axes.plot(xs, ys, **_ring(ring.faint), zorder=5, clip_on=False)
+    _draw_scatter_marks(axes, chart)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    figure.set_layout_engine("none")  # it is laid out, and labels stand where there is room
+    _add_labels(axes, chart)
+    return figure
+
+
+def _ring(faint: bool) -> dict[str, Any]:
+    ring = {"marker": "o", "markersize": _RING, "markerfacecolor": "none", "linestyle": "none"}
+    return ring | {"markeredgecolor": "#AAAAAA" if faint else "black", "markeredgewidth": 1.1}
+
+
+def _draw_scatter_marks(axes: "Axes", chart: Scatter) -> None:
+    style: Any = {"textcoords": "offset points", "va": "bottom", "fontsize": SMALL, "color": DARK}
+    for mark in chart.y_marks:
+        axes.axhline(mark.at, **_DASHED)
+        text = shorten(mark.label, 0.3 * ROOM, SMALL)
+        axes.annotate(text, (0.0, mark.at), (4, 2.5), xycoords=("axes fraction", "data"), ha="left", **style)
+    for mark in chart.x_marks:
+        if 0 < across_of(chart).part(mark.at) < 1:
+            axes.axvline(mark.at, **_DASHED)
+            text = shorten(mark.label, 0.3 * ROOM, SMALL)
+            style |= {"rotation": 90, "ha": "right"}
+            axes.annotate(text, (mark.at, 0.0), (-2.5, 3), xycoords=("data", "axes fraction"), **style)
+
+
+def _add_labels(axes: "Axes", chart: Scatter) -> None:
+    """Label the points; a fine line leads to a label that is far off."""
+    from matplotlib.patheffects import withStroke
+
+    scale = POINTS / axes.figure.dpi
+
+    def spot(x: float, y: float) -> Spot:
+        across, up = axes.transData.transform((x, y)).tolist()
+        return across * scale, up * scale
+
+    def extent(box: Any) -> Box:
+        left, bottom, right, top = (float(end) * scale for end in box.extents)
+        return left, bottom, right, top
+
+    points = chart.to_label()
+    names = [shorten(one.name if one.label is None else one.label, 0.25 * ROOM, _LABEL) for one in points]
+    sizes = [(font_width(name, _LABEL) + 1.0, _LABEL) for name in names]
+    spots = [spot(point.x, point.y) for point in points]
+    ringed = [point for ring in chart.rings for point in ring.points]
+    taken = [extent(text.get_window_extent()) for text in axes.texts]
+    taken += [_around(spot(one.x, one.y), 0.55 * _RING if one in ringed else _MARKER) for one in chart.points]
+    lines = [[spot(point.x, point.y) for point in line] for line in chart.lines]
+    avoided = [box for line in lines for box in _along(line)]
+    places = place_labels(spots, sizes, extent(axes.bbox.padded(6)), taken, gap=_GAP, avoided=avoided)
+    for point, name, size, (x, y), place in zip(points, names, sizes, spots, places, strict=True):
+        if place is None or not name:
+            continue
+        far = max(abs(place[0] - x) - size[0] / 2, abs(place[1] - y) - size[1] / 2) > 2 * _GAP
+        colour = "black" if point.label is None else colour_of(chart, chart.series.index(point.name))
+        axes.annotate(
+            name, (point.x, point.y), (place[0] - x, place[1] - y), textcoords="offset points", ha="center",
+            va="center", fontsize=_LABEL, color=colour, zorder=6, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": colour, "shrinkB": 3} if far else None,
+            path_effects=[withStroke(linewidth=1.6, foreground="white")],
+        )  # fmt: skip
+
+
+def _around(spot: Spot, size: float) -> Box:
+    return spot[0] - size, spot[1] - size, spot[0] + size, spot[1] + size
+
+
+def _along(spots: Sequence[Spot]) -> list[Box]:
+    """Return small boxes that cover the line through these spots."""
+    found = []
+    for (x, y), (to_x, to_y) in pairwise(spots):
+        steps = max(1, int(max(abs(to_x - x), abs(to_y - y)) / _STEP))
+        ways = (step / steps for step in range(steps + 1))
+        found += [_around((x + way * (to_x - x), y + way * (to_y - y)), 1.0) for way in ways]
+    return found

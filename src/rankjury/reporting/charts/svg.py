@@ -1,0 +1,514 @@
+"""Charts as inline SVG for a page: no style, no script, no link; colours by class, texts escaped."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import isfinite
+
+from rankjury.reporting.charts.layout import (
+    Box,
+    Scale,
+    Spot,
+    across_of,
+    clean,
+    fit,
+    place_labels,
+    rows_for,
+    upright_of,
+    width_of,
+)
+from rankjury.reporting.charts.spec import Bars, Chart, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter
+
+__all__ = ["to_svg"]
+
+TEXT, SMALL = 12.0, 11.0
+_SERIES = 8
+_DASHES = ("", "7 3", "2 3", "8 3 2 3", "12 4", "4 2", "10 2 2 2", "1 2")
+# Around 0, about as large as each other to the eye.
+_MARKERS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M-3.5-3.5h7v7h-7z",
+    "M0-4.6L4.4 3.4H-4.4z",
+    "M0-5L5 0L0 5L-5 0z",
+    "M0 4.6L4.4-3.4H-4.4z",
+    "M-1.6-4.6h3.2v3h3v3.2h-3v3h-3.2v-3h-3v-3.2h3z",
+    "M-4.6 0L3.4-4.4V4.4z",
+    "M4.6 0L-3.4-4.4V4.4z",
+)
+_LEGEND_LINE, _SWATCH, _BETWEEN = 18.0, 30.0, 16.0
+_LONGEST_TITLE = 300
+_UPRIGHT_TICK, _MOST_UPRIGHT, _MOST_ACROSS = 27.0, 8, 12
+_RIGHT = 14.0
+_DOT, _ROW, _GAP = 15.0, 23.0, 10.0
+"""How high a dot's line is, the least a row is, and how far columns are apart."""
+_WIDEST_LABEL, _NARROWEST_PLOT = 0.36, 0.3
+"""As shares of the width."""
+_TICK_ROOM = 64.0
+_MOST_MARKERS = 60
+"""On one line; more would hide it."""
+_MARK_LINE, _MARK_GAP, _WIDEST_MARK = 14.0, 14.0, 0.4
+_STRIP, _NAME, _LONE = 62.0, 20.0, 130.0
+"""How high bars reach, what their name takes above them, and how high they reach where there is one strip."""
+_THINNEST = 4.0
+_AROUND = 6.0
+_WIDEST_NAME = 0.3
+_CIRCLE = "a9 9 0 1 0 18 0a9 9 0 1 0-18 0z"
+
+
+def to_svg(chart: Chart, prefix: str, *, width: float = 720.0) -> str:
+    """Draw the chart as one ``<svg>``; ``prefix`` begins its ids and must be unique on the page.
+
+    It fills the width of its container. ``width`` is the one at which texts have their size, 12 pixels and 11: give
+    360 for charts in two columns.
+    """
+    sheet = Sheet(chart, width)
+    if isinstance(chart, DotPlot):
+        height = draw_dots(sheet, chart)
+    elif isinstance(chart, LineChart):
+        height = draw_lines(sheet, chart)
+    elif isinstance(chart, Histogram):
+        height = draw_bars(sheet, chart)
+    else:
+        height = draw_points(sheet, chart)
+    return sheet.markup(prefix, height)
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+class Sheet:
+    """A drawing in the making: pieces of SVG, from the back to the front."""
+
+    def __init__(self, chart: Chart, width: float) -> None:
+        self.chart = chart
+        self.width = width
+        self._pieces: list[str] = []
+
+    def markup(self, prefix: str, height: float) -> str:
+        """The whole, with what it is called and what it shows for who cannot see it."""
+        name = escape("".join(letter for letter in prefix if letter.isalnum() or letter in "-_"), quote=True)
+        return (
+            f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" width="100%" '
+            f'viewBox="0 0 {number(self.width)} {number(height)}" font-size="{number(TEXT)}" '
+            f'preserveAspectRatio="xMinYMin meet"><title id="{name}-title">{_escaped(self.chart.title)}</title>'
+            f'<desc id="{name}-desc">{_escaped(self.chart.description, 1_000)}</desc>{"".join(self._pieces)}</svg>'
+        )
+
+    def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
+        """Already shortened to its room; ``y`` is its base line."""
+        aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        size = "" if kind == "label" else f' font-size="{number(SMALL)}"'
+        self._pieces.append(
+            f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
+        )
+
+    def path(self, d: str, kind: str, attributes: str = "") -> None:
+        self._pieces.append(f'<path class="{kind}" d="{d}"{attributes}/>')
+
+    def open(self, kind: str, title: str = "") -> None:
+        """A group; who points at it is told its title."""
+        self._pieces.append(f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title else ""))
+
+    def close(self) -> None:
+        self._pieces.append("</g>")
+
+    def across(self, left: float, right: float, y: float, kind: str) -> None:
+        self.path(f"M{number(left)} {number(y)}H{number(right)}", kind)
+
+    def upright(self, x: float, top: float, bottom: float, kind: str) -> None:
+        self.path(f"M{number(x)} {number(top)}V{number(bottom)}", kind)
+
+    def marker(self, x: float, y: float, place: int) -> None:
+        shape = _MARKERS[place % len(_MARKERS)]
+        self._pieces.append(f'<path class="dot" d="{shape}" transform="translate({number(x)} {number(y)})"/>')
+
+    def hue(self, series: int) -> str:
+        """The class that gives a series its colour."""
+        return f"c{self.chart.place(series) % _SERIES}"
+
+    def dashes(self, series: int) -> str:
+        dashes = _DASHES[self.chart.place(series) % len(_DASHES)]
+        return f' stroke-dasharray="{dashes}"' if dashes else ""
+
+    def legend(self, names: Sequence[str], *, lines: bool) -> float:
+        """Names of the series along the top, in as many lines as they need; how high it is."""
+        x, y = 0.0, 13.0
+        for series, name in enumerate(names):
+            shown = fit(name, self.width - _SWATCH, TEXT)
+            wide = _SWATCH + width_of(shown, TEXT)
+            if x and x + wide > self.width:
+                x, y = 0.0, y + _LEGEND_LINE
+            self.open(f"{self.hue(series)} key")
+            if lines:
+                self.path(f"M{number(x)} {number(y - 4)}h24", "line", f' fill="none"{self.dashes(series)}')
+            self.marker(x + 12, y - 4, self.chart.place(series))
+            self.close()
+            self.text(x + _SWATCH, y, shown)
+            x += wide + _BETWEEN
+        return y + 10.0
+
+    def centred(self, middle: float, y: float, content: str, kind: str = "note") -> None:
+        """Under or over a place, as near to it as the sheet's edges let it; already shortened to its room."""
+        half = width_of(content, SMALL) / 2
+        self.text(max(half, min(self.width - half, middle)), y, content, kind, "middle")
+
+
+def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
+    return escape(clean(text, longest), quote=False)
+
+
+def height_for(width: float) -> float:
+    """Of the plane, as high as is pleasant."""
+    return max(150.0, min(260.0, 0.42 * width))
+
+
+def _most(high: float) -> int:
+    return min(_MOST_UPRIGHT, int(high / _UPRIGHT_TICK))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Where figures stand on the sheet."""
+
+    sheet: Sheet
+    across: Scale
+    upright: Scale
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    @classmethod
+    def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
+        """With room to the left for the figures of the upright axis."""
+        names = [name for _, name in upright.ticks(_most(high))]
+        left = max((width_of(name, SMALL) for name in names), default=0.0) + 8
+        return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
+
+    def x(self, value: float) -> float:
+        return self.left + self.across.part(value) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - self.upright.part(value) * (self.bottom - self.top)
+
+    def draw_ground(self, x_label: str, y_label: str, *, above: float = 0.0) -> None:
+        """``above``: how much stands between the plane and what its upright axis is about."""
+        sheet = self.sheet
+        for value, name in self.upright.ticks(_most(self.bottom - self.top)):
+            sheet.across(self.left, self.right, self.y(value), "grid")
+            sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
+        sheet.text(0.0, self.top - 9 - above, fit(y_label, self.right, SMALL), "note")
+        self.draw_across(x_label)
+
+    def draw_across(self, x_label: str) -> None:
+        """The axis at the bottom."""
+        sheet = self.sheet
+        wide = self.right - self.left
+        ticks = self.across.fitting_ticks(_MOST_ACROSS, wide, lambda name: width_of(name, SMALL), 12)
+        for value, name in ticks:
+            sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
+            sheet.centred(self.x(value), self.bottom + 18, fit(name, wide / len(ticks) - 12, SMALL), "tick")
+        sheet.across(self.left, self.right, self.bottom, "axis")
+        sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit(x_label, sheet.width, SMALL))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where columns begin and end."""
+
+    label: float
+    note: float
+    """Its right end."""
+    left: float
+    right: float
+    figures: bool
+
+
+def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
+    """How high it became."""
+    columns = _columns(chart, sheet.width)
+    top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
+    if chart.reference_label:
+        top += 16.0
+    bottom = top + sum(map(_height, chart.rows))
+    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), columns.left, columns.right, top, bottom)
+    _draw_ground(plot, chart)
+    y = top
+    for row in chart.rows:
+        _draw_row(plot, chart, row, columns, y)
+        y += _height(row)
+    if not chart.rows:
+        sheet.text(columns.left, bottom + 4, "nothing to show", "note")
+    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit(chart.x_label, sheet.width, SMALL))
+    return bottom + 44.0
+
+
+def _height(row: Row) -> float:
+    return max(_ROW, 8.0 + _DOT * len(row.dots))
+
+
+def _columns(chart: DotPlot, width: float) -> _Columns:
+    """Figures are left out where they would leave too little for the dots."""
+    label = min(max((width_of(clean(row.label), TEXT) for row in chart.rows), default=0.0), _WIDEST_LABEL * width)
+    note = max((width_of(clean(row.note), SMALL) for row in chart.rows), default=0.0)
+    note = min(note, 0.2 * width)
+    shown = max((width_of(clean(dot.shown), SMALL) for dot in chart.dots), default=0.0)
+    left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
+    figures = shown > 0 and width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * width
+    right = width - (shown + 1.4 * _GAP if figures else _GAP)
+    return _Columns(label, label + _GAP + note, left, right, figures)
+
+
+def _draw_ground(plot: Plot, chart: DotPlot) -> None:
+    """Draw what dots stand before: the allowed band, ticks, and the reference with its label."""
+    sheet, wide = plot.sheet, plot.right - plot.left
+    if chart.band is not None:
+        left, right = map(plot.x, chart.band)
+        high = number(plot.bottom - plot.top)
+        sheet.path(f"M{number(left)} {number(plot.top)}H{number(right)}v{high}H{number(left)}z", "allowed")
+    for value, name in plot.across.ticks(max(2, int(wide / _TICK_ROOM))):
+        sheet.upright(plot.x(value), plot.top, plot.bottom + 4, "grid")
+        sheet.text(plot.x(value), plot.bottom + 18, name, "tick", "middle")
+    sheet.across(plot.left, plot.right, plot.bottom, "axis")
+    if chart.reference is not None:
+        sheet.upright(plot.x(chart.reference), plot.top - 4, plot.bottom, "reference")
+    if chart.reference is not None and chart.reference_label:
+        shown = fit(chart.reference_label, wide, SMALL)
+        half = width_of(shown, SMALL) / 2
+        x = max(plot.left + half, min(plot.right - half, plot.x(chart.reference)))
+        sheet.text(x, plot.top - 8, shown, "note", "middle")
+
+
+def _draw_row(plot: Plot, chart: DotPlot, row: Row, columns: _Columns, y: float) -> None:
+    sheet, middle = plot.sheet, y + _height(row) / 2
+    if y > plot.top:
+        sheet.across(0.0, sheet.width, y, "grid")
+    sheet.open("row", row.label)
+    sheet.text(0.0, middle + 4, fit(row.label, columns.label, TEXT))
+    sheet.close()
+    if row.note:
+        sheet.text(columns.note, middle + 4, fit(row.note, 0.2 * sheet.width, SMALL), "note", "end")
+    y = middle - _DOT * (len(row.dots) - 1) / 2
+    for dot in row.dots:
+        kinds = (dot.tone or sheet.hue(dot.series), "muted" if dot.muted else "")
+        sheet.open(" ".join(filter(None, kinds)), dot.title)
+        if dot.low is not None and dot.high is not None:
+            sheet.across(plot.x(dot.low), plot.x(dot.high), y, "whisker")
+        if dot.value is not None:
+            sheet.marker(plot.x(dot.value), y, chart.place(dot.series))
+        if columns.figures:
+            sheet.text(sheet.width, y + 4, clean(dot.shown), "tick", "end")
+        sheet.close()
+        y += _DOT
+
+
+def draw_lines(sheet: Sheet, chart: LineChart) -> float:
+    """How high it became."""
+    top = sheet.legend(chart.series, lines=True) if len(chart.lines) > 1 else 2.0
+    marks = _placed_marks(chart, sheet.width)
+    rows = 1 + max((row for _, _, row in marks), default=-1)
+    high = height_for(sheet.width)
+    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22 + _MARK_LINE * rows, high)
+    plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
+    heights = [plot.top - _MARK_LINE * (rows - row - 1) - 5 for _, _, row in marks]
+    for (x, _, _), y in zip(marks, heights, strict=True):
+        sheet.upright(plot.x(x), y + 3, plot.bottom, "mark")
+    for (x, label, _), y in zip(marks, heights, strict=True):
+        half = width_of(label, SMALL) / 2
+        sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
+    if chart.bars is not None:
+        sheet.open("bars behind", chart.bars.name)
+        for left, right, count in zip(chart.bars.edges, chart.bars.edges[1:], chart.bars.counts, strict=False):
+            _draw_bar(plot, left, right, count)
+        sheet.close()
+    for series, line in enumerate(chart.lines):
+        _draw_band(plot, line, sheet.hue(series))
+    for series, line in enumerate(chart.lines):
+        _draw_line(plot, line, series)
+    return plot.bottom + 44.0
+
+
+def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]]:
+    """Marks with the row in which their word finds room, by a rough guess of where they stand."""
+    scale = across_of(chart)
+    labels = [fit(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
+    spans = []
+    for mark, label in zip(chart.marks, labels, strict=True):
+        middle, half = scale.part(mark.at) * 0.85 * width, width_of(label, SMALL) / 2
+        spans.append((middle - half, middle + half))
+    rows = rows_for(spans, _MARK_GAP)
+    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
+
+
+def _draw_band(plot: Plot, line: Line, hue: str) -> None:
+    """A band where neighbours have intervals; a bar where one stands alone."""
+    if not line.lows or not line.highs:
+        return
+    for run in _runs(list(zip(line.xs, line.lows, line.highs, strict=True))):
+        lows, highs = ([(plot.x(one[0]), plot.y(one[end])) for one in run] for end in (1, 2))
+        if len(run) > 1:
+            plot.sheet.path(f"{_through(highs)}L{_through(lows[::-1])[1:]}z", f"band {hue}")
+        else:
+            ((x, low),), ((_, high),) = lows, highs
+            plot.sheet.upright(x, high, low, f"whisker {hue}")
+
+
+def _draw_line(plot: Plot, line: Line, series: int) -> None:
+    sheet = plot.sheet
+    known = list(zip(line.xs, line.ys, strict=True))
+    sheet.open(sheet.hue(series))
+    for run in _runs(known):
+        spots = [(plot.x(x), plot.y(y)) for x, y in run]
+        if len(spots) > 1:
+            sheet.path(_through(spots), "line", f' fill="none"{sheet.dashes(series)}')
+    if len(line.xs) <= _MOST_MARKERS:
+        titles = line.titles or [""] * len(line.xs)
+        for (x, y), title in zip(known, titles, strict=True):
+            if y is not None and isfinite(y):
+                sheet.open("point", title)
+                sheet.marker(plot.x(x), plot.y(y), sheet.chart.place(series))
+                sheet.close()
+    sheet.close()
+
+
+def _runs(rows: Sequence[tuple[float | None, ...]]) -> Iterator[list[tuple[float, ...]]]:
+    """The stretches without a gap."""
+    run: list[tuple[float, ...]] = []
+    for row in rows:
+        known = [value for value in row if value is not None and isfinite(value)]
+        if len(known) == len(row):
+            run.append(tuple(known))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _through(spots: Sequence[Spot]) -> str:
+    return "M" + "L".join([f"{x:.1f} {y:.1f}" for x, y in spots])
+
+
+def draw_bars(sheet: Sheet, chart: Histogram) -> float:
+    """How high it became."""
+    high = _STRIP if len(chart.strips) > 1 else _LONE
+    most = max((count for bars in chart.strips for count in bars.counts), default=1)
+    left = max(30.0, width_of(f"{most:,}", SMALL) + 8)
+    y = 20.0
+    sheet.text(0.0, 11.0, fit(chart.y_label, sheet.width, SMALL), "note")
+    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), left, sheet.width - 14, y, y)
+    for series, bars in enumerate(chart.strips):
+        plot = Plot(sheet, plot.across, Scale(0.0, max(*bars.counts, 1)), left, plot.right, y + _NAME, y + _NAME + high)
+        _draw_strip(plot, bars, sheet.hue(series))
+        y = plot.bottom + 8
+    plot.draw_across(chart.x_label)
+    return plot.bottom + 44.0
+
+
+def _draw_strip(plot: Plot, bars: Bars, hue: str) -> None:
+    sheet, most = plot.sheet, max(*bars.counts, 1)
+    sheet.across(plot.left, plot.right, plot.top, "grid")
+    sheet.text(plot.left - 6, plot.top + 4, f"{most:,}", "tick", "end")
+    sheet.text(plot.left - 6, plot.bottom + 4, "0", "tick", "end")
+    note = fit(bars.note, 0.45 * sheet.width, SMALL)
+    room = plot.right - plot.left - width_of(note, SMALL) - 12
+    sheet.text(plot.left, plot.top - 5, fit(bars.name, room, TEXT))
+    sheet.text(plot.right, plot.top - 5, note, "note", "end")
+    sheet.open(f"bars {hue}", clean(f"{bars.name} {bars.note}"))
+    for left, right, count in zip(bars.edges, bars.edges[1:], bars.counts, strict=False):
+        if count:
+            _draw_bar(plot, left, right, count)
+    sheet.close()
+    sheet.across(plot.left, plot.right, plot.bottom, "axis")
+
+
+def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
+    """A hair apart from the next, and never too thin to be seen."""
+    first, last = plot.x(left), plot.x(right)
+    wide = max(last - first - 1.0, _THINNEST)
+    middle = (first + last) / 2
+    top, base = number(plot.y(count)), number(plot.bottom)
+    plot.sheet.path(f"M{number(middle - wide / 2)} {base}V{top}h{number(wide)}V{base}z", "bar")
+
+
+def draw_points(sheet: Sheet, chart: Scatter) -> float:
+    """How high it became."""
+    top = sheet.legend(chart.series, lines=bool(chart.lines)) if len(chart.series) > 1 else 2.0
+    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22.0, height_for(sheet.width) + 40)
+    plot.draw_ground(chart.x_label, chart.y_label)
+    for frontier in chart.frontiers:
+        sheet.path(_joined(plot, frontier), "frontier", ' fill="none"')
+    taken = _draw_marks(plot, chart)
+    for points in chart.lines:
+        series = chart.series.index(points[0].name)
+        sheet.path(_joined(plot, points), f"line {sheet.hue(series)}", f' fill="none"{sheet.dashes(series)}')
+    _draw_names(plot, chart, taken)
+    for point in chart.points:
+        _draw_point(plot, point, chart.series.index(point.name))
+    for ring in chart.rings:
+        sheet.open("ring faint" if ring.faint else "ring", ring.label)
+        for point in ring.points:
+            sheet.path(f"M{number(plot.x(point.x) - 9)} {number(plot.y(point.y))}{_CIRCLE}", "circle", ' fill="none"')
+        sheet.close()
+    return plot.bottom + 44.0
+
+
+def _joined(plot: Plot, points: Sequence[Point]) -> str:
+    return "M" + "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in points)
+
+
+def _draw_marks(plot: Plot, chart: Scatter) -> list[Box]:
+    """Draw level and upright lines; return where their words are."""
+    sheet, taken = plot.sheet, []
+    for mark in chart.y_marks:
+        sheet.across(plot.left, plot.right, plot.y(mark.at), "reference")
+        shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+        sheet.text(plot.left + 4, plot.y(mark.at) - 4, shown, "note")
+        taken.append((plot.left, plot.y(mark.at) - 15, plot.left + 4 + width_of(shown, SMALL), plot.y(mark.at)))
+    for mark in chart.x_marks:
+        if 0 < plot.across.part(mark.at) < 1:
+            sheet.upright(plot.x(mark.at), plot.top, plot.bottom, "reference")
+            shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+            half = width_of(shown, SMALL) / 2
+            x = max(plot.left + half, plot.x(mark.at) - half - 4)
+            sheet.text(x, plot.bottom - 5, shown, "note", "middle")
+            taken.append((x - half, plot.bottom - 16, x + half, plot.bottom))
+    return taken
+
+
+def _draw_point(plot: Plot, point: Point, series: int) -> None:
+    """Hollow where another point is better."""
+    sheet, x, y = plot.sheet, plot.x(point.x), plot.y(point.y)
+    sheet.open(f"{sheet.hue(series)}{'' if point.on_frontier else ' muted'}", point.title)
+    if point.x_ends:
+        sheet.across(plot.x(point.x_ends[0]), plot.x(point.x_ends[1]), y, "whisker")
+    if point.y_ends:
+        sheet.upright(x, plot.y(point.y_ends[1]), plot.y(point.y_ends[0]), "whisker")
+    sheet.marker(x, y, sheet.chart.place(series))
+    sheet.close()
+
+
+def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
+    """Write names beside points; where there is no room, only pointing at the point shows it."""
+    points = chart.to_label()
+    names = [fit(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points]
+    spots = [(plot.x(one.x), plot.y(one.y)) for one in points]
+    around = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
+    sizes = [(width_of(name, TEXT), SMALL + 2) for name in names]
+    within = plot.left, plot.top - 4, plot.right + 10, plot.bottom
+    places = place_labels(spots, sizes, within, [*around, *taken], gap=8.0)
+    for name, spot, size, place in zip(names, spots, sizes, places, strict=True):
+        if place is not None:
+            _lead(plot, spot, place, size)
+            plot.sheet.text(place[0], place[1] + 4, name, "label", "middle")
+
+
+def _lead(plot: Plot, spot: tuple[float, float], place: tuple[float, float], size: tuple[float, float]) -> None:
+    """A fine line from a point to the nearest edge of its name: points may stand close together."""
+    ends = []
+    for at, middle, half in zip(spot, place, (size[0] / 2, size[1] / 2), strict=True):
+        ends.append(max(middle - half, min(middle + half, at)))
+    (x, y), (to_x, to_y) = spot, ends
+    plot.sheet.path(f"M{number(x)} {number(y)}L{number(to_x)} {number(to_y)}", "lead", ' fill="none"')

@@ -1,0 +1,216 @@
+"""The report in a terminal, and the one function that fits a table to its width."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from rankjury.core.formatting import visible
+from rankjury.evaluation.report import Report
+from rankjury.reporting.sections import Block, render_sections
+from rankjury.reporting.tables import Cell, Table, headline_table, table
+from rankjury.reporting.tables.differences import (
+    changes_table,
+    comparison_table,
+    largest_losses,
+    power_lines,
+    slices_table,
+    tally,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+__all__ = [
+    "console",
+    "print_block",
+    "print_report",
+    "print_rows",
+    "print_table",
+]
+
+_GAP = 2
+_FOLDED = 8
+"""Columns that a text is folded to at most: in fewer it cannot be read."""
+_NARROWEST, _DEFAULT_WIDTH = 20, 80
+"""Columns of a screen that can be written to at all, and of one that does not say how many it has."""
+_SLICES_SHOWN = 15
+# Okabe and Ito's palette: told apart by people with any colour vision. A sign or a word always says the same.
+_STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
+
+
+def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
+    """Print the headline measures of a report, differences, slices, and its sections, some of which replace these.
+
+    Args:
+        report: The whole report.
+        omit: Tables not to print: ``headline``, ``comparison``, ``slices``.
+    """
+    has_sections = bool(report.sections) or any(one.sections for one in report.systems.values())
+    blocks = [block for _, block in render_sections(report, "console")] if has_sections else []
+    omitted = {*omit, *(name for block in blocks for name in block.replaces)}
+    headline = report.only(report.headline) if report.headline else report
+    shown: list[Callable[[], None]] = [partial(print_block, block) for block in blocks if block.replaces]
+    if "headline" not in omitted:
+        shown.append(lambda: print_table(headline_table(headline)))
+    if headline.comparisons and "comparison" not in omitted:
+        shown.append(lambda: _print_comparison(headline))
+    if headline.slices and "slices" not in omitted:
+        shown.append(lambda: _print_slices(headline))
+    shown += [partial(print_block, block) for block in blocks if not block.replaces]
+    for number, show in enumerate(shown):
+        if number:
+            print()
+        show()
+
+
+def _print_comparison(report: Report) -> None:
+    """Print every system beside the baseline, the queries that lost most, and what could have been shown."""
+    screen = console()
+    print_table(comparison_table(report))
+    label = report.labels[0]
+    for one in report.comparisons:
+        if one.measure == label:
+            losses = largest_losses(report, label, one.system)
+            screen.print(f"\n{tally(one)}" + ("; largest losses:" if losses else ""))
+            if losses:
+                print_table(changes_table(report, losses))
+                screen.print()
+    for line in power_lines(report):
+        screen.print(line)
+
+
+def _print_slices(report: Report) -> None:
+    """Print the slices that lose most under the first measure."""
+    label = report.labels[0]
+    found = slices_table(report, label)
+    everything = len(found.rows)
+    if everything > _SLICES_SHOWN:
+        found = slices_table(report, label, changed=True)
+    if not found:
+        console().print(f"{label} by slice: in none of {everything:,} does a query differ from {report.baseline}")
+        return
+    more, left = everything - len(found.rows) if "p" in found.header else 0, len(found.rows) - _SLICES_SHOWN
+    notes = [f"{more:,} more, in which no query differs from {report.baseline}"] if more else []
+    notes += [f"… {left} more, and the other measures: -o report.md"] if left > 0 else []
+    title = f"{report.both_names(label)} by slice, worst first"
+    print_table(replace(found.first(_SLICES_SHOWN), title=title, notes=(*notes, *found.notes)))
+
+
+def print_block(block: Block) -> None:
+    """Print a block: its tables, with an empty line between them, then its sentences."""
+    for number, found in enumerate(block.tables):
+        if number:
+            print()
+        print_table(found)
+    for line in block.lines:
+        console().print(line)
+
+
+def print_table(found: Table, *, indent: str = "") -> None:
+    """Print a table in the first of its layouts that fits the terminal, with its title and notes.
+
+    Where none fits, it is printed as several tables if it has ``fixed`` columns, else its columns that may wrap do so.
+    Where the terminal is too narrow even for that, each row is printed as lines of names and values.
+    """
+    screen = console()
+    room = screen.width - len(indent)
+    hidden = max(0, len(found.rows) - found.shown) if found.shown else 0
+    found = found.first(found.shown) if hidden else found
+    layouts = (found, *found.narrower)
+    chosen = next((one for one in layouts if sum(_widths(one)) <= room), layouts[-1])
+    if found.title:
+        screen.print(f"{indent}{found.title}")
+    if chosen.fixed and sum(_widths(chosen)) > room:
+        for number, part in enumerate(_parts(chosen, room)):
+            if number:
+                screen.print()
+            _print_cells(screen, part, indent)
+    else:
+        _print_cells(screen, chosen, indent)
+    more = [f"… {hidden:,} more in the report"] if hidden else []
+    for note in (*more, *(chosen.notes or found.notes)):
+        screen.print(f"{indent}{note}")
+
+
+def print_rows(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    *,
+    text: Sequence[int] = (0,),
+    wraps: Sequence[int] = (-1,),
+    fixed: int = 0,
+) -> None:
+    """Print a table of plain values; columns of ``text`` are aligned to the left, those of ``wraps`` may wrap."""
+    print_table(table(header, rows, text=text, wraps=wraps, fixed=fixed))
+
+
+def _widths(found: Table) -> list[int]:
+    """Return the columns' widths if nothing wraps, each but the first with the gap before it."""
+    from rich.cells import cell_len
+
+    widths = [max(cell_len(cell) for cell in cells) for cells in zip(found.header, *found.texts, strict=True)]
+    return [width + (_GAP if place else 0) for place, width in enumerate(widths)]
+
+
+def _parts(found: Table, room: int) -> Iterator[Table]:
+    """Return a table as several under each other that fit the room; the ``fixed`` columns are in each."""
+    widths = _widths(found)
+    least = sum(widths[: found.fixed])
+    taken: list[int] = []
+    for place in range(found.fixed, len(found.columns)):
+        if taken and least + sum(widths[one] for one in (*taken, place)) > room:
+            yield found.columns_at([*range(found.fixed), *taken])
+            taken = []
+        taken.append(place)
+    yield found.columns_at([*range(found.fixed), *taken])
+
+
+def _print_cells(screen: "Console", found: Table, indent: str) -> None:
+    wrapped = sum(
+        min(width, _FOLDED + _GAP) if column.wraps else width
+        for width, column in zip(_widths(found), found.columns, strict=True)
+    )
+    if wrapped + len(indent) <= screen.width:
+        screen.print(_rich_table(found, indent))
+        return
+    header = found.header
+    if header[0].strip():
+        screen.print(f"{indent}{header[0]}:")
+    for row in found.texts:
+        screen.print(f"{indent}{row[0]}")
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if cell:
+                screen.print(f"{indent}  {name}: {cell}" if name.strip() else f"{indent}  {cell}")
+
+
+def _rich_table(found: Table, indent: str) -> "RenderableType":
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold")
+    for column in found.columns:
+        side: Literal["left", "right"] = "left" if column.kind == "text" else "right"
+        made.add_column(visible(column.name), justify=side, no_wrap=not column.wraps, overflow="fold")
+    for row in found.rows:
+        made.add_row(*(Text(visible(cell.text), _STYLES.get(cell.style, "")) for cell in row))
+    return Padding(made, (0, 0, 0, len(indent)), expand=False) if indent else made
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """A console that neither guesses at colours in figures nor reads brackets as markup."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+
+    made = Plain(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if made.width < _NARROWEST:  # as with COLUMNS=0, where rich would print nothing
+        made.width = _NARROWEST if made.width else _DEFAULT_WIDTH
+    return made

@@ -1,0 +1,15 @@
+"""The report as one HTML file: self-contained, offline, for people."""
+
+from dataclasses import replace
+
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
+from rankjury.reporting.html.page import context_of, page_of
+from rankjury.reporting.html.query_data import Details
+
+__all__ = ["Details", "context_of", "page_of", "to_html"]
+
+
+def to_html(report: Report, gate: Gate | None = None) -> str:
+    """Return the page, with the verdicts on the report's targets where there are any."""
+    return page_of(report if gate is None else replace(report, sections={**report.sections, Gate.name: gate}))

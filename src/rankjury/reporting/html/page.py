@@ -1,0 +1,450 @@
+"""The report page: a report and its queries as one self-contained HTML file, with the tables that only the page has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from rankjury.core.formatting import (
+    ITEM_SLICES,
+    NOTHING,
+    count,
+    difference_shown,
+    estimate_shown,
+    named,
+    p_shown,
+    percent,
+    visible,
+)
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.slices.stats import Slice
+from rankjury.measures.measure import LEGEND
+from rankjury.reporting import charts
+from rankjury.reporting.html.payload import Packed, pack
+from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of
+from rankjury.reporting.html.render import embedded, rendered
+from rankjury.reporting.sections import render_sections
+from rankjury.reporting.sections.systems import quantiles_table
+from rankjury.reporting.tables import (
+    Cell,
+    Column,
+    Style,
+    Table,
+    conventions_of,
+    headline_labels,
+    idle_systems,
+    interval_note,
+    recorded_table,
+    table,
+)
+from rankjury.reporting.tables.differences import p_legend, verdict_of
+from rankjury.reporting.writers.gate import verdicts_table
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+
+__all__ = ["Drawn", "context_of", "measures_matrix", "page_of", "provenance_table", "slice_tables"]
+
+_MARKS = {"better": " ▲", "worse": " ▼"}
+_FULL_CELL, _BRIEF_CELL = 330, 40
+"""Bytes of a cell of a table of slices, about."""
+_FEWEST_SLICES = 10
+_INDEX_FACTS = ("engine", "metric", "build", "search", "items", "dimensions", "facts")
+_LOG_FACTS = ("window", "fit_on", "split")
+_RUN_FACTS = ("versions", "inputs", "packages", "machine", "git", "seconds", "same_inputs_as")
+_ROOM = 1_480_000
+"""Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
+_FOR_SLICE_CHARTS = 30_000
+"""Bytes after which no further chart of slices is drawn."""
+_FOR_SLICE_TABLES = 80_000
+"""Bytes for tables of slices, about."""
+_ELSEWHERE = 'The JSON and the CSV report hold all of them: outputs = ["report.json"] in a plan.'
+_MOST_NAMED = 3
+_BEFORE_QUERIES = ("hints", "interactions")
+"""Sections whose blocks are shown before slices and queries."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart on the page."""
+
+    svg: Markup
+    name: str
+    caption: str = ""
+
+    @classmethod
+    def of(cls, chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> "Drawn":
+        """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
+        return cls(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """What the section on slices shows."""
+
+    charts: tuple[Drawn, ...]
+    tables: Mapping[str, Table]
+    """By measure."""
+    notes: tuple[str, ...]
+    """How slices of items are scored; what there was no room for, and where it is; marks in the tables."""
+
+
+@dataclass(frozen=True)
+class PageBlock:
+    """A section of the page with lines, tables and charts."""
+
+    id: str
+    title: str
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    charts: Sequence[Drawn] = ()
+
+
+def page_of(report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[charts.Chart] = ()) -> str:
+    """Return the page of a report, fresh or read back.
+
+    Args:
+        report: With verdicts where it has the section ``gate``, and with queries where it has their scores.
+        manifest: Of an archived run: its inputs, packages and machine.
+        history: Charts of earlier runs.
+    """
+    details = Details.of(report)
+    context = context_of(report, details, manifest=manifest, history=history)
+    about = context["about"]
+    bare = rendered("report.html", context | {"about": embedded(about)}, inline=True)
+    if details is None or not about["labels"]:
+        return bare
+    labels = about["labels"]
+    lower = [label for label, less in zip(labels, about["lower"], strict=True) if less]
+    room = max(_ROOM - len(bare.encode()), 0)
+    packed = pack(details, labels, report.baseline, lower, room, idle_systems(report))
+    about = about | _held(packed, about)
+    return rendered("report.html", context | {"about": embedded(about), "packed": packed}, inline=True)
+
+
+def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the script is to know of how queries were packed."""
+    return {
+        "labels": list(packed.labels),
+        "lower": about["lower"][: len(packed.labels)],
+        "slices": list(packed.slices),
+        "queries": packed.queries,
+        "answers": bool(packed.blocks),
+        "notes": list(_left_out(packed, about)),
+    }
+
+
+def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what there was no room for."""
+    many, fineness = about["many"], packed.fineness
+    if packed.queries < about["queries"]:
+        yield f"the {packed.queries:,} of {about['queries']:,} {many} that matter most"
+    if len(packed.labels) < len(about["labels"]):
+        yield f"{len(packed.labels)} of {len(about['labels'])} measures"
+    if packed.longest < LONGEST_TEXT:
+        yield f"{packed.longest} letters of a text"
+    if len(packed.slices) < len(about["slices"]):
+        yield f"{len(packed.slices):,} of {len(about['slices']):,} slices to filter by"
+    if about["answers"] and not packed.blocks:
+        yield "no rankings"
+    if fineness is None:
+        return
+    less = [f"the first {fineness.depth} items"] if fineness.depth is not None else []
+    less += ["no scores of items"] if not fineness.scores else []
+    if less and packed.whole < packed.held:
+        rest = "the others" if packed.held == packed.queries else f"the next {packed.held - packed.whole:,}"
+        yield f"{packed.whole:,} {many} whole, of {rest} {' and '.join(less)}"
+    if packed.held < packed.queries:
+        yield f"rankings of {packed.held:,} {many}"
+    if packed.named < 1:
+        yield "names of the items that matter most"
+
+
+def context_of(
+    report: Report,
+    details: Details | None,
+    *,
+    manifest: Mapping[str, Any] | None = None,
+    history: Sequence[charts.Chart] = (),
+) -> dict[str, Any]:
+    """Return what the template lays out; ``details`` are all queries of the report, or those of the examples."""
+    labels, gate = headline_labels(report), report.section(Gate)
+    one, many = report.unit
+    about = report.provenance
+    number = len(details.ids) if details is not None else report.n_queries
+    subtitle = [count(number, one, many), count(len(report.systems), "system", "systems")]
+    subtitle += [f"made {about['made']}"] if about.get("made") else []
+    slices = _slices(report, labels)
+    shown = [label for label in labels if not report.is_whole(label)]
+    cases = []
+    if details is not None and shown:
+        label, measure = shown[0], report.measure(shown[0])
+        rule: dict[str, Any] = {"rel": report.relevant_from(label), "k": None if measure is None else measure.k}
+        cases = cases_of(details, label, lower=report.lower_is_better(label), **rule)
+    blocks = list(_blocks(report, history))
+    first = [block for block in blocks if block.id in _BEFORE_QUERIES]
+    last = [block for block in blocks if block not in first]
+    contents = [("verdicts", "Verdicts"), ("headline", "Measures"), *((block.id, block.title) for block in first)]
+    contents += [("slices", "Slices")] if slices is not None else []
+    contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
+    contents += [(block.id, block.title) for block in last]
+    # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
+    names = named((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
+    gold = about.get("gold")
+    return {
+        "title": about.get("name")
+        or about.get("plan")
+        or (f"{names} against {Path(gold).name}" if isinstance(gold, str) else names),
+        "subtitle": " · ".join(subtitle),
+        "crumbs": [],
+        "verdict": None if gate is None else gate.outcome,
+        "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
+        "headline": measures_matrix(report, labels),
+        "headline_note": ". ".join(filter(None, _headline_notes(report))),
+        "headline_charts": [Drawn.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
+        if len(report.systems) > 1
+        else [],
+        "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
+        "quantiles": quantiles_table(report),
+        "recorded": recorded_table(report),
+        "first_blocks": first,
+        "slices": slices,
+        "examples": cases,
+        "example_label": shown[0] if shown else "",
+        "about_labels": shown,
+        "last_blocks": last,
+        "conventions": conventions_of(report),
+        "provenance": provenance_table(report, manifest),
+        "warnings": report.warning_lines,
+        "many": many,
+        "sections": [*contents, ("provenance", "Provenance"), ("warnings", "Warnings")],
+        "about": _about(report, details, shown),
+        "packed": None,
+        "unheld": details is None,
+        "written_to": about.get("per_query"),
+    }
+
+
+def _headline_notes(report: Report) -> Iterator[str]:
+    yield interval_note(report)
+    if report.comparisons:
+        yield f"{p_legend(report)} for {count(len(report.comparisons), 'comparison', 'comparisons')}"
+        yield f"After it: how many {report.unit[1]} are better, equal and worse"
+        yield "Coloured: chance alone would seldom do it"
+    if report.usual_names:
+        yield LEGEND
+
+
+def _about(report: Report, details: Details | None, labels: Sequence[str]) -> dict[str, Any]:
+    """Return what the script is to know."""
+    systems, idle = list(report.systems), idle_systems(report)
+    compared = {one.system for one in report.comparisons}
+    answers = None if details is None else details.answers
+    golds = [] if answers is None else list(answers.golds)
+    return {
+        "one": report.unit[0],
+        "many": report.unit[1],
+        "systems": systems,
+        "labels": list(labels),
+        "lower": [report.lower_is_better(label) for label in labels],
+        "baseline": systems.index(report.baseline) if report.baseline in systems else -1,
+        "compared": [place for place, name in enumerate(systems) if name in compared],
+        "idle": [place for place, name in enumerate(systems) if name in idle],
+        "rel": report.relevant_from(labels[0]) if labels else None,
+        "slices": [] if details is None else list(details.slices),
+        "golds": golds,
+        "ranking": [] if answers is None else list(answers.systems),
+        "gold_of": [] if answers is None else [golds.index(answers.gold_of[name]) for name in answers.systems],
+        "queries": 0 if details is None else len(details.ids),
+        "answers": answers is not None,
+        "notes": [],
+        "large": answers is not None and not any(len(one.items) for one in answers.golds.values()),
+    }
+
+
+def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
+    if not report.slices:
+        return None
+    compared = dict.fromkeys(one.system for one in report.comparisons)
+    systems = [name for name in compared or report.systems if name not in idle_systems(report)]
+    # One chart for each measure before there are several of one.
+    drawn: list[Drawn] = []
+    left = 0
+    for system, label in product(systems, labels):
+        chart = charts.slices_chart(report, label, system)
+        if chart is None:
+            continue
+        if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
+            left += 1
+            continue
+        drawn.append(Drawn.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
+    tables, cut, omitted = slice_tables(report, labels, _FOR_SLICE_TABLES)
+    shown = max((len(table.rows) for table in tables.values()), default=0)
+    notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
+    if left:
+        notes.append(f"{count(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
+    if omitted:
+        notes.append(f"The tables have the {shown:,} worst of {shown + omitted:,} slices of each measure. {_ELSEWHERE}")
+    if cut:
+        notes.append(f"{count(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
+    if report.baseline and len(tables) > 1:
+        against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
+        notes.append(f"Marks: ▲ better, ▼ worse {against}.")
+    return Slices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
+
+
+def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlock]:
+    """Yield curves, the blocks of sections, and the history."""
+
+    def drawn(id_: str, found: Sequence[charts.Chart]) -> list[Drawn]:
+        return [Drawn.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
+
+    if curves := drawn("curves", charts.curves_charts(report)):
+        yield PageBlock("curves", "Curves", charts=curves)
+    for name, block in render_sections(report, "html"):
+        found = drawn(name, block.charts())
+        if block.own_tables or found or (block.lines and not block.core_tables):
+            yield PageBlock(name, block.title, block.lines, block.own_tables, found)
+    if history:
+        yield PageBlock("history", "History", charts=drawn("history", history))
+
+
+def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = True) -> Table:
+    """Return means with differences to the baseline: one row per system, or per measure where not ``across``."""
+    compared = {(one.system, one.measure): one for one in report.comparisons}
+    cells = {
+        (name, label): _cell(system.estimates.get(label), compared.get((name, label)), report.level)
+        for name, system in report.systems.items()
+        for label in labels
+    }
+    names = {}
+    for name, system in report.systems.items():
+        mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
+        gold = f"\nagainst {visible(system.gold, one_line=True)}" if system.gold and across else ""
+        style: Style = "baseline" if name == report.baseline else ""
+        names[name] = Cell(visible(name, one_line=True) + mark + gold, style)
+    titles = {label: report.both_names(label) for label in labels}
+    rows: list[list[str | Cell]]
+    if across:
+        rows = [[names[name], *(cells[name, label] for label in labels)] for name in report.systems]
+        return table([Column("system", "text"), *(Column(title, strong=True) for title in titles.values())], rows)
+    rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
+    return table([Column("measure", "text"), *(Column(name.text, strong=True) for name in names.values())], rows)
+
+
+def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> Cell:
+    """Return a mean with its interval; on further lines the difference to the baseline, its p-value and the tally."""
+    if estimate is None:
+        return Cell(NOTHING)
+    undefined = f" ({estimate.undefined:,} undefined)" if estimate.undefined else ""
+    if compared is None or isnan(compared.difference) or isnan(estimate.mean):
+        return Cell(estimate_shown(estimate) + undefined)
+    tally = "" if compared.whole else f" · {compared.better:,}/{compared.equal:,}/{compared.worse:,}"
+    p = p_shown(compared.p_holm, at_floor=compared.at_floor)
+    lines = [estimate_shown(estimate) + undefined, difference_shown(compared.difference, compared.ci), f"p {p}{tally}"]
+    return Cell("\n".join(lines), verdict_of(compared, level))
+
+
+def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, Table], int, int]:
+    """Return tables of slices by measure, worst slice first, and how many measures and slices there was no room for.
+
+    Measures of ``labels`` come first, and the first of all has intervals and p-values. Where not all slices fit into
+    about ``room`` bytes, each table has the worst of them; ten at least.
+    """
+    idle = idle_systems(report)
+    systems = [name for name in report.systems if name not in idle]
+    ordered = {label: _worst_first(report, label, systems) for label in dict.fromkeys((*labels, *report.labels))}
+    known = {label: parts for label, parts in ordered.items() if parts}
+    row_bytes = len(systems) * (_FULL_CELL + _BRIEF_CELL * (len(known) - 1))
+    most = max(_FEWEST_SLICES, room // max(1, row_bytes))
+    tables: dict[str, Table] = {}
+    used = 0
+    for label, parts in known.items():
+        used += min(most, len(parts)) * len(systems) * (_BRIEF_CELL if tables else _FULL_CELL)
+        if tables and used > 2 * room:
+            break
+        rows = [_slice_row(report, part, label, systems, brief=bool(tables)) for part in parts[:most]]
+        columns = (Column(name, strong=not tables) for name in systems)
+        tables[label] = table([Column("slice", "text"), Column("n"), *columns], rows)
+    omitted = max((len(parts) - most for label, parts in known.items() if label in tables), default=0)
+    return tables, len(known) - len(tables), max(omitted, 0)
+
+
+def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Slice]:
+    """Return slices by their worst difference to the baseline, or by their worst mean where nothing is compared."""
+    lower, found = report.lower_is_better(label), []
+    compared = any(
+        isinstance(one, Comparison) and one.measure == label for part in report.slices for one in part.beside
+    )
+    for part in report.slices:
+        gains = []
+        if compared:
+            gains = [
+                one.gain
+                for one in part.beside
+                if isinstance(one, Comparison) and one.measure == label and one.system in systems
+            ]
+        else:
+            means = [part.estimates[name][label].mean for name in systems if label in part.estimates.get(name, {})]
+            gains = [-mean if lower else mean for mean in means]
+        if defined := [gain for gain in gains if not isnan(gain)]:
+            found.append((min(defined), part.name, part))
+    return [part for _, _, part in sorted(found, key=lambda one: one[:2])]
+
+
+def _slice_row(report: Report, part: Slice, label: str, systems: Sequence[str], *, brief: bool) -> list[str | Cell]:
+    """Return slice, number of queries that the measure is over (a range where systems differ), and cells."""
+    compared = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == label}
+    estimates = {name: part.estimates.get(name, {}).get(label) for name in systems}
+    numbers = {one.n for one in estimates.values() if one is not None} or {0}
+    row: list[str | Cell] = [part.name, "–".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))]
+    for name, estimate in estimates.items():
+        one = compared.get(name)
+        if not brief or estimate is None or isnan(estimate.mean):
+            row.append(_cell(estimate, one, report.level))
+            continue
+        style = "" if one is None else verdict_of(one, report.level)
+        mean = estimate_shown(estimate).partition(" [")[0]
+        row.append(Cell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
+    return row
+
+
+def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) -> Table:
+    """Return what came from where, as names and values; of an archived run with its inputs, packages and machine."""
+    about, how = dict(report.provenance), report.resampling
+    rows: list[tuple[str, Any]] = [("rankjury", report.version), ("schema", SCHEMA)]
+    rows += [(key, about.pop(key)) for key in ("name", "plan", "made", "dialect") if about.get(key)]
+    if how is not None:
+        resamples = count(how.resamples, "resample", "resamples")
+        rows.append(("intervals", f"{resamples}, {percent(how.level)}, {how.interval}"))
+        rows.append(("seed", how.seed))
+    rows += [("baseline", report.baseline), *_flat("", about)]
+    for name, system in report.systems.items():
+        held = {key: section.to_json() for key, section in system.sections.items()}
+        for key in ("facts", "fusion", "fingerprints"):
+            rows += _flat(f"{name}, {key}", held.get(key) or {})
+        rows += _flat(f"{name}, index", _chosen(held.get("index"), _INDEX_FACTS))
+    log = report.sections.get("interactions")
+    rows += _flat("log", _chosen(None if log is None else log.to_json(), _LOG_FACTS))
+    rows += _flat("", _chosen(manifest, _RUN_FACTS))
+    known = [(key, str(value)) for key, value in rows if value not in (None, "", {}, [])]
+    return table(["name", "value"], known, text=(0, 1))
+
+
+def _chosen(value: Mapping[str, Any] | None, keys: Sequence[str]) -> dict[str, Any]:
+    return {key: value[key] for key in keys if value.get(key) is not None} if value else {}
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield nested tables by their path."""
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            yield from _flat(f"{prefix} · {key}" if prefix else str(key), held)
+    elif isinstance(value, list | tuple):
+        yield prefix, ", ".join(map(str, value))
+    else:
+        yield prefix, value

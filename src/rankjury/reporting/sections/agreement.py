@@ -1,0 +1,151 @@
+"""Renderer of agreement with a reference model: measures by cut-off, similarities, and gains over the baseline."""
+
+from collections.abc import Iterator, Mapping
+from math import isnan
+
+from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
+from rankjury.evaluation.report import Report
+from rankjury.measures.measure import LEGEND
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Table, table
+from rankjury.reporting.tables.cutoffs import by_cutoff, display_names
+from rankjury.retrieval.agreement.stats import Agreed, Agreement
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+
+__all__ = ["render_agreement", "render_reference"]
+
+_TITLES = {"spearman": "Spearman ρ", "kendall": "Kendall τ", "pearson": "Pearson r", "mae": "MAE", "rmse": "RMSE"}
+_SAYS_MOST = "ndcg"
+_INDENT = "  "
+_DECIMALS = 4
+
+
+@renderer("reference")
+def render_reference(report: Report, brief: bool) -> Block | None:
+    """Return each system by cut-off, and what it gains over the baseline under the headline's measures."""
+    if not any(
+        measure is not None and measure.k for one in report.systems.values() for measure in one.measures.values()
+    ):
+        return None
+    gains = list(_relative(report))
+    tables = [*_cutoff_tables(report), *([_improvement_table(report)] if gains else ())]
+    return Block(
+        "By cut-off", tables, tuple(_improvements(report)), order=0, replaces=frozenset({"headline", "comparison"})
+    )
+
+
+def _cutoff_tables(report: Report) -> list[Table]:
+    """Return one table per system: cut-offs down, measures across, cells like ``0.156±0.363``.
+
+    The spread is the sample standard deviation over queries (divisor n − 1), as everywhere in rankjury; numpy's default,
+    with divisor n, is smaller by the factor √((n − 1) / n).
+    """
+    grid = by_cutoff(report)
+    header = ["k", *(measure.both_names for measure in grid.measures)]
+    notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.usual_names else ())]
+    found = []
+    for number, system in enumerate(grid.systems, 1):
+        rows = [[str(k), *(_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]
+        last = number == len(grid.systems)
+        found.append(table(header, rows, title=f"{system}:", notes=notes if last else (), fixed=1))
+    return found
+
+
+def _spread(estimate: Estimate | None) -> str:
+    if estimate is None or not estimate.n:
+        return NOTHING
+    mean = figure_shown(estimate.mean, 3)
+    return mean if isnan(estimate.std) else f"{mean}±{estimate.std:.3f}"
+
+
+@renderer("agreement")
+def render_agreement(report: Report, brief: bool) -> Block | None:
+    """Return how far similarities agree: for each value a row per system, with the difference to the baseline."""
+    found = report.sections_of(Agreement)
+    if not found:
+        return None
+    compared = any(one.difference is not None for of in found.values() for one in of.figures.values())
+    header = ["similarities", "agreement", *(["difference"] if compared else [])]
+    rows = []
+    for name in next(iter(found.values())).figures:
+        rows.append([_TITLES[name], *[""] * (len(header) - 1)])
+        for system, agreement in found.items():
+            one = agreement.figures[name]
+            rows.append([f"{_INDENT}{system}", _shown(one), *([_difference(one)] if compared else [])])
+    return Block("Similarities", [table(header, rows, wraps=(0,), notes=list(_pairs_lines(found)))], order=10)
+
+
+def _shown(one: Agreed) -> str:
+    if isnan(one.value):
+        return NOTHING
+    text = figure_shown(one.value, decimals_of(one.ci))
+    return f"{text} {bounds_shown(one.ci)}" if one.ci else text
+
+
+def _difference(one: Agreed) -> str:
+    if one.difference is None:
+        return ""
+    ends = "" if one.difference_ci is None else ", ".join(_signed(end, _DECIMALS) for end in one.difference_ci)
+    return f"{_signed(one.difference, _DECIMALS)} [{ends}]" if ends else _signed(one.difference, _DECIMALS)
+
+
+def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
+    """Return over which pairs, system by system where these differ."""
+    told: dict[str, list[str]] = {}
+    for system, one in found.items():
+        left_out = f", {one.left_out:,} more unknown to one side" if one.left_out else ""
+        line = f"over {count(one.pairs, 'pair', 'pairs')} {one.about} ({count(one.queries, 'query', 'queries')})"
+        told.setdefault(line + left_out, []).append(system)
+    for line, systems in told.items():
+        yield line if len(told) == 1 else f"{', '.join(systems)}: {line}"
+
+
+def _improvement_table(report: Report) -> Table:
+    """What each system gains over the baseline, as a share of what that has."""
+    names = display_names(report)
+    rows = [
+        [
+            one.system if one.system != before else "",
+            names[one.measure],
+            _share(one),
+            f"{figure_shown(one.baseline_mean, 3)} → {figure_shown(one.mean, 3)}",
+            p_shown(one.p_holm, at_floor=one.at_floor),
+        ]
+        for one, before in _relative(report)
+    ]
+    return table([f"over {report.baseline}", "measure", "change", "means", "p"], rows, text=(0, 1), wraps=(0,))
+
+
+def _improvements(report: Report) -> Iterator[str]:
+    """``tuned over base: NDCG@10 +51.2 % [+48.0, +54.3]``, a sentence a system, of the measure that says most."""
+    names = display_names(report)
+    chosen: dict[str, Comparison] = {}
+    for one, _ in _relative(report):
+        if one.system not in chosen or one.measure.startswith(_SAYS_MOST):
+            chosen[one.system] = one
+    for one in chosen.values():
+        verdict = "shown" if one.is_shown(report.level) else "not shown: chance alone may do that"
+        yield f"{one.system} over {one.baseline}: {names[one.measure]} {_share(one)}, {verdict}"
+
+
+def _relative(report: Report) -> Iterator[tuple[Comparison, str | None]]:
+    """The comparisons that have a share, each with the system of the one before."""
+    before = None
+    for one in report.comparisons:
+        if one.relative is not None and (not report.headline or one.measure in report.headline):
+            yield one, before
+            before = one.system
+
+
+def _share(one: Comparison) -> str:
+    """``−9.0 % [−11.4, −6.6]``"""
+    if one.relative is None:
+        return NOTHING
+    bounds = "" if one.relative_ci is None else f" [{', '.join(_signed(100 * end, 1) for end in one.relative_ci)}]"
+    return f"{_signed(100 * one.relative, 1)} %{bounds}"
+
+
+def _signed(value: float, decimals: int) -> str:
+    rounded = round(value, decimals)
+    return f"{rounded:+.{decimals}f}".replace("-", "−") if rounded else f"{0:.{decimals}f}"

@@ -1,0 +1,170 @@
+"""Renderer of drift: the rule, the statistics, rank churn, and what changed between two reports."""
+
+from collections.abc import Iterator, Sequence
+from json import dumps
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+from rankjury.core.formatting import NOTHING, count, figure_shown, p_shown, percent
+from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
+from rankjury.evaluation.report import Report
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Cell, Style, Table, table
+from rankjury.retrieval.hints import Hint
+
+if TYPE_CHECKING:
+    from rankjury.reporting.charts.spec import Chart
+
+__all__ = ["DRIFTS_SCHEMA", "drift_block", "drifts_to_json", "render"]
+
+DRIFTS_SCHEMA = "rankjury.drifts/1"
+_DECIMALS = 4
+_WITHIN = {True: "within", False: "beyond", None: NOTHING}
+_STYLES: dict[str, Style] = {"within": "pass", "beyond": "fail"}
+_STANDINGS = {
+    "same": "no difference",
+    "noise": "within noise: the interval holds 0",
+    "real": "real: the interval excludes 0",
+    "unsure": "unsure: the test cannot show it",
+}
+
+
+@renderer("drift")
+def render(report: Report, brief: bool) -> Block | None:
+    """Return what changed since an earlier report and what came of it, system by system, without the tables."""
+    lines: list[str] = []
+    for drift in report.sections_of(Drift).values():
+        churn = [] if drift.churn is None else [_churn_line(drift.churn)]
+        lines.append(f"Drift of {drift.system} since {drift.old_source}")
+        lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
+    lines = [*lines, "All of it: rankjury drift NEW OLD"] if lines else []
+    return Block("Drift", lines=lines, charts=lambda: _charts(report), order=52) if lines else None
+
+
+def _charts(report: Report) -> "Sequence[Chart]":
+    from rankjury.reporting.charts.builders import drift_chart
+
+    chart = drift_chart(report)
+    return () if chart is None else (chart,)
+
+
+def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> Block:
+    """Return all of one drift, for ``rankjury drift``."""
+    tables = [_moves_table(drift), _tested_table([*drift.tested, *drift.quality])]
+    if drift.churn is not None:
+        tables.append(_churn_table(drift.churn))
+    lines = [*_change_lines(drift), *_verdict_lines(drift), *(f"Hint: {hint.text}" for hint in hints)]
+    return Block(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}", tables, lines)
+
+
+def _moves_table(drift: Drift) -> Table:
+    """Return the values that the rule is about."""
+    rows: list[list[str | Cell]] = []
+    for one in drift.moved:
+        within = _WITHIN[one.within]
+        rows.append(
+            [one.figure, _figure(one.old), _figure(one.new), _change(one), Cell(within, _STYLES.get(within, ""))]
+        )
+    relative = any(one.relative_to == "mean" for one in drift.moved)
+    notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
+    header = ["figure", "old", "new", "change", f"±{percent(drift.allowed)}"]
+    return table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
+
+
+def _figure(value: float) -> str:
+    return NOTHING if isnan(value) else figure_shown(value, _DECIMALS)
+
+
+def _change(one: Moved) -> str:
+    if isnan(one.change):
+        return NOTHING
+    text = _share(one.change) if isfinite(one.change) else "from 0"
+    return f"{text}*" if one.relative_to == "mean" else text
+
+
+def _tested_table(tested: Sequence[Tested]) -> Table:
+    """Means over the queries in common, the difference as a share, and how sure it is."""
+    rows = []
+    for one in tested:
+        found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
+        rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
+                     p_shown(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
+    header = ["mean of", "old → new", "change", "p", "the difference is"]
+    title = f"The same queries ({tested[0].comparison.n:,}), before and after"
+    return table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
+
+
+def _relative(one: Tested) -> str:
+    """``+0.8 % [+0.5, +1.1]``"""
+    found = one.comparison
+    if found.relative is None:
+        return NOTHING
+    ends = found.relative_ci
+    return _share(found.relative) + (f" [{', '.join(_signed(100 * end) for end in ends)}]" if ends else "")
+
+
+def _churn_line(churn: Churn) -> str:
+    changed = f"{count(round(churn.changed * churn.n), 'query', 'queries')} of {churn.n:,} changed"
+    return (
+        f"First {churn.k} items: overlap {figure_shown(churn.overlap, 3)}, RBO {figure_shown(churn.rbo, 3)}; {changed}"
+        + (", most of all" if churn.most else "")
+    )
+
+
+def _churn_table(churn: Churn) -> Table:
+    """The queries whose first items changed most."""
+    rows = [
+        [one.query, figure_shown(one.overlap, 2), figure_shown(one.rbo, 2), " ".join(one.gone) or NOTHING,
+         " ".join(one.new) or NOTHING]
+        for one in churn.most
+    ]  # fmt: skip
+    header = ["query", "overlap", "RBO", "gone", "new"]
+    return table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
+
+
+def _change_lines(drift: Drift) -> Iterator[str]:
+    found = drift.circumstances
+    if found.changed:
+        yield f"Changed: {' · '.join(map(str, found.changed))}"
+    elif not found.undeclared and not found.unknown:
+        yield "Changed: nothing, by what is declared and what can be told"
+    for sentence in found.undeclared:
+        yield f"Undeclared: {sentence}"
+    if found.unknown:
+        yield f"Not known: whether {', '.join(found.unknown)} changed (declare versions under [meta] in the plan)"
+
+
+def _verdict_lines(drift: Drift) -> Iterator[str]:
+    """The rule and the statistics, each in its own right."""
+    moved = {one.figure: one for one in drift.moved}
+    allowed = f"±{percent(drift.allowed)}"
+    for one in drift.tested:
+        label = one.comparison.measure.removesuffix(" mean")
+        within = moved[f"{label} mean"].within
+        joint = "and" if within is (one.standing in ("same", "noise")) else "but"
+        rule = f"{_WITHIN[within]} {allowed}" if within is not None else f"not judged by {allowed}"
+        yield f"{label}: {_relative(one)}, {rule}, {joint} {_STANDINGS[one.standing]}"
+    worst = drift.worst
+    if worst is None or not worst.change:
+        moved_most = ": no figure moved"
+    else:
+        moved_most = f": {worst.figure} moved most, {_change(worst).rstrip('*')}"
+    unsure = f"; an interval reaches past {allowed}" if drift.outcome == "unsure" else ""
+    yield f"{drift.outcome.upper()}{moved_most}{unsure}"
+
+
+def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
+    """The verdict over all systems, and each."""
+    outcomes = [one.outcome for one in drifts]
+    verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
+    form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
+    return dumps(form | {"drifts": [one.to_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _share(share: float) -> str:
+    return f"{_signed(100 * share)} %"
+
+
+def _signed(value: float) -> str:
+    rounded = round(value, 1)
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"

@@ -1,0 +1,253 @@
+"""Renderer of index benchmarks: recall, loss, latency and filters of each index, and the stability of similarities."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isnan
+from typing import TYPE_CHECKING
+
+from rankjury.core.formatting import count, percent
+from rankjury.evaluation.examples import Example, ExampleItem, Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.similarity_profile import Spread, Stability
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Table, table
+from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
+from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.hints import Hint, Hints
+
+if TYPE_CHECKING:
+    from rankjury.reporting.charts.spec import Chart
+
+__all__: list[str] = []
+
+_KILO = 1_000
+_EXAMPLES_SHOWN, _ITEMS_SHOWN = 5, 3
+_LONGEST_NAME = 40
+_NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
+"""The page has examples of its own, which can be opened."""
+
+
+@renderer("index")
+def render_indexes(report: Report, brief: bool) -> Block | None:
+    """Return what each index finds of the exact neighbours, what it costs, and whose fault a loss is."""
+    found = report.sections_of(Indexed)
+    if not found:
+        return None
+    tables = [_index_table(found), _latency_table(found), _filters_table(found)]
+    shown = [one for one in tables if one]
+    return Block("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
+
+
+def _frontier(report: Report) -> "Sequence[Chart]":
+    from rankjury.reporting.charts.builders import frontier_chart
+
+    chart = frontier_chart(report)
+    return () if chart is None else (chart,)
+
+
+@renderer("stability")
+def render_stability(report: Report, brief: bool) -> Block | None:
+    """Return the similarities of each system's first items, and the lengths of its vectors."""
+    found = report.sections_of(Stability)
+    if not found:
+        return None
+    header = ["system", "top-1 similarity", f"top-{next(iter(found.values())).k} similarity", "vector length"]
+    rows = [[name, *map(_spread_shown, (one.top1, one.topk, one.norm))] for name, one in found.items()]
+    return Block("Similarities", [table(header, rows, wraps=(0,))], charts=lambda: _top1(report), order=51)
+
+
+def _top1(report: Report) -> "Sequence[Chart]":
+    from rankjury.reporting.charts.builders.distributions import top1_charts
+
+    return top1_charts(report)
+
+
+@renderer("examples")
+def render_examples(report: Report, brief: bool) -> Block | None:
+    """Return the best and worst queries of the last system, with the first items of each."""
+    lines = []
+    for system, examples in list(report.sections_of(Examples).items())[-1:]:
+        for kind, title in (("success", "Best"), ("failure", "Worst")):
+            chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
+            if chosen:
+                lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
+    return Block("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
+
+
+@renderer("hints")
+def render_hints(report: Report, brief: bool) -> Block | None:
+    """Return one line per hint; in brief one per pattern, of the last system that shows it, which is under trial."""
+    hints = list(report.section(Hints) or ())
+    lines = [] if brief else list(map(str, hints))
+    patterns: dict[str, list[Hint]] = {}
+    for hint in hints if brief else ():
+        patterns.setdefault(hint.figure, []).append(hint)
+    for found in patterns.values():
+        others = ", ".join(dict.fromkeys(one.system for one in found[:-1]))
+        lines.append(f"Hint: {found[-1]}" + (f" (so with {others})" if others else ""))
+    return Block("Hints", lines=lines, order=54) if lines else None
+
+
+def _index_table(found: Mapping[str, Indexed]) -> Table:
+    """Return one row per index."""
+    k = next(iter(found.values())).recall.k
+    header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
+    rows = [_row(name, one) for name, one in found.items()]
+    return table(header, rows, text=(0, 1), wraps=(0, 1)).dropping("own exact", "engine", "build")
+
+
+def _row(name: str, one: Indexed) -> list[str]:
+    own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
+    p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95.ms)
+    given = ", ".join(f"{param} {value}" for param, value in one.given.items())
+    recall = f"{one.recall.mean:.3f}"
+    if one.recall.ci is not None:
+        recall += f" [{one.recall.ci[0]:.3f}, {one.recall.ci[1]:.3f}]"
+    known = one.recall.n > 0
+    return [
+        name,
+        f"{one.engine} ({given})" if given else one.engine,
+        recall if known else "–",
+        f"{one.recall.p5:.3f}" if known else "–",
+        own,
+        f"{one.build_seconds * _KILO:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
+        _size_shown(one.size_bytes),
+        p95,
+    ]
+
+
+def _latency_table(found: Mapping[str, Indexed]) -> Table:
+    """Return one row per way of asking, with and, where that is too wide, without intervals."""
+    header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
+    timed = {name: one.latency for name, one in found.items() if one.latency is not None}
+    layouts = []
+    for intervals in (True, False):
+        rows = []
+        for name, one in timed.items():
+            ways = [("search alone", one.index_only), ("end to end", one.end_to_end)]
+            ways += [
+                (f"{count(loop.concurrency, 'caller', 'callers')}", loop) for loop in one.closed if loop.concurrency > 1
+            ]
+            if one.open is not None:
+                ways.append((f"{one.open.rate:g} a second", one.open))
+            rows += [_latency_row(name, way, loop, intervals) for way, loop in ways if loop is not None]
+        layouts.append(table(header, rows, text=(0, 1), wraps=(0, 1), notes=_clock_notes(list(timed.values()))))
+    return replace(layouts[0], narrower=tuple(layouts[1:]))
+
+
+def _clock_notes(timed: Sequence[Timings]) -> list[str]:
+    """Return what the clock itself costs, and what end to end includes."""
+    if not timed:
+        return []
+    loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
+    overhead = max(loop.overhead_us for loop in loops)
+    collected = sum(loop.gc_ms for loop in loops)
+    whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
+    return [
+        f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "
+        f"the clock itself {overhead:.1f} µs a query; garbage collection {collected:.1f} ms in all"
+    ]
+
+
+def _latency_row(name: str, way: str, one: Latency, intervals: bool) -> list[str]:
+    percentiles = [_percentile_shown(one, share, intervals) for share in ("p50", "p95", "p99")]
+    return [name, way, *percentiles, _milliseconds(one.max_ms), f"{one.qps:,.0f}", f"{one.failed:,}"]
+
+
+def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
+    one = latency.percentiles[name]
+    if one.ci is None or not interval:
+        return _milliseconds(one.ms)
+    above = "" if one.bounded else "+"
+    return f"{_milliseconds(one.ms)} [{_milliseconds(one.ci[0])}, {_milliseconds(one.ci[1])}{above}]"
+
+
+def _filters_table(found: Mapping[str, Indexed]) -> Table:
+    """Return one row per filter, the most selective first."""
+    rows = [
+        [
+            name,
+            part.filter,
+            f"{part.items:,} ({percent(part.selectivity, 1)})",
+            f"{part.queries:,}",
+            "–" if part.recall != part.recall else f"{part.recall:.3f}",
+            _milliseconds(part.p95_ms),
+        ]
+        for name, one in found.items()
+        for part in one.filters
+    ]
+    header = ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
+    return table(header, rows, text=(0, 1), wraps=(0, 1))
+
+
+def _spread_shown(one: Spread) -> str:
+    if one.mean != one.mean:
+        return "–"
+    return _signed(one.mean) + (f" ± {one.std:.4f}" if one.std == one.std else "")
+
+
+def _lines(found: Mapping[str, Indexed]) -> Iterator[str]:
+    """Return whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
+    for name, one in found.items():
+        if one.loss is not None and not isnan(one.loss.index.mean):
+            yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
+        if one.equivalence is not None and one.equivalence.differing:
+            yield f"{name}: {_differing(one.equivalence)}"
+        yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
+    agreeing = [name for name, one in found.items() if one.equivalence and not one.equivalence.differing]
+    if agreeing:
+        yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
+
+
+def _differing(found: Equivalence) -> str:
+    """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
+    example = found.example or {}
+    queries = count(found.differing, "query", "queries")
+    chosen = [example[one] for one in found.metrics if one in example]
+    sides = " or ".join(f"{one['item']} ({one['score']:.5f})" for one in chosen)
+    why = "" if found.normalised else "; lengths are only nearly one"
+    place = f"first {example.get('query')} at rank {example.get('rank')}: {sides}"
+    return f"{' and '.join(found.metrics)} rank {queries} differently, {place}{why}"
+
+
+def _loss_told(loss: Loss, *, filtered: bool) -> str:
+    """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
+    ci = loss.index_loss.ci
+    interval = "" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]"
+    lost = f"{_signed(loss.index_loss.mean)}{interval}"
+    who = "the embedding and the filter lose" if filtered else "the embedding loses"
+    return f"{loss.measure}, ideal 1: {who} {loss.embedding_loss:.3f}, the index {lost}"
+
+
+def _signed(value: float) -> str:
+    """With four decimals; what rounds to nothing has no sign."""
+    return f"{value:z.4f}".replace("-", "−")
+
+
+def _milliseconds(value: float) -> str:
+    if value != value:
+        return "–"
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def _size_shown(size: int | None) -> str:
+    if size is None:
+        return "–"
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= of:
+            return f"{size / of:.1f} {unit}"
+    return f"{size} B"
+
+
+def _example_line(one: Example) -> str:
+    text = one.text
+    name = f"{one.query} “{text}”" if text else one.query
+    items = ", ".join(f"{_item(item)} ({item.grade:g})" for item in one.found[:_ITEMS_SHOWN])
+    lacking = one.missed[:1] if one.kind == "failure" else ()
+    missed = "".join(f"; missed {_item(item)} ({item.grade:g})" for item in lacking)
+    return f"{one.score:.3f}  {name}: {items}{missed}"
+
+
+def _item(item: ExampleItem) -> str:
+    name = item.name or item.id
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"

@@ -1,0 +1,195 @@
+"""Renderer of partial matches: results keyword by keyword, what is missed most, how well texts were mapped."""
+
+from collections.abc import Iterator, Mapping
+from math import isnan
+from typing import Any
+
+from rankjury.core.formatting import count, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Keywords
+from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Table, table
+
+__all__ = ["missed_table", "quality_table", "render"]
+
+HAS, LACKS = "✓", "✗"
+_KEYWORDS_SHOWN = 8
+_QUERIES_SHOWN = 2
+_INSTEAD_SHOWN, _INSTEAD_IN_BRIEF = 3, 2
+_LOOK_ALIKES_SHOWN = 3
+_SMALL = 0.1
+"""Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
+
+
+@renderer("keywords")
+@renderer("partial_matches")
+def render(report: Report, brief: bool) -> Block | None:
+    """Return of the last system a query or two result by result, and what is missed most; how texts were mapped."""
+    found = report.sections_of(Partial)
+    quality = quality_table(report)
+    if not found and quality is None:
+        return None
+    tables: list[Table] = []
+    lines: list[str] = []
+    for system in list(found)[-1:] if brief else found:
+        tables += [
+            *_shown_queries(report, system),
+            missed_table(found[system], system, _INSTEAD_IN_BRIEF if brief else _INSTEAD_SHOWN),
+        ]
+        lines += _summary_lines(report, system)
+    if quality is not None:
+        tables.append(quality)
+    return Block("Partial matches", [one for one in tables if one], lines, order=30)
+
+
+def _shown_queries(report: Report, system: str) -> Iterator[Table]:
+    """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
+    partial = report.sections_of(Partial)[system]
+    for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
+        looked = partial.of(query)
+        if looked is not None and looked.results:
+            yield _shown(report, system, looked, partial)
+
+
+def _worst(report: Report, system: str) -> list[str]:
+    if report.queries is None:
+        return []
+    scores = report.scores[system].only(report.headline or None)
+    values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
+    partly = [
+        one
+        for one in report.sections_of(Partial)[system].queries
+        if one.relevant and not isnan(values[one.query]) and any(_is_partial(result) for result in one.results)
+    ]
+    return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
+
+
+def _is_partial(result: Result) -> bool:
+    return bool(result.has and result.lacks)
+
+
+def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Table:
+    """Return the results of a query, with its keywords above and its scores below."""
+    text = report.query_text(looked.query)
+    group_of = {one.name: one.group for one in partial.keywords}
+    keywords = {one: one.removeprefix(f"{group_of[one]}=") for one in looked.keywords}
+    groups = list(dict.fromkeys(group_of[one] for one in looked.keywords))
+    decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
+    rows, narrow = [], []
+    for one in looked.results:
+        head = [str(one.rank), "–" if one.score is None else f"{one.score:.{decimals}f}", report.name_of(one.item)]
+        marks = {keyword: f"{HAS if keyword in one.has else LACKS} {name}" for keyword, name in keywords.items()}
+        by_group = [" ".join(mark for keyword, mark in marks.items() if group_of[keyword] == group) for group in groups]
+        lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in one.has)
+        verdict = _verdict(one, partial.threshold)
+        rows.append([*head, *by_group, verdict])
+        narrow.append([*head, lacking, verdict])
+    names = list(keywords.values())
+    # With the group where two groups have the same keyword.
+    distinct = [name if names.count(name) == 1 else keyword for keyword, name in keywords.items()]
+    lines = [f"keywords: {', '.join(distinct)}"]
+    mapping: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("mapping", {})
+    mapped = (mapping.get("queries", {}).get(looked.query) or {}).get("mapped")
+    if mapped:
+        how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in mapped)
+        lines.append(f"mapped by {mapping['method']}: {how}")
+    lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
+    title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
+    wide = range(2, len(groups) + 4)
+    return table(
+        ["rank", "score", "item", *groups, "match"],
+        rows,
+        text=wide,
+        wraps=wide,
+        title="\n  ".join([title, *lines]),
+        notes=[_scores(report, system, looked.query)] if report.queries is not None else [],
+        narrower=[table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
+    )
+
+
+def _verdict(result: Result, threshold: float | None) -> str:
+    if not result.annotated:
+        return "not annotated"
+    found = f"{len(result.has)}/{len(result.has) + len(result.lacks)}" + (" partial" if _is_partial(result) else "")
+    return found if result.shown else f"{found}, below {threshold:g}: not shown"
+
+
+def _scores(report: Report, system: str, query: str) -> str:
+    scores = report.scores[system].only(report.headline or None)
+    row = list(map(str, scores.queries)).index(query)
+    values = zip(scores.labels, scores.values[row].tolist(), strict=True)
+    return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
+
+
+def missed_table(partial: Partial, system: str, most: int) -> Table:
+    """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
+    rows = [
+        [
+            one.name.removeprefix(f"{one.group}="),
+            one.group,
+            f"{one.queries:,}",
+            f"{one.lacking:,} of {one.results:,}",
+            percent(one.share, 1),
+            ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most]),
+        ]
+        for one in partial.keywords
+        if one.lacking
+    ]
+    header = ["keyword", "group", "queries", "lacking", "share", "instead"]
+    short = table(
+        header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
+        shown=_KEYWORDS_SHOWN,
+    )  # fmt: skip
+    return table(
+        header,
+        rows,
+        text=(0, 1, 5),
+        wraps=(0, 1, 5),
+        title=f"Missed most in the first {partial.k} of {system}",
+        narrower=[short, short.without("group")],
+        shown=_KEYWORDS_SHOWN,
+    )
+
+
+def _summary_lines(report: Report, system: str) -> Iterator[str]:
+    """What the results of all queries come to, in words."""
+    partial = report.sections_of(Partial)[system]
+    counts = partial.results
+    total = counts.whole + counts.some + counts.none
+    if total:
+        whole, some, none = (percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
+        yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
+    by_group = ", ".join(f"{one.name} {percent(one.share, 1)}" for one in partial.groups if one.results)
+    if by_group:
+        yield f"Lacking by group: {by_group}"
+    if partial.look_alikes:
+        told = "; ".join(
+            f"{one.item} to {one.query} ({one.score:.2f}, lacks {', '.join(one.lacks)})"
+            for one in partial.look_alikes[:_LOOK_ALIKES_SHOWN]
+        )
+        yield f"Look-alikes, most alike though not relevant: {told}"
+    alike = partial.alike
+    if alike is not None and alike.others is not None:
+        right = "" if alike.relevant is None else f", relevant ones {percent(alike.relevant, 1)}"
+        yield (
+            f"Results that are not relevant share {percent(alike.others, 1)} of the query's keywords in groups "
+            f"that do not count ({', '.join(alike.groups)}){right}, any item {percent(alike.anything, 1)}"
+        )
+
+
+def quality_table(report: Report) -> Table | None:
+    """How well each method mapped the texts, where it can be told."""
+    found: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("quality", {})
+    if not found:
+        return None
+    rows = [
+        [method, *(_figure(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
+        for method, one in found.items()
+    ]
+    header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
+    return table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

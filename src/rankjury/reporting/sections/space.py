@@ -1,0 +1,73 @@
+"""Renderer of embedding diagnostics: norms, duplicates, anisotropy and hubs of each system's vectors."""
+
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING
+
+from rankjury.core.formatting import percent
+from rankjury.evaluation.report import Report
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Table, table
+from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+
+if TYPE_CHECKING:
+    from rankjury.reporting.charts.spec import Chart
+
+__all__ = ["diagnostics_table", "render"]
+
+_LONGEST_HUB = 16
+
+
+@renderer("spaces")
+@renderer("space")
+def render(report: Report, brief: bool) -> Block | None:
+    """One row per space; those of the gold first."""
+    of_gold = report.section(GoldSpaces)
+    spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
+    header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
+    rows = [_row(name, space, report) for name, space in spaces.items()]
+    shown = table(header, rows, text=(0, 7), wraps=(0, 7))
+    return Block("Embedding spaces", [shown], charts=lambda: _norms(report)) if rows else None
+
+
+def _norms(report: Report) -> "Sequence[Chart]":
+    from rankjury.reporting.charts.builders.distributions import norm_charts
+
+    return norm_charts(report)
+
+
+def _row(name: str, space: Hygiene, report: Report) -> list[str]:
+    hubs = space.hubness.hubs
+    hub = f"{_cut(report.name_of(hubs[0].id))} ({hubs[0].found_by:,})" if hubs else "–"
+    alike = "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.3f}"
+    return [
+        name,
+        f"{space.vectors:,} × {space.dimensions:,}",
+        f"{space.norm.mean:.3g} ± {space.norm.std:.1g}",
+        f"{space.duplicates.exact:,}",
+        f"{space.near_duplicates.found:,}",
+        alike,
+        f"{space.hubness.skew:.1f}",
+        hub,
+    ]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
+
+
+def diagnostics_table(space: Hygiene) -> Table:
+    """One space in words: what was looked at, and what was found."""
+    hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
+    rows = [
+        ["vectors", f"{space.vectors:,} × {space.dimensions:,}"],
+        ["length", f"{space.norm.mean:.4g} ± {space.norm.std:.2g}, {space.norm.min:.4g} to {space.norm.max:.4g}"],
+        ["of outlying length", ", ".join(space.norm.outliers[:5]) or "none"],
+        ["equal to another", f"{space.duplicates.exact:,}"],
+        ["nearly equal", f"{space.near_duplicates.found:,} of {space.near_duplicates.looked_at:,} looked at"],
+        ["mean cosine", "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.4f}"],
+        [f"hubs (among {space.hubness.k} nearest)", f"skew {space.hubness.skew:.2f}; {hubs}"],
+        ["never found", percent(space.hubness.never_found, 1)],
+    ]
+    rows += [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
+    return table(["space", ""], rows, text=(0, 1), wraps=(1,))

@@ -1,0 +1,91 @@
+"""Renderers of what any system may have: quantiles, scores of its first items, and what it is made of."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from rankjury.core.formatting import NOTHING, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.sections import Facts, Fusion, Quantiles
+from rankjury.reporting.sections import Block, renderer
+from rankjury.reporting.tables import Table, table
+
+if TYPE_CHECKING:
+    from rankjury.reporting.charts.spec import Chart
+
+__all__ = ["quantiles_table"]
+
+_NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
+"""The page shows quantiles with its measures, and what systems are made of under provenance."""
+
+
+@renderer("quantiles")
+def render_quantiles(report: Report, brief: bool) -> Block | None:
+    """Return one row per measure and system."""
+    found = quantiles_table(report)
+    return Block("Quantiles", [found], order=10, only=_NOT_ON_PAGE) if found else None
+
+
+def quantiles_table(report: Report) -> Table:
+    """Return scores at some shares of the queries: one row per measure and system; no rows where none were asked."""
+    known = {name: one.measures for name, one in report.sections_of(Quantiles).items()}
+    entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
+    shares = entries[0][2].at if entries else ()
+    rows = [
+        [
+            report.both_names(label),
+            name,
+            *(NOTHING if isnan(value) else f"{value:.4f}" for value in one.at.values()),
+        ]
+        for label, name, one in entries
+    ]
+    error = max((one.relative_error for _, _, one in entries), default=0)
+    rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
+    header = ["measure", "system", *(percent(float(share)) for share in shares)]
+    return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
+
+
+@renderer("first_scores")
+def render_first_scores(report: Report, brief: bool) -> Block | None:
+    """Return the distribution of the scores of first items, for writers that draw."""
+
+    def charts() -> "Sequence[Chart]":
+        from rankjury.reporting.charts.builders.distributions import first_charts
+
+        return first_charts(report)
+
+    return Block("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
+
+
+@renderer("facts")
+@renderer("fusion")
+def render_systems(report: Report, brief: bool) -> Block | None:
+    """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others."""
+    rows = [[name, _fusion_text(one)] for name, one in report.sections_of(Fusion).items()]
+    rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(Facts).items() if one]
+    made = table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
+    return Block("Systems", [made], order=60, only=_NOT_ON_PAGE) if rows else None
+
+
+def _fusion_text(fusion: Fusion) -> str:
+    """``rrf of anchor (0.5), content (0.25), vibe (0.25); c 60.0``"""
+    weights = fusion.get("weights") or {}
+    parts = [f"{name} ({weights[name]:g})" if name in weights else name for name in fusion.get("of") or ()]
+    others = {key: value for key, value in fusion.items() if key not in ("of", "method", "weights")}
+    more = _text(others)
+    return f"{fusion.get('method')} of {', '.join(parts)}" + (f"; {more}" if more else "")
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    """``model content, params (features genre, idf true)``; what is not set or empty is left out."""
+    shown = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            inner = _text(value)
+            shown += [f"{key} ({inner})"] if inner else []
+        elif isinstance(value, list | tuple):
+            shown += [f"{key} {', '.join(map(str, value))}"] if value else []
+        elif value is not None:
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            shown.append(f"{key} {text.lower() if isinstance(value, bool) else text}")
+    return ", ".join(shown)

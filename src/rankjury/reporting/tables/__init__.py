@@ -1,0 +1,312 @@
+"""Tables as cells, and those that every report has: means, recorded values, conventions.
+
+A table is built once, as cells with a meaning. The console fits it to the terminal (``rankjury.reporting.console``);
+Markdown, HTML, notebooks and pull requests render the same cells. Tables of differences are in
+``rankjury.reporting.tables.differences``, verdicts in ``rankjury.reporting.writers.gate``, tables of sections in their renderers
+(``rankjury.reporting.sections``).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, estimate_shown, figure_shown, percent
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Recorded
+from rankjury.measures.measure import LEGEND, usual_name
+from rankjury.stats.estimates import Estimate
+
+__all__ = [
+    "Cell",
+    "Column",
+    "Convention",
+    "Style",
+    "Table",
+    "about_line",
+    "conventions_of",
+    "first_labels",
+    "headline_labels",
+    "headline_table",
+    "idle_systems",
+    "interval_note",
+    "recorded_table",
+    "rounded",
+    "table",
+]
+
+_MOST_SYSTEMS_ACROSS = 4
+_MOST_HEADLINE = 8
+_MOST_ROWS = 24
+"""Rows of means that are shown at once."""
+_LOOKED_UP = ("end_to_end_", "open_loop_")
+"""How the names of recorded values begin that are looked up, not read."""
+Style = Literal["", "better", "worse", "noise", "pass", "fail", "unsure", "muted", "baseline"]
+"""What a cell says, for colours and marks; its text says the same. A row that begins with ``baseline`` is shaded."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The text of a cell and what it means."""
+
+    text: str
+    style: Style = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    name: str
+    kind: Literal["text", "number"] = "number"
+    """Text is aligned to the left, numbers to the right."""
+    wraps: bool = False
+    """Whether its cells may be broken into lines where there is too little room."""
+    strong: bool = False
+    """Whether the values in it, without their intervals and further lines, are in bold on a page."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title, notes, and narrower layouts of itself for narrow terminals."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    """Shown above; lines after the first say more."""
+    notes: tuple[str, ...] = ()
+    """Lines under the table: what brackets and marks mean."""
+    narrower: tuple["Table", ...] = ()
+    """The same in fewer columns, the widest first; where none fits, rows are printed as lines of names and values."""
+    shown: int = 0
+    """Rows that a terminal shows; 0: all. Files and pages have every row."""
+    fixed: int = 0
+    """So many first columns are repeated where a table that is too wide is printed as several; 0: it is not."""
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def header(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows as text."""
+        return [[cell.text for cell in row] for row in self.rows]
+
+    def without(self, *names: str) -> "Table":
+        """Return it without some columns."""
+        return self.columns_at([place for place, column in enumerate(self.columns) if column.name not in names])
+
+    def columns_at(self, places: Sequence[int]) -> "Table":
+        """Return it with the columns at some places."""
+        columns = tuple(self.columns[place] for place in places)
+        return replace(self, columns=columns, rows=tuple(tuple(row[place] for place in places) for row in self.rows))
+
+    def dropping(self, *names: str) -> "Table":
+        """Return it with narrower layouts: without the first of these columns, without the first two, and so on.
+
+        Columns that are empty in all rows are removed at once.
+        """
+        empty = [one.name for place, one in enumerate(self.columns) if not any(row[place].text for row in self.rows)]
+        found = self.without(*empty) if self.rows else self
+        narrower = tuple(found.without(*names[: number + 1]) for number in range(len(names)))
+        return replace(found, narrower=tuple(dict.fromkeys(narrower)))
+
+    def first(self, most: int) -> "Table":
+        """Return it with its first rows."""
+        return replace(self, rows=self.rows[:most], narrower=tuple(one.first(most) for one in self.narrower))
+
+
+def table(
+    header: Sequence[str | Column],
+    rows: Iterable[Sequence[str | Cell]],
+    *,
+    text: Sequence[int] = (0,),
+    wraps: Sequence[int] = (),
+    title: str = "",
+    notes: Sequence[str] = (),
+    narrower: Sequence[Table] = (),
+    fixed: int = 0,
+    shown: int = 0,
+) -> Table:
+    """Return a table of plain values.
+
+    Args:
+        header: Names of columns, or columns.
+        rows: Texts or cells.
+        text: Places of the columns that hold text; the others hold numbers.
+        wraps: Places of the columns whose cells may be broken into lines; -1 is the last.
+        title: A line above the table.
+        notes: Lines under it.
+        narrower: Narrower layouts.
+        fixed: First columns to repeat where it is printed as several tables.
+        shown: Rows that a terminal shows; 0: all.
+    """
+    columns = tuple(
+        one
+        if isinstance(one, Column)
+        else Column(one, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
+        for place, one in enumerate(header)
+    )
+    cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
+    return Table(columns, cells, title, tuple(notes), tuple(narrower), shown, fixed)
+
+
+def about_line(report: Report) -> str:
+    """``50 queries · 5 systems · compared with bm25``"""
+    parts = [count(report.n_queries, *report.unit), count(len(report.systems), "system", "systems")]
+    return " · ".join([*parts, *([f"compared with {report.baseline}"] if report.baseline else ())])
+
+
+def headline_labels(report: Report) -> list[str]:
+    """Return the measures to show first."""
+    chosen = [label for label in report.headline if label in report.labels]
+    return (chosen or list(report.labels))[:_MOST_HEADLINE]
+
+
+def first_labels(report: Report) -> tuple[list[str], list[str]]:
+    """Return the measures to show at once, as many as a reader takes in, and the others."""
+    compared = {one.measure for one in report.comparisons}
+    headline = headline_labels(report)
+    if not report.headline:
+        headline = [label for label in headline if label in compared] or headline
+    shown = headline[: max(1, _MOST_ROWS // max(1, len(report.systems)))]
+    return shown, [label for label in report.labels if label not in shown]
+
+
+def idle_systems(report: Report) -> frozenset[str]:
+    """Return random orders, whose slices and losses say nothing; none where there are no other systems."""
+    found = {name for name, one in report.systems.items() if one.random or report.fact(name, "model") == "random"}
+    return frozenset(found) if len(found) < len(report.systems) else frozenset()
+
+
+def interval_note(report: Report, *, with_count: bool = False) -> str:
+    """Return what brackets after means are, and over how many queries; empty where there are none."""
+    if not any(one.ci for system in report.systems.values() for one in system.estimates.values()):
+        return ""
+    many = report.unit[1]
+    averaged = _queries_averaged(report)
+    over = f"{averaged} {many}" if with_count and averaged else many
+    return f"[{percent(report.level)} interval over {over}]"
+
+
+def headline_table(report: Report) -> Table:
+    """Return the means of all measures: measures down and systems across, or the other way round for many systems."""
+    systems = report.systems
+    by_measure = table(
+        ["measure", *systems, "n"],
+        [
+            [report.both_names(label), *(estimate_shown(one) for one in of), _counts(of)]
+            for label in report.labels
+            for of in [[system.estimates[label] for system in systems.values()]]
+        ],
+    )
+    by_system = table(
+        ["system", *map(report.both_names, report.labels), "n"],
+        [
+            [name, *(estimate_shown(one) for one in of), _counts(of)]
+            for name, system in systems.items()
+            for of in [[system.estimates[label] for label in report.labels]]
+        ],
+    )
+    one_by_one = table(
+        ["system", "measure", "mean", "n"],
+        [
+            [name, report.both_names(label), estimate_shown(one), _counts([one])]
+            for label in report.labels
+            for name, system in systems.items()
+            for one in [system.estimates[label]]
+        ],
+        text=(0, 1),
+        wraps=(0, 1, 3),
+    )
+    by_gold: dict[str, list[str]] = {}
+    for name, gold in report.golds.items():
+        by_gold.setdefault(gold, []).append(name)
+    golds = " · ".join(f"{gold}: {', '.join(names)}" for gold, names in by_gold.items())
+    more = (LEGEND if report.usual_names else "", f"against {golds}" if golds else "")
+
+    def noted(found: Table, *, with_count: bool = False) -> Table:
+        return replace(found, notes=tuple(filter(None, (interval_note(report, with_count=with_count), *more))))
+
+    layouts = [noted(by_measure), noted(by_system)]
+    if len(systems) > _MOST_SYSTEMS_ACROSS:
+        layouts.reverse()
+    if _queries_averaged(report):
+        layouts.append(noted(by_system.without("n"), with_count=True))
+    return replace(layouts[0], narrower=(*layouts[1:], noted(one_by_one)))
+
+
+def _queries_averaged(report: Report) -> str | None:
+    """Return how many queries every estimate is over; None where they differ."""
+    found = {_counts([one]) for system in report.systems.values() for one in system.estimates.values()}
+    return found.pop() if len(found) == 1 else None
+
+
+def _counts(estimates: Sequence[Estimate]) -> str:
+    """Return how many queries were averaged, and how many omitted; once where they agree."""
+    shown = [f"{e.n:,}" + (f" ({e.undefined:,} undefined)" if e.undefined else "") for e in estimates]
+    return shown[0] if len(set(shown)) == 1 else " | ".join(shown)
+
+
+def recorded_table(report: Report, *, everything: bool = True) -> Table:
+    """Return recorded values, such as latencies: one row per value, systems across.
+
+    Args:
+        report: The report.
+        everything: With values that are looked up rather than read, such as percentiles of an open loop.
+    """
+    held = {name: one.recorded for name, one in report.systems.items() if one.recorded}
+    every = list(dict.fromkeys(name for of in held.values() for name in of))
+    names = every if everything else [name for name in every if not name.startswith(_LOOKED_UP)] or every
+    rows = [[name, *(_recorded_shown(of.get(name)) for of in held.values())] for name in names]
+    more = len(every) - len(names)
+    notes = [f"and {count(more, 'other value', 'other values')}: --json has them"] if more else []
+    return table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
+
+
+def _recorded_shown(one: Recorded | None) -> str:
+    if one is None:
+        return NOTHING
+    if one.ci is None or one.ci[0] == one.ci[1]:
+        return rounded(one.value)
+    return f"{figure_shown(one.value, decimals_of(one.ci))} {bounds_shown(one.ci)}"
+
+
+def rounded(value: float) -> str:
+    """Return four digits of a value without an interval; a whole number and thousands in full."""
+    if abs(value) >= 1e15:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}".replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A measure with all its conventions, what it is and where it is from."""
+
+    label: str
+    spelled_out: str
+    title: str = ""
+    formula: str = ""
+    source: str = ""
+    usual: str = ""
+
+
+def conventions_of(report: Report) -> list[Convention]:
+    """Return every measure with its conventions; of one that is not installed here, its spelling alone."""
+    found: dict[str, Convention] = {}
+    for system in report.systems.values():
+        for label, spelling in system.conventions.items():
+            measure = system.measures[label]
+            if label in found:
+                continue
+            if measure is None:
+                found[label] = Convention(label, spelling)
+                continue
+            metric, usual = measure.metric, usual_name(measure) or ""
+            found[label] = Convention(label, measure.spelled_out(), metric.title, metric.formula, metric.source, usual)
+    return list(found.values())

@@ -1,0 +1,319 @@
+"""Tables of differences: systems compared with the baseline, slices, and the queries that changed.
+
+Each table is built once, from a ``Report``; console, Markdown, HTML, notebooks and pull requests render the same cells.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+
+from rankjury.core.formatting import (
+    ITEM_SLICES,
+    NOTHING,
+    count,
+    decimals_of,
+    difference_shown,
+    estimate_shown,
+    figure_shown,
+    p_shown,
+    percent,
+)
+from rankjury.evaluation.changes import Change, Move
+from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.stats import Gap, Slice
+from rankjury.measures.measure import LEGEND
+from rankjury.reporting.tables import Cell, Column, Style, Table, idle_systems, table
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.significance import POWER, is_shown
+
+__all__ = [
+    "before_after_table",
+    "changes_table",
+    "comparison_table",
+    "largest_losses",
+    "mark_cell",
+    "measure_table",
+    "one_measure",
+    "p_legend",
+    "power_lines",
+    "slices_table",
+    "summary_table",
+    "tally",
+    "verdict_of",
+]
+
+_MOVES_SHOWN = 3
+_LOSSES_SHOWN = 5
+_LONGEST_NAME = 24
+_MARK = Column("", "text")
+"""The column that says in a word what a difference means needs no name."""
+_MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "≈ noise", "": ""}
+
+
+def summary_table(report: Report, labels: Sequence[str] | None = None) -> Table:
+    """Return one row per measure and system: the mean, and beside it the difference to the baseline."""
+    shown = report.labels if labels is None else labels
+    compared = {(one.measure, one.system): one for one in report.comparisons if not isnan(one.difference)}
+    with_differences = any(label in shown for label, _ in compared)
+    rows: list[list[str | Cell]] = []
+    for label in shown:
+        title = report.both_names(label)
+        for name, system in report.systems.items():
+            estimate = system.estimates.get(label)
+            if estimate is None:
+                continue
+            mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
+            cells: list[str | Cell] = [title, name + mark, estimate_shown(estimate)]
+            if with_differences:
+                cells += _difference_cells(compared.get((label, name)), report.level)
+            rows.append([*cells, f"{estimate.n:,}"])
+            title = ""
+    level = percent(report.level)
+    between: list[str | Column] = [f"difference [{level}]", _MARK, "p", "+/=/−"] if with_differences else []
+    header = ["measure", "system", f"mean [{level}]", *between, "n"]
+    return table(header, rows, text=(0, 1), wraps=(0, 1))
+
+
+def _difference_cells(one: Comparison | None, level: float) -> list[str | Cell]:
+    if one is None:
+        return ["", "", "", ""]
+    return [
+        Cell(difference_shown(one.difference, one.ci)),
+        mark_cell(one, level),
+        p_shown(one.p_holm, at_floor=one.at_floor),
+        "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
+    ]
+
+
+def measure_table(report: Report, label: str) -> Table:
+    """Return the means of one measure, systems down."""
+    return one_measure(summary_table(report, [label]), report.both_names(label))
+
+
+def one_measure(found: Table, name: str) -> Table:
+    """Return the rows of a single measure with its name above the systems, and with layouts for narrow terminals."""
+    found = found.without("measure")
+    columns = (Column(name, "text", wraps=True), *found.columns[1:])
+    return replace(found, columns=columns).dropping("n", "+/=/−", "p", "")
+
+
+def verdict_of(one: Comparison | Gap, level: float) -> Style:
+    """Return ``better``, ``worse``, or ``noise`` where chance alone would do; empty where no test could be made."""
+    if one.p_holm is None:
+        return ""
+    if not is_shown(one.p_holm, level) or one.gain == 0:
+        return "noise"
+    return "better" if one.gain > 0 else "worse"
+
+
+def mark_cell(one: Comparison | Gap, level: float) -> Cell:
+    """Return a difference in a word: ``▲ better``, ``▼ worse``, ``≈ noise``; ``= same`` where no query differs."""
+    verdict = verdict_of(one, level)
+    return Cell("= same" if verdict and _is_same(one) else _MARKS[verdict], verdict)
+
+
+def _is_same(one: Comparison | Gap | None) -> bool:
+    return isinstance(one, Comparison) and not one.whole and one.n > 0 and one.equal == one.n
+
+
+def p_legend(report: Report) -> str:
+    """Return how p-values of comparisons were computed; empty where there are none."""
+    if not report.comparisons:
+        return ""
+    whole = any(one.whole for one in report.comparisons)
+    of_whole = " (of one value over all: the jackknife's t test)" if whole else ""
+    return f"p: sign-flip test{of_whole}, Holm's correction"
+
+
+def comparison_table(report: Report) -> Table:
+    """Return the baseline under each measure, and after it every other system with its difference."""
+    rows: list[list[str | Cell]] = []
+    for label in report.labels:
+        compared = [one for one in report.comparisons if one.measure == label]
+        for number, one in enumerate(compared):
+            if number == 0:
+                mean = _mean(one.baseline_mean, one)
+                rows.append([report.both_names(label), one.baseline, mean, "", "", "", ""])
+            difference, mark, p, counts = _difference_cells(one, report.level)
+            style = mark.style if isinstance(mark, Cell) and mark.style != "noise" else ""
+            rows.append(["", one.system, _mean(one.mean, one), Cell(str(difference), style), p, f"{one.n:,}", counts])
+    header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "n", "+/=/−"]
+    notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
+    notes += [LEGEND] if report.usual_names else []
+    stacked: list[Sequence[str | Cell]] = []
+    for measure, system, *values in rows:
+        if measure:
+            stacked.append([measure, *("" for _ in values)])
+        stacked.append([f"  {system}", *values])
+    narrow = table(["measure, system", *header[2:]], stacked, wraps=(0,), notes=notes)
+    narrower = (narrow, narrow.without("n", "+/=/−"))
+    return table(header, rows, text=(0, 1), wraps=(0, 1), notes=notes, narrower=narrower)
+
+
+def before_after_table(comparisons: Sequence[Comparison], level: float, sides: Sequence[str]) -> Table:
+    """Return systems compared with themselves in an earlier run: one row per measure and system.
+
+    Args:
+        comparisons: The later run compared with the earlier.
+        level: Of the intervals.
+        sides: What the earlier and the later run are called.
+    """
+    rows = []
+    for one in comparisons:
+        means = [_mean(one.baseline_mean, one), _mean(one.mean, one)]
+        rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
+    header = ["measure", "system", *sides, f"difference [{percent(level)}]", "", "p", "+/=/−", "n"]
+    return table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
+
+
+def _mean(mean: float, one: Comparison) -> str:
+    return figure_shown(mean, decimals_of(one.ci)) if one.n else NOTHING
+
+
+def tally(one: Comparison) -> str:
+    """``dense, ndcg@10: 26 better · 9 worse · 4 equal``"""
+    return f"{one.system}, {one.measure}: {one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
+
+
+def power_lines(report: Report) -> Iterator[str]:
+    """Return what the first measure could have shown with so many queries, one line per system."""
+    for one in report.comparisons:
+        if one.measure != report.labels[0] or one.detectable is None:
+            continue
+        needed = one.needed_for(report.detect, report.level)
+        yield (
+            f"{one.system}: {count(one.n, *report.unit)} can show {one.detectable:.2g} in {one.measure} "
+            f"({percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
+        )
+
+
+def largest_losses(
+    report: Report, label: str, system: str | None = None, most: int = _LOSSES_SHOWN
+) -> tuple[Change, ...]:
+    """Return the queries that lost most under a measure, of one system or of all but random ones, worst first."""
+    idle = idle_systems(report) if system is None else ()
+    found = [
+        one
+        for one in report.changes
+        if one.measure == label
+        and one.gain < 0
+        and (one.system not in idle if system is None else one.system == system)
+    ]
+    if system is None:
+        found.sort(key=lambda one: (one.gain, one.query, one.system))
+    return tuple(found[:most])
+
+
+def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = False) -> Table:
+    """Return queries with their scores before and after, and the ranks of their relevant items.
+
+    Args:
+        report: Knows the names of queries and items.
+        changes: The rows.
+        texts: Call queries by their texts where these are known, instead of by id.
+    """
+    queries, items = _names_in_examples(report)
+    queries, items = queries | dict(report.texts), items | dict(report.names)
+    several = texts and len({one.system for one in changes}) > 1
+    rows = [
+        [
+            queries.get(one.query, one.query) if texts else report.query_name(one.query),
+            *([one.system] if several else ()),
+            f"{one.before:.3f} → {one.after:.3f}",
+            difference_shown(one.difference, None, decimals=3),
+            _moves_shown(one.moves, items),
+        ]
+        for one in changes
+    ]
+    moves = Column("relevant items (grade): rank before → after", "text", wraps=True)
+    names = [Column(report.unit[0], "text", wraps=True), *([Column("system", "text")] if several else ())]
+    return table([*names, Column("before → after"), Column("change"), moves], rows)
+
+
+def _names_in_examples(report: Report) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of queries and of items that examples have."""
+    queries: dict[str, str] = {}
+    items: dict[str, str] = {}
+    for found in report.sections_of(Examples).values():
+        for one in found:
+            queries |= {one.query: one.text} if one.text else {}
+            items |= {item.id: item.name for item in (*one.found, *one.missed) if item.name}
+    return queries, items
+
+
+def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
+    """Return the moves of relevant items, those with the highest ranks first."""
+    moved = sorted(
+        (move for move in moves if move.before != move.after),
+        key=lambda move: (min(rank for rank in (move.before, move.after) if rank is not None), -move.grade),
+    )
+    shown = []
+    for move in moved[:_MOVES_SHOWN]:
+        ranks = " → ".join(NOTHING if rank is None else str(rank) for rank in (move.before, move.after))
+        name = names.get(move.item, move.item)
+        cut = len(name) > _LONGEST_NAME and name != move.item
+        shown.append(f"{f'{name[: _LONGEST_NAME - 1].rstrip()}…' if cut else name} ({move.grade:g}): {ranks}")
+    more = len(moved) - _MOVES_SHOWN
+    return ", ".join([*shown, *([f"{more} more"] if more > 0 else ())])
+
+
+def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> Table:
+    """Return one measure in every slice, those that lose most first; what was compared with nothing comes last.
+
+    Args:
+        report: Its slices are compared with the baseline in the slice, or with the rest of the queries.
+        label: The measure.
+        changed: Without slices in which no query differs from the baseline, and without random systems.
+        losing: Only slices that do worse than what they are compared with, without random systems.
+    """
+    found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == label}
+    compared = {system for _, system in found}
+    omitted: Collection[str | None] = {report.baseline, *(idle_systems(report) if changed or losing else ())}
+    systems = [name for name in report.systems if name not in omitted and (name in compared or not found)]
+    lower = report.lower_is_better(label)
+
+    def rank(part: Slice, system: str) -> tuple[object, ...]:
+        """Losses that are shown come first, whatever their size; then by the difference, or by the mean."""
+        one = found.get((part.name, system))
+        gain = one.gain if one is not None else nan
+        if not found:
+            mean = part.estimates[system][label].mean
+            gain = -mean if lower else mean
+        lost = one is not None and verdict_of(one, report.level) == "worse"
+        return not lost, isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
+
+    def is_shown_here(part: Slice, system: str) -> bool:
+        one = found.get((part.name, system))
+        if label not in part.estimates.get(system, {}) or ((changed or losing) and _is_same(one)):
+            return False
+        return not losing or not found or (one is not None and one.gain < 0)
+
+    pairs = [(part, system) for part in report.slices for system in systems if is_shown_here(part, system)]
+    several = len(systems) > 1
+    rows: list[list[str | Cell]] = []
+    for part, system in sorted(pairs, key=lambda pair: rank(*pair)):
+        estimate, one = part.estimates[system][label], found.get((part.name, system))
+        n = one.n if isinstance(one, Comparison) else estimate.n
+        names: list[str | Cell] = [part.label, *([system] if several else ()), f"{n:,}"]
+        if not found:
+            rows.append([*names, estimate_shown(estimate)])
+        elif one is None or not n:
+            rows.append([*names, estimate_shown(replace(estimate, ci=None)), NOTHING, "", NOTHING])
+        else:
+            mean = figure_shown(one.mean if isinstance(one, Comparison) else estimate.mean, decimals_of(estimate.ci))
+            p = p_shown(one.p_holm, at_floor=one.at_floor)
+            rows.append([*names, mean, difference_shown(one.difference, one.ci), mark_cell(one, report.level), p])
+    level = f"[{percent(report.level)}]"
+    against = f"difference {level}" if report.baseline else f"to the rest {level}"
+    values: list[str | Column] = [f"mean {level}" if report.resampling else "mean"]
+    notes = []
+    if found:
+        values = ["mean", against, _MARK, "p"]
+        tested = sum(one.tested for part in report.slices for one in part.beside if one.measure == label)
+        notes.append(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
+    if any(part.of == "items" for part in report.slices):
+        notes.append(ITEM_SLICES)
+    text = (0, 1) if several else (0,)
+    header: list[str | Column] = ["slice", *(["system"] if several else ()), "n", *values]
+    return table(header, rows, text=text, wraps=text, notes=notes)

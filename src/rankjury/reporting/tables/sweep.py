@@ -1,0 +1,259 @@
+"""Sweeps of indexes in words: tables for the console, Markdown and CSV, JSON, and which setting is the cheapest."""
+
+import io
+from collections.abc import Iterator, Sequence
+from csv import writer
+from dataclasses import replace
+from json import dumps
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rankjury.core.formatting import NOTHING, count, figure_shown, markdown_text, percent
+from rankjury.reporting.console import console, print_table
+from rankjury.reporting.tables import Cell, Style, Table, table
+from rankjury.reporting.writers.markdown import markdown_table
+from rankjury.stats.resampling import Bounds
+
+if TYPE_CHECKING:
+    from rankjury.retrieval.bench.points import Point, Quantile
+    from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
+
+__all__ = [
+    "SCHEMA", "choice_lines", "left_out_lines", "print_sweep", "sweep_table", "sweeps_to_csv", "sweeps_to_json",
+    "sweeps_to_markdown", "wanted_of",
+]  # fmt: skip
+
+SCHEMA = "rankjury.sweeps/1"
+_INDENT = "  "
+_MEGABYTE = 1e6
+_MORE = ("p50", "p99", "per second")
+_OF_RECALL = 3
+"""Decimals: a thousandth of recall is less than the interval of any usual set of queries."""
+_RIVALS = 5
+"""Settings that are named in a sentence; the table marks all."""
+_COSTS = {"p95": "p95", "size": "size", "build": "time to build"}
+_FIGURES = (
+    *("recall", "recall_low", "recall_high", "recall_p5", "n", "p50_ms", "p95_ms", "p95_low", "p95_high", "p99_ms"),
+    "p95_paired_ms",
+    *("qps", "failed_queries", "build_seconds", "size_bytes", "because"),
+)
+
+
+def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
+    """What was measured, what was left out and why, and the cheapest setting that meets the target."""
+    screen = console()
+    about = f"{count(sweep.items, 'item', 'items')}, {count(sweep.queries, 'query', 'queries')}"
+    screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
+    print_table(sweep_table(sweep, by))
+    for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
+        screen.print(line)
+
+
+def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
+    """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
+    header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95), *_MORE, ""]
+    marks = _marks(sweep, by)
+    rows: list[list[str | Cell]] = []
+    before = None
+    for point in sweep.points:
+        if dict(point.build) != before:
+            before = dict(point.build)
+            same = [one for one in sweep.of("measured") if dict(one.build) == before]
+            seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
+            rows.append([point.build_title, seconds, _size(same[-1].size_bytes) if same else "", "", "", "", ""])
+        mark = marks.get(id(point), point.status)
+        style: Style = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
+        more = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
+        beside = more if point.status == "measured" else [NOTHING] * 3
+        name = f"{_INDENT}{point.search_title}"
+        rows.append([name, _recall(point), _quantile(point.p95), *beside, Cell(mark, style)])
+    found = table(header, rows, text=(0, len(header) - 1), wraps=(0,))
+    return replace(found, narrower=(found.without(*_MORE),))
+
+
+def _titled(name: str, level: float | None) -> str:
+    return name if level is None else f"{name} [{percent(level)}]"
+
+
+def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
+    marks = {id(point): "" for point in sweep.of("measured")}
+    marks |= {id(point): f"{point.failed_queries:,} unanswered" for point in sweep.points if point.failed_queries}
+    marks |= {id(point): "frontier" for point in sweep.frontier()}
+    choice = sweep.cheapest(by=by) if sweep.aims else None
+    if choice is not None and choice.outcome != "none":
+        marks |= {id(rival): "tied" for rival in choice.rivals}
+        marks[id(choice.point)] = "cheapest" if choice.outcome == "sure" else "cheapest?"
+    return marks
+
+
+def left_out_lines(sweep: "Sweep") -> Iterator[str]:
+    """How many settings were not measured, and why."""
+    pruned = sweep.of("pruned")
+    if pruned:
+        settings = count(len(pruned), "setting was", "settings were")
+        yield f"{settings} pruned: a lower one of the same build finds as much, and is no slower"
+    reasons: dict[tuple[str, str], list[Point]] = {}
+    for point in (*sweep.of("skipped"), *sweep.of("failed")):
+        reasons.setdefault((point.status, point.because or ""), []).append(point)
+    for (status, reason), points in reasons.items():
+        who = points[0].title if len(points) == 1 else count(len(points), "setting", "settings")
+        refused = f", as the engine refuses {'it' if len(points) == 1 else 'them'}" if status == "skipped" else ""
+        yield f"{who} {status}{refused}: {reason}"
+    if sweep.resumed:
+        yield f"{count(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
+
+
+def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
+    """Say which setting is the cheapest, or which cannot be distinguished.
+
+    ``hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``
+    """
+    if not sweep.aims:
+        return
+    choice = sweep.cheapest(by=by)
+    wanted = wanted_of(sweep, choice)
+    if choice.point is None:
+        yield f"{sweep.name}: nothing was measured that could meet {wanted}"
+        return
+    told = {
+        "sure": f"the cheapest setting (by {_COSTS[by]}) with {wanted}",
+        "tied": f"one of {len(choice.rivals) + 1} settings with {wanted} that cannot be distinguished by {_COSTS[by]}",
+        "unsure": f"no setting surely has {wanted}; the lowest {_COSTS[by]} of those whose means do",
+        "none": f"no setting has {wanted}; nearest",
+    }[choice.outcome]
+    yield f"{sweep.name}: {told}: {_in_full(sweep, choice.point, by)}"
+    if choice.rivals:
+        shown = "; ".join(_in_full(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
+        more = len(choice.rivals) - _RIVALS
+        yield f"{sweep.name}: the other{'s' * (len(choice.rivals) > 1)}: {shown}{f'; {more} more' if more > 0 else ''}"
+    if choice.cheaper is not None:
+        yield f"{sweep.name}: cheaper, but not sure to meet it: {_in_full(sweep, choice.cheaper, by)}"
+    if choice.outcome != "none":
+        yield from _grounds(sweep, by)
+
+
+def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
+    """Say what the costs of the settings were compared by."""
+    if by == "p95" and sweep.times is not None:
+        settings = f"{len(sweep.times.settings)} settings that meet the target"
+        yield (
+            f"{sweep.name}: {settings} were timed in {sweep.times.rounds} interleaved rounds of "
+            f"{count(sweep.times.asked, 'query', 'queries')}, and compared in pairs (Wilcoxon, 95 %, corrected)"
+        )
+    elif by == "build" or (by == "p95" and len(sweep.meeting()) > 1):
+        what = "the time to build" if by == "build" else "p95"
+        yield f"{sweep.name}: {what} was measured once, and counts as higher only where it is twice as high"
+
+
+def wanted_of(sweep: "Sweep", choice: "Choice") -> str:
+    """``recall@10 ≥ 0.95 and p95 ≤ 20 ms``"""
+    recall = "" if choice.recall is None else f"recall@{sweep.k} ≥ {choice.recall:g}"
+    time = "" if choice.p95_ms is None else f"p95 ≤ {choice.p95_ms:g} ms"
+    return " and ".join(part for part in (recall, time) if part)
+
+
+def _in_full(sweep: "Sweep", point: "Point", by: "Cost") -> str:
+    """With the mean P95 of the interleaved rounds where these decide, else with that of the first measurement."""
+    mean = sweep.times.mean(point) if sweep.times is not None and by == "p95" else None
+    p95 = f"p95 {_quantile(point.p95)} ms" if mean is None else f"mean p95 {_three_digits(mean)} ms"
+    size = f", {_size(point.size_bytes)}" if point.size_bytes is not None else ""
+    built = f", built in {_three_digits(point.build_seconds)} s" if by == "build" else ""
+    return f"{point.title} (recall {_recall(point)}, {p95}{size}{built})"
+
+
+def sweeps_to_json(sweeps: Sequence["Sweep"], made: str | None = None) -> str:
+    form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]}
+    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+    lines: list[str] = []
+    for place, sweep in enumerate(sweeps):
+        cost = by[place] if by else "p95"
+        found = sweep_table(sweep, cost)
+        names = [row[0].lstrip() for row in found.texts]  # indented by spaces that Markdown keeps
+        rows = [
+            ["\u00a0" * (len(row[0]) - len(name)) + name, *row[1:]]
+            for name, row in zip(names, found.texts, strict=True)
+        ]
+        lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
+        lines += markdown_table(table(found.columns, rows))
+        told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
+        lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
+    return "\n".join(lines)
+
+
+def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+    """One row a setting, with all digits; a column a parameter."""
+    points = [point for sweep in sweeps for point in sweep.points]
+    params = [*dict.fromkeys(f"build.{name}" for point in points for name in point.build)]
+    params += [*dict.fromkeys(f"search.{name}" for point in points for name in point.search)]
+    header = ["system", "engine", "metric", "k", *params, "status", "frontier", "cheapest", *_FIGURES]
+    text = io.StringIO()
+    rows = writer(text, lineterminator="\n")
+    rows.writerow(header)
+    for place, sweep in enumerate(sweeps):
+        for row in _csv_rows(sweep, by[place] if by else "p95"):
+            rows.writerow([_cell(row.get(name)) for name in header])
+    return text.getvalue()
+
+
+def _csv_rows(sweep: "Sweep", by: "Cost") -> Iterator[dict[str, Any]]:
+    frontier = {id(point) for point in sweep.frontier()}
+    choice = sweep.cheapest(by=by) if sweep.aims else None
+    marks: dict[int, str] = {}
+    if choice is not None and choice.outcome != "none":
+        marks = {id(rival): "cannot be distinguished" for rival in choice.rivals} | {id(choice.point): choice.outcome}
+    for point in sweep.points:
+        row = vars(sweep) | vars(point) | {"system": sweep.name}
+        row |= {f"build.{name}": value for name, value in point.build.items()}
+        row |= {f"search.{name}": value for name, value in point.search.items()}
+        row |= {"frontier": id(point) in frontier, "cheapest": marks.get(id(point))}
+        row |= dict(zip(("recall_low", "recall_high"), point.recall_ci or (None, None), strict=True))
+        row |= {f"{name}_ms": one.ms if (one := getattr(point, name)) else None for name in ("p50", "p95", "p99")}
+        row["p95_paired_ms"] = None if sweep.times is None else sweep.times.mean(point)
+        row |= dict(zip(("p95_low", "p95_high"), (point.p95 and point.p95.ci) or (None, None), strict=True))
+        yield row if point.status == "measured" else row | {"n": None, "failed_queries": None}
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def _recall(point: "Point") -> str:
+    if point.recall is None:
+        return NOTHING
+    text = figure_shown(point.recall, _OF_RECALL)
+    return text + (_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
+
+
+def _quantile(one: "Quantile | None") -> str:
+    """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
+    if one is None:
+        return NOTHING
+    decimals = _decimals(one.ms)
+    return f"{one.ms:.{decimals}f}" + (_ends(one.ci, decimals, one.bounded) if one.ci else "")
+
+
+def _ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
+    return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
+
+
+def _times(one: "Quantile | None") -> str:
+    return NOTHING if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
+
+
+def _decimals(value: float) -> int:
+    """For three digits."""
+    return 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+
+
+def _three_digits(value: float | None) -> str:
+    return NOTHING if value is None or not isfinite(value) else f"{value:,.{_decimals(value)}f}"
+
+
+def _size(octets: int | None) -> str:
+    """In megabytes of a million."""
+    return "" if octets is None else f"{_three_digits(octets / _MEGABYTE)} MB"

@@ -1,0 +1,151 @@
+"""Verdicts of a gate as a table, JUnit XML, Markdown and JSON."""
+
+import re
+from collections.abc import Callable, Iterable
+from json import dumps
+from math import isnan
+from pathlib import Path
+
+from rankjury.core.formatting import (
+    NOTHING,
+    bounds_shown,
+    decimals_of,
+    difference_shown,
+    figure_shown,
+    markdown_text,
+    visible,
+)
+from rankjury.errors import UsageError
+from rankjury.evaluation.gate import Gate, Verdict
+from rankjury.evaluation.targets import Target
+from rankjury.io.atomic import write_files
+from rankjury.reporting.console import print_table
+from rankjury.reporting.tables import Cell, Column, Table, rounded, table
+from rankjury.reporting.writers.markdown import markdown_table
+
+__all__ = [
+    "check_form",
+    "gate_to_json",
+    "gate_to_junit",
+    "gate_to_markdown",
+    "print_gate",
+    "value_shown",
+    "verdict_counts",
+    "verdicts_table",
+    "write_gates",
+]
+
+_NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ORDER = {"fail": 0, "unsure": 1, "pass": 2}
+
+
+def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> Table:
+    """Return one row per verdict, failures first: of all outcomes, or of some.
+
+    Args:
+        gate: The verdicts.
+        outcomes: Outcomes to show; none: all.
+        full: Name the system also where there is one, and the slice of a target that has a name of its own.
+    """
+    several = full or len({one.system for one in gate.verdicts}) > 1
+    shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
+    rows = [
+        [
+            Cell(one.outcome.upper(), one.outcome),
+            _title(one.target) if full else one.target.title,
+            *([one.system] if several else ()),
+            value_shown(one),
+            "" if one.n is None else f"{one.n:,}",
+            one.target.wanted,
+        ]
+        for one in sorted(shown, key=lambda one: _ORDER[one.outcome])
+    ]
+    words = [Column(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
+    wanted = Column("wanted", "text", wraps=True)
+    return table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
+
+
+def _title(target: Target) -> str:
+    inner = f" in {target.slice}" if target.slice and target.slice not in target.title else ""
+    return f"{target.title}{inner}"
+
+
+def verdict_counts(gate: Gate) -> str:
+    """``1 fail · 3 pass``"""
+    found = [one.outcome for one in gate.verdicts]
+    return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
+
+
+def value_shown(verdict: Verdict) -> str:
+    """``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
+    value, ci = verdict.value, verdict.ci
+    if isnan(value):
+        return NOTHING
+    if verdict.target.share:
+        ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
+        return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
+    if verdict.target.relative:
+        return difference_shown(value, ci)
+    return rounded(value) if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
+
+
+def print_gate(gate: Gate) -> None:
+    """Print the verdicts, and how many there are of each."""
+    print_table(verdicts_table(gate))
+    against = f" · baseline {gate.baseline}" if gate.baseline else ""
+    print(visible(verdict_counts(gate) + against))
+
+
+def gate_to_json(gate: Gate) -> str:
+    return dumps(gate.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def gate_to_markdown(gate: Gate) -> str:
+    against = f", baseline {gate.baseline}" if gate.baseline else ""
+    lines = [f"### rankjury gate: {gate.outcome.upper()}", "", markdown_text(gate.source + against), ""]
+    lines += markdown_table(verdicts_table(gate))
+    if gate.notes:
+        lines += ["", *(f"- {markdown_text(note)}" for note in gate.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def gate_to_junit(gate: Gate) -> str:
+    """One test case a verdict: a failure where it failed; where it is unsure skipped, or a failure if strict."""
+    elements = {"pass": "", "fail": "failure", "unsure": "failure" if gate.strict else "skipped"}
+    made = [elements[verdict.outcome] for verdict in gate.verdicts]
+    totals = f'tests="{len(made)}" failures="{made.count("failure")}" errors="0" skipped="{made.count("skipped")}"'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuites name="rankjury gate" {totals}>']
+    lines.append(f"  <testsuite name={_attribute(gate.source)} {totals}>")
+    for verdict in gate.verdicts:
+        name, system = _attribute(f"{verdict.target.title}: {verdict.target.wanted}"), _attribute(verdict.system)
+        found = f"found {value_shown(verdict)}, wanted {verdict.target.wanted}"
+        message = _attribute(f"{found}. {verdict.note}" if verdict.note else found)
+        element = elements[verdict.outcome] and f"<{elements[verdict.outcome]} message={message}/>"
+        lines.append(f"    <testcase classname={system} name={name}>{element}</testcase>")
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
+
+
+def _attribute(text: str) -> str:
+    """Quoted, without the characters that XML does not allow."""
+    from xml.sax.saxutils import quoteattr  # not at the top: it imports urllib.request, and pages import this module
+
+    return quoteattr(_NOT_IN_XML.sub("", text))
+
+
+_FORMS: dict[str, Callable[[Gate], str]] = {
+    ".xml": gate_to_junit,
+    ".md": gate_to_markdown,
+    ".json": gate_to_json,
+}
+
+
+def check_form(path: Path) -> None:
+    """Refuse a name that tells no form."""
+    if path.suffix.lower() not in _FORMS:
+        expected = f"a suffix among {', '.join(_FORMS)} (.xml is JUnit's)"
+        raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+
+
+def write_gates(gate: Gate, paths: Iterable[Path]) -> None:
+    """Write the verdicts in the forms that the suffixes name: all files or none."""
+    write_files({path: _FORMS[path.suffix.lower()](gate) for path in paths})

@@ -1,0 +1,161 @@
+"""A report for a pull request: Markdown that begins with what a reviewer must know, and is never too long for GitHub.
+
+Names are somebody's data: none of them mentions a person, refers to an issue, loads a picture or breaks a table.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rankjury.core.formatting import count, markdown_text
+from rankjury.core.version import __version__
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
+from rankjury.reporting.sections import render_sections
+from rankjury.reporting.tables import Table, about_line, conventions_of, first_labels
+from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
+from rankjury.reporting.writers.markdown import markdown_table, section_lines
+
+__all__ = ["LONGEST", "plain", "summary_of"]
+
+LONGEST = 65_536
+"""So many characters GitHub takes in a comment."""
+_KEPT_FREE = 1_000
+"""For the last lines, and the note that something was cut."""
+_LONGEST_CELL = 160
+_WORST_SLICES = 5
+_LARGEST_LOSSES = 5
+_MARKS = {"pass": "✅ PASS", "fail": "❌ FAIL", "unsure": "⚠️ UNSURE"}
+_CUT = "*Something was left out here: GitHub takes no longer comment. The report itself has all of it.*"
+_SPELLING = re.compile(r"\w[\w(),=@.+ -]{0,158}[\w)]", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the summary: a table that may be cut after any of its rows, and what stands around it."""
+
+    before: Sequence[str]
+    rows: Sequence[str]
+    after: Sequence[str] = ("",)
+
+
+def summary_of(report: Report) -> str:
+    """Return a report, with its verdicts where there are any, as a comment in Markdown."""
+    return _joined([_head(report), *_open(report), *_folded(report)], _provenance(report))
+
+
+def _joined(parts: Sequence[Part], last: str) -> str:
+    """As much as fits: a part that does not is cut after the row that still does, and the rest is left out."""
+    lines: list[str] = []
+    room = LONGEST - _KEPT_FREE - len(last)
+    for part in parts:
+        room -= _size(part.before) + _size(part.after)
+        kept = _fitting(part.rows, room)
+        if room < 0:
+            return "\n".join([*lines, _CUT, "", last]) + "\n"
+        lines += [*part.before, *part.rows[:kept], *part.after]
+        if kept < len(part.rows):
+            return "\n".join([*lines, _CUT, "", last]) + "\n"
+        room -= _size(part.rows)
+    return "\n".join([*lines, last]) + "\n"
+
+
+def _fitting(rows: Sequence[str], room: int) -> int:
+    """How many of the rows there is room for."""
+    for number, row in enumerate(rows):
+        room -= len(row) + 1
+        if room < 0:
+            return number
+    return len(rows)
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _head(report: Report) -> Part:
+    """Return the verdict, and what it is about."""
+    name = plain(str(report.provenance.get("name") or "report"))
+    gate = report.section(Gate)
+    title = f"### {'rankjury' if gate is None else _MARKS[gate.outcome]} · {name}"
+    targets = [] if gate is None else [f"targets: {verdict_counts(gate)}"]
+    return Part([title, "", plain(" · ".join([*targets, about_line(report)]))], [])
+
+
+def _open(report: Report) -> Iterator[Part]:
+    """Return what is read without unfolding anything: targets that do not hold, means, and where they were lost."""
+    gate = report.section(Gate)
+    labels, _ = first_labels(report)
+    label = labels[0]
+    lowest = "loses most" if report.comparisons else "is lowest"
+    losses = largest_losses(report, label, most=_LARGEST_LOSSES)
+    for title, found in (
+        ("", None if gate is None else verdicts_table(gate, "fail", "unsure")),
+        ("", summary_table(report, labels)),
+        (f"**Where {_coded(label)} {lowest}**", slices_table(report, label, losing=True).first(_WORST_SLICES)),
+        (f"**Largest losses in {_coded(label)}**", changes_table(report, losses, texts=True)),
+    ):
+        if found:
+            yield _table(title, found)
+
+
+def _folded(report: Report) -> Iterator[Part]:
+    """Return the rest."""
+    warnings, gate = report.warning_lines, report.section(Gate)
+    if warnings:
+        yield _details(count(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
+    passed = None if gate is None else verdicts_table(gate, "pass")
+    if passed:
+        yield _folded_table(count(len(passed.rows), "target holds", "targets hold"), passed)
+    (label, *_), others = first_labels(report)
+    if others:
+        yield _folded_table(count(len(others), "further measure", "further measures"), summary_table(report, others))
+    slices = slices_table(report, label, changed=True)
+    if len(slices.rows) > _WORST_SLICES:
+        yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
+    for _, block in render_sections(report, "pull-request"):
+        lines = list(section_lines(block, brief=True, text=partial(plain, longest=500)))
+        if lines:
+            yield _details(block.title, lines[1:])
+    conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(report)]
+    legend = [f"- {plain(p_legend(report))}"] if report.comparisons else []
+    yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
+
+
+def _provenance(report: Report) -> str:
+    given, how = report.provenance, report.resampling
+    parts = [
+        f"rankjury {__version__}",
+        *(f"{key} {given[key]}" for key in ("plan", "dialect", "made") if given.get(key)),
+        *([f"{how.resamples:,} resamples, seed {how.seed}"] if how else ()),
+    ]
+    return f"<sub>{plain(' · '.join(parts), 400)}</sub>"
+
+
+def _table(title: str, found: Table) -> Part:
+    """Return a table with a title over it."""
+    formats = {name: _coded if name in ("measure", "target") else plain for name in found.header}
+    lines = markdown_table(found, formats)
+    return Part([*([title, ""] if title else ()), *lines[:2]], lines[2:])
+
+
+def _details(title: str, lines: Sequence[str], before: Sequence[str] = ()) -> Part:
+    """Folded away; ``before`` are the lines without which the others are nothing."""
+    return Part([f"<details><summary>{plain(title)}</summary>", "", *before], lines, ["", "</details>", ""])
+
+
+def _folded_table(title: str, table: Table) -> Part:
+    part = _table("", table)
+    return _details(title, part.rows, part.before)
+
+
+def _coded(label: str) -> str:
+    """A measure as code, in which GitHub looks for nothing; what is no spelling is put like any other name."""
+    return f"`{label}`" if _SPELLING.fullmatch(label) else plain(label)
+
+
+def plain(text: str, longest: int = _LONGEST_CELL) -> str:
+    """Return a text as Markdown that shows nothing but this text, in one line, cut where it is long."""
+    return markdown_text(text if len(text) <= longest else f"{text[: longest - 1]}…")

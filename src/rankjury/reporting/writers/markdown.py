@@ -1,0 +1,92 @@
+"""The report as Markdown, for a pull request or a page."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from rankjury.core.formatting import ITEM_SLICES, markdown_text
+from rankjury.evaluation.report import Report
+from rankjury.reporting.sections import Block, render_sections
+from rankjury.reporting.tables import Table, headline_table
+from rankjury.reporting.tables.differences import (
+    changes_table,
+    comparison_table,
+    largest_losses,
+    power_lines,
+    slices_table,
+)
+
+__all__ = ["markdown_table", "section_lines", "to_markdown"]
+
+
+def to_markdown(report: Report) -> str:
+    """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
+    blocks = [block for _, block in render_sections(report, "markdown")]
+    headline = headline_table(report)
+    lines = list(_block("", next(one for one in (headline, *headline.narrower) if one.header[0] == "measure")))
+    if report.comparisons:
+        lines += _block(f"Compared with {report.baseline}", comparison_table(report))
+        compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
+        lines += ["", *(f"- {markdown_text(line)}" for line in power_lines(compared))]
+        label = compared.labels[0]
+        for system in report.systems:
+            losses = changes_table(report, largest_losses(compared, label, system))
+            lines += _block(f"Largest losses of {system} on {label}", losses)
+    by_slice = report.slices and not any("slices" in block.replaces for block in blocks)
+    for label in report.labels if by_slice else ():
+        found = replace(slices_table(report, label), notes=())
+        lines += _block(f"{report.both_names(label)} by slice, worst first", found)
+    if by_slice and any(part.of == "items" for part in report.slices):
+        lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
+    for block in blocks:
+        lines += ["", f"### {markdown_text(block.title)}", *section_lines(block)]
+    if report.warnings:
+        lines += ["", *(f"- warning: {markdown_text(line)}" for line in report.warning_lines)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], str] = markdown_text) -> Iterator[str]:
+    """Return the tables and the sentences of a section.
+
+    Args:
+        block: What is shown of the section.
+        brief: Without core tables; of long tables, only as many rows as a terminal shows.
+        text: Turns a text into Markdown.
+    """
+    for whole in block.own_tables if brief else block.tables:
+        hidden = max(0, len(whole.rows) - whole.shown) if brief and whole.shown else 0
+        found = whole.first(whole.shown) if hidden else whole
+        title, *lines = found.title.split("\n")
+        yield from ("", f"**{text(title)}**") if title else ()
+        yield from ("", *(f"- {text(line.strip())}" for line in lines)) if lines else ()
+        yield from ("", *markdown_table(found, dict.fromkeys(found.header, text)))
+        for note in (*([f"… {hidden:,} more in the report"] if hidden else ()), *found.notes):
+            yield from ("", text(note))
+    if block.lines:
+        yield from ("", *(f"- {text(line.strip())}" for line in block.lines))
+
+
+def _block(title: str, found: Table) -> Iterator[str]:
+    """Return a heading, a table and its notes; nothing of a table without rows."""
+    if found:
+        yield from ("", f"### {markdown_text(title)}") if title else ()
+        yield from ("", *markdown_table(found))
+        for note in found.notes:
+            yield from ("", markdown_text(note))
+
+
+def markdown_table(found: Table, formats: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> list[str]:
+    """Return the lines of a table: columns of text to the left, numbers to the right.
+
+    Args:
+        found: The table; its title and notes are not among the lines.
+        formats: By column, a function that turns a cell's text into Markdown; cells of the others are escaped.
+    """
+    sides = "".join("|:--" if column.kind == "text" else "|--:" for column in found.columns)
+    functions = [formats.get(name, markdown_text) for name in found.header]
+    body = ([function(cell) for function, cell in zip(functions, row, strict=True)] for row in found.texts)
+    return [_line(map(markdown_text, found.header)), f"{sides}|", *map(_line, body)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

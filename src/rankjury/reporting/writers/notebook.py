@@ -1,0 +1,169 @@
+"""Reports, scores, comparisons and verdicts in a notebook: a snippet of HTML, self-contained, for light and dark pages.
+
+Colours are the page's own, there is no script, nothing is loaded, and whatever somebody named is escaped.
+"""
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from rankjury.core.formatting import (
+    SNIPPETS,
+    count,
+    decimals_of,
+    difference_shown,
+    estimate_shown,
+    figure_shown,
+    p_shown,
+)
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Scores
+from rankjury.measures.measure import beside
+from rankjury.reporting.sections import Block, render_sections
+from rankjury.reporting.tables import Table, about_line, first_labels, table
+from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
+from rankjury.stats.comparison import Comparison
+
+__all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
+
+_MOST_ROWS = 60
+_MOST_LOSSES = 10
+_LONGEST_CELL, _LONGEST_LINE = 200, 1_000
+_MARKS = {"pass": "✓ PASS", "fail": "✗ FAIL", "unsure": "? UNSURE"}
+_OURS = str.maketrans("", "", "−–…→·▲▼≈✓✗Σ")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_BOX = "max-width:100%;overflow-x:auto;color:inherit;font-variant-numeric:tabular-nums;line-height:1.4"
+_TABLE = "border-collapse:collapse;margin:0.4em 0;color:inherit;font-size:inherit;background:none;border:none"
+_ROW = "background:none;border-bottom:1px solid rgba(128,128,128,0.4)"
+_FIGURE = "padding:0.15em 0.7em;text-align:right;white-space:nowrap"
+_WORD = "padding:0.15em 0.7em;text-align:left;white-space:nowrap"
+_TEXT = "padding:0.15em 0.7em;text-align:left;overflow-wrap:anywhere;min-width:14em;max-width:30em"
+_LONGEST_WORD = 36
+"""What is longer may be broken anywhere."""
+
+
+@SNIPPETS.register("report")
+def report_snippet(report: Report) -> str:
+    """Return verdicts, measures and warnings; slices, losses and sections are folded away."""
+    shown, others = first_labels(report)
+    label = shown[0]
+    gate = report.section(Gate)
+    verdict = "" if gate is None else f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}"
+    losses = changes_table(report, largest_losses(report, label, most=_MOST_LOSSES), texts=True)
+    legend = [p_legend(report), "+/=/−: better, equal, worse"] if report.comparisons else []
+    return _box(
+        _title(f"Report on {about_line(report)}"),
+        "" if gate is None else f'<p style="margin:0.3em 0"><strong>{_shown(verdict)}</strong></p>',
+        "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
+        _table(summary_table(report, shown)),
+        _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
+        _folded(count(len(others), "further measure", "further measures"), summary_table(report, others)),
+        _folded(f"{label} by slice, worst first", slices_table(report, label, changed=True)),
+        _folded(f"largest losses in {label}", losses),
+        *(_section(block) for _, block in render_sections(report, "notebook")),
+        _warnings(report.warning_lines),
+    )
+
+
+def _section(block: Block) -> str:
+    """Return a section, folded away."""
+    content = "".join(map(_small, block.lines))
+    for found in filter(None, block.own_tables):
+        content += "".join(_small(line) for line in found.title.split("\n") if line) + _table(found.first(_MOST_ROWS))
+    return _details(block.title, content) if content else ""
+
+
+@SNIPPETS.register("scores")
+def scores_snippet(scores: Scores) -> str:
+    usual = scores.usual_names
+    rows = []
+    for label in scores.labels:
+        one = scores.summary(label)
+        rows.append([beside(label, usual.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"])
+    return _box(
+        _title(scores.title),
+        _table(table(["measure", "mean", "n", "undefined"], rows)),
+        _warnings([str(one) for one in scores.warnings]),
+    )
+
+
+@SNIPPETS.register("comparison")
+def comparison_snippet(one: Comparison) -> str:
+    decimals = decimals_of(one.ci)
+    known = "–" if one.detectable is None else f"{one.detectable:.2g}"
+    rows = [
+        ["mean", figure_shown(one.mean, decimals) if one.n else "–"],
+        [f"mean of {one.baseline}", figure_shown(one.baseline_mean, decimals) if one.n else "–"],
+        ["difference", difference_shown(one.difference, one.ci)],
+        ["p, corrected after Holm", p_shown(one.p_holm, at_floor=one.at_floor)],
+        ["p by itself", p_shown(one.p, at_floor=one.at_floor)],
+        *([] if one.whole else [["better / equal / worse", f"{one.better:,} / {one.equal:,} / {one.worse:,}"]]),
+        ["n", f"{one.n:,}" + (f" ({one.left_out:,} undefined)" if one.left_out else "")],
+        ["difference that so many would show", known],
+    ]
+    less = " (less is better)" if one.lower_is_better else ""
+    title = f"{one.system} beside {one.baseline}: {one.measure}{less}"
+    return _box(_title(title), _table(table(["", one.system], rows)))
+
+
+@SNIPPETS.register("gate")
+def gate_snippet(gate: Gate) -> str:
+    against = f" · baseline {gate.baseline}" if gate.baseline else ""
+    title = f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}{against}"
+    return _box(_title(title), _table(verdicts_table(gate)), _warnings(gate.notes))
+
+
+def _box(*parts: str) -> str:
+    """The whole: what is too wide scrolls within it, from the keyboard as well."""
+    return f'<div tabindex="0" style="{_BOX}">{"".join(parts)}</div>'
+
+
+def _title(text: str) -> str:
+    return f'<p style="margin:0.3em 0;font-weight:bold">{_shown(text)}</p>'
+
+
+def _small(text: str) -> str:
+    return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text, _LONGEST_LINE)}</p>'
+
+
+def _table(found: Table) -> str:
+    """Return a table and its notes; nothing of one without rows."""
+    if not found:
+        return ""
+    words = [column.kind == "text" for column in found.columns]
+    head = "".join(_cell("th", name, left, ' scope="col"') for name, left in zip(found.header, words, strict=True))
+    rows = ("".join(_cell("td", cell, left) for cell, left in zip(row, words, strict=True)) for row in found.texts)
+    body = "".join(f'<tr style="{_ROW}">{row}</tr>' for row in rows)
+    shown = f'<table style="{_TABLE}"><thead><tr style="{_ROW}">{head}</tr></thead><tbody>{body}</tbody></table>'
+    return shown + "".join(map(_small, found.notes))
+
+
+def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
+    style = _FIGURE if not left else _WORD if len(text) <= _LONGEST_WORD else _TEXT
+    return f'<{tag}{more} style="{style}">{_shown(text)}</{tag}>'
+
+
+def _folded(title: str, found: Table) -> str:
+    """Return a table that opens with a click; of many rows the first."""
+    cut = f" ({_MOST_ROWS} of {len(found.rows):,} rows)" if len(found.rows) > _MOST_ROWS else ""
+    return _details(title + cut, _table(found.first(_MOST_ROWS))) if found else ""
+
+
+def _details(title: str, content: str) -> str:
+    summary = f'<summary style="cursor:pointer">{_shown(title)}</summary>'
+    return f'<details style="margin:0.3em 0">{summary}{content}</details>'
+
+
+def _warnings(warnings: Sequence[str]) -> str:
+    if not warnings:
+        return ""
+    listed = "".join(f"<li>{_shown(one, _LONGEST_LINE)}</li>" for one in warnings)
+    return f'<p style="margin:0.3em 0 0">Warnings:</p><ul style="margin:0 0 0.3em;overflow-wrap:anywhere">{listed}</ul>'
+
+
+def _shown(text: str, longest: int = _LONGEST_CELL) -> str:
+    """Somebody's text as text; one that may be read from the right turns no direction but its own."""
+    kept = escape(_CONTROLS.sub("�", text if len(text) <= longest else f"{text[: longest - 1]}…"))
+    return kept if kept.translate(_OURS).isascii() else f"<bdi>{kept}</bdi>"

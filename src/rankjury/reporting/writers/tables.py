@@ -1,0 +1,133 @@
+"""Tables with all digits: the report and the cut-offs of a system as CSV, and the scores of every query."""
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from csv import writer as csv_writer
+from math import isnan
+from typing import Any
+
+import polars as pl
+
+from rankjury.core.formatting import spreadsheet_text
+from rankjury.errors import UnknownName, UsageError
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.stats import Gap
+from rankjury.io.formats import TABLE_FORMATS, form_to_write
+from rankjury.reporting.tables.cutoffs import by_cutoff
+from rankjury.reporting.writers import Request, writer
+from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
+
+__all__ = ["to_csv", "to_cutoff_csv"]
+
+_ESTIMATE = ("mean", "ci_low", "ci_high", "std", "se", "n", "undefined")
+_DIFFERENCE = ("difference", "difference_low", "difference_high", "p", "p_holm", "p_bh")
+_PAIRED = (
+    *("compared", "left_out", "compared_mean", "baseline_mean", "p_method", "p_t", "p_wilcoxon"),
+    *("effect_size", "better", "equal", "worse", "detectable", "queries_needed"),
+)
+_FIGURES = ("mean", "std", "ci_low", "ci_high")
+
+
+@writer("csv", ".csv")
+def to_csv(report: Report, request: Request | None = None) -> str:
+    """Return one row per slice, system and measure."""
+    header = ["system", "measure", *_ESTIMATE, "convention"]
+    header += ["usual_name"] if report.usual_names else []
+    header += ["baseline"] if report.baseline else []
+    header += _DIFFERENCE if report.baseline or report.slices else ()
+    header += _PAIRED if report.baseline else ()
+    header = ["slice", *header] if report.slices else header
+    return _csv_text(header, ([row.get(name) for name in header] for row in _rows(report)))
+
+
+def _rows(report: Report) -> Iterator[dict[str, Any]]:
+    yield from _of("", report.estimates, report.comparisons, report)
+    for part in report.slices:
+        yield from _of(part.name, part.estimates, part.beside, report)
+
+
+def _of(
+    name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
+) -> Iterator[dict[str, Any]]:
+    found = {(one.system, one.measure): one.to_json() for one in beside}
+    usual = report.usual_names
+    for system, result in report.systems.items():
+        for label, convention in result.conventions.items():
+            if label not in estimates[system]:
+                continue
+            row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
+            row |= {"usual_name": usual.get(label)}
+            estimate = estimates[system][label].to_json()
+            ends = estimate.pop("ci") or (None, None)
+            row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
+            compared = dict(found.get((system, label), {}))
+            compared |= {"compared": compared.get("n"), "compared_mean": compared.get("mean")}
+            ends = compared.pop("ci", None) or (None, None)
+            compared |= dict(zip(("difference_low", "difference_high"), ends, strict=True))
+            yield {**compared, **row}
+
+
+def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV: numbers with all digits, nothing for None, and texts as ones that no spreadsheet runs."""
+    text = io.StringIO()
+    lines = csv_writer(text, lineterminator="\n")
+    lines.writerow(header)
+    lines.writerows(map(_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return spreadsheet_text(value)
+    return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def _check_queries(request: Request) -> None:
+    form_to_write(request.path, None, TABLE_FORMATS)
+
+
+@writer("queries", check=_check_queries)
+def _write_queries(report: Report, request: Request) -> pl.DataFrame:
+    """Return one row per system and query."""
+    frames = [one.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, one in report.scores.items()]
+    return pl.concat(frames)
+
+
+def _check_cutoffs(request: Request) -> None:
+    if request.system not in (request.systems or ()):
+        found = f"no system is called {request.system!r}" if request.system else "which system is not said"
+        raise UsageError(found, expected="{system} in the name of the file, or system = one of the plan's")
+    request.check_cutoffs()
+
+
+@writer("cutoffs", ".csv", by_suffix=False, each="{system}", check=_check_cutoffs)
+def to_cutoff_csv(report: Report, request: Request) -> str:
+    """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
+
+    What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
+    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
+    """
+    grid, system = by_cutoff(report), request.system or ""
+    if system not in grid.systems:
+        raise UnknownName("system", system, grid.systems)
+    found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
+    counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
+    apart = any(len(of_row) > 1 for of_row in counts.values())
+    names = (*_FIGURES, "n") if apart else _FIGURES
+    usual = [measure for measure in grid.measures if measure.usual]
+    header = ["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"]
+    rows: list[list[object]] = []
+    for k, estimates in found.items():
+        values = [value for one in estimates for value in _values(one)[: len(names)]]
+        n = counts[k].pop() if len(counts[k]) == 1 else None
+        rows.append([k, *values, n, *(f"{measure.usual}@{k}" for measure in usual)])
+    return _csv_text([*header, *(f"{measure.short}_usual_name" for measure in usual)], rows)
+
+
+def _values(estimate: Estimate | None) -> list[float | None]:
+    """Return mean, spread, both ends of the interval and n; None for what is unknown."""
+    if estimate is None:
+        return [None] * (len(_FIGURES) + 1)
+    values = (estimate.mean, estimate.std, *(estimate.ci or (None, None)))
+    return [*(None if value is None or isnan(value) else float(value) for value in values), estimate.n]
