@@ -56,7 +56,7 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     from rankjury.scale.api import request_for
     from rankjury.scale.blocks import Partition
     from rankjury.scale.memory import Budget
-    from rankjury.scale.tables import open_table
+    from rankjury.scale.parquet import open_table
     from rankjury.stats.resampling import Resampling
 
     tables = [open_table(data / "gold", "gold"), open_table(data / "ranking", "run")]
@@ -84,7 +84,7 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
     """Arrays, judging and measures, each by itself; then all at once, as the next step takes it."""
     from rankjury.core.convert import gold_from_frame, ranking_from_frame
     from rankjury.evaluation.evaluate import Evaluation
-    from rankjury.scale.scoring import score_block
+    from rankjury.scale.rounds.score import score_block
 
     measures = [one.measure for one in request.asked]
     gold, ranking = clock.timed("make arrays", lambda: (gold_from_frame(block[0]), ranking_from_frame(block[1])))
@@ -95,8 +95,8 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
 
 
 def resample(request: Any, scores: list[Any]) -> None:
-    from rankjury.scale.panels import panels_of
-    from rankjury.scale.rounds import survey, tally
+    from rankjury.scale.rounds.gather import survey, tally
+    from rankjury.scale.rounds.panels import panels_of
 
     panels = panels_of(request, reduce(add, (found for _, found in scores)))
     surveyed = reduce(add, (survey(request, panels, scored) for scored, _ in scores))

@@ -54,7 +54,7 @@ def ended(folder: Path, code: str, *arguments: object) -> "subprocess.CompletedP
     [
         ("rankjury.cli", signal.SIGINT),
         ("typer", signal.SIGTERM),
-        ("rankjury.files", signal.SIGINT),
+        ("rankjury.scale.evaluate_files", signal.SIGINT),
         ("polars", signal.SIGINT),
         ("rankjury.evaluation.compare", signal.SIGINT),
         ("rankjury.reporting.writers.json", signal.SIGTERM),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.evaluation.scores import Scores
     from rankjury.evaluation.targets import Target
-    from rankjury.files import evaluate_files
     from rankjury.io.formats import read_gold, read_run
     from rankjury.io.ordered_lists import read_ordered
     from rankjury.io.vectors import read_vectors
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from rankjury.retrieval.engines import ENGINES, Engine
     from rankjury.retrieval.fusion import Fusion, fuse
     from rankjury.retrieval.rank import rank_vectors
+    from rankjury.scale.evaluate_files import evaluate_files
     from rankjury.stats.comparison import Comparison
     from rankjury.stats.estimates import Estimate
     from rankjury.stats.resampling import Resampling
@@ -54,7 +54,7 @@ _HOMES = {
     "agree": "rankjury.retrieval.agreement.api",
     "drift_between": "rankjury.evaluation.drift",
     "evaluate_arrays": "rankjury.evaluation.coded",
-    "evaluate_files": "rankjury.files",
+    "evaluate_files": "rankjury.scale.evaluate_files",
     **dict.fromkeys(("ENGINES", "Engine"), "rankjury.retrieval.engines"),
     "label": "rankjury.labeling.products.labels",
     "read_catalogue": "rankjury.labeling.products.catalog",

@@ -143,9 +143,9 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.io.atomic", "rankjury.reporting.html", "rankjury.evaluation.api", "rankjury.files", "rankjury.retrieval.engines.temp_folder",
+MODULES = ("rankjury.io.atomic", "rankjury.reporting.html", "rankjury.evaluation.api", "rankjury.scale.evaluate_files", "rankjury.retrieval.engines.temp_folder",
            "rankjury.reporting.writers.json", "rankjury.reporting.writers.pages",
-           "rankjury.reporting.writers.pictures", "rankjury.reporting.writers.tables", "rankjury.scale.files", "numpy.ma",
+           "rankjury.reporting.writers.pictures", "rankjury.reporting.writers.tables", "rankjury.scale.parquet_files", "numpy.ma",
            "statistics")  # fmt: skip
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
 LOG_MODULES = ("rankjury.recsys.data.read", "rankjury.recsys.data.save", "rankjury.recsys.splitting")

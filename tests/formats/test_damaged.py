@@ -12,7 +12,7 @@ from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.formats import read
 from rankjury.recsys.data.attributes import read_items
 from rankjury.recsys.data.read import read_log
-from rankjury.scale.tables import open_table
+from rankjury.scale.parquet import open_table
 
 CSV = "query_id,item_id,score\nq1,a,1\nq1,b,0.5\n"
 

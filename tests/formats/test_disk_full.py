@@ -19,7 +19,7 @@ from rankjury.io.vectors.write import write_vectors
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.data.save import write_folds, write_split
 from rankjury.recsys.splitting import folds_of, split_log
-from rankjury.scale.one_process import writing_per_query
+from rankjury.scale.local import writing_per_query
 from rankjury.retrieval.embedding.resume import keeping
 from rankjury.core.types import Vectors
 

@@ -16,8 +16,8 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import Cuts, parse_attributes
 from rankjury.io.attributes import read_attributes
 from rankjury.scale.inputs import SlicesAsked
+from rankjury.scale.local import evaluate_files
 from rankjury.scale.memory import Budget
-from rankjury.scale.one_process import evaluate_files
 from rankjury.scale.request import Request
 from rankjury.stats.resampling import Resampling
 

@@ -13,7 +13,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError
 from rankjury.scale.blocks import Block, blocks_of
 from rankjury.scale.memory import Budget
-from rankjury.scale.tables import Table, open_table
+from rankjury.scale.parquet import Table, open_table
 
 GIGABYTE = 10**9
 KINDS = {"gold": "grade", "run": "score", "attributes": "length"}

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.one_process import Kept
+from rankjury.scale.local import Kept
 
 FRAMES = [pl.DataFrame({"query_id": [f"q{number}"] * 50, "0.0": [number / 3] * 50}) for number in range(20)]
 SIZE = int(FRAMES[0].estimated_size())

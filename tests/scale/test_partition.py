@@ -142,7 +142,7 @@ import polars as pl
 from rankjury.core.progress import Progress
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.memory import Budget
-from rankjury.scale.tables import open_table
+from rankjury.scale.parquet import open_table
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

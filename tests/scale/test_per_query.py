@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.one_process import writing_per_query
+from rankjury.scale.local import writing_per_query
 from tests.scale.made import Study
 
 ROOT = Path(__file__).parents[2]

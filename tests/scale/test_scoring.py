@@ -9,9 +9,9 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.evaluate import resolve_all
-from rankjury.scale.found import Found
 from rankjury.scale.request import AttributesAsked, Request
-from rankjury.scale.scoring import score_block
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.score import score_block
 from tests.scale.made import QUICK, gold_of, run_of
 
 QUERIES = 12

@@ -11,7 +11,7 @@ import typer
 from rankjury.cli.common import QuietOption, check_standard_input, exists
 from rankjury.cli.options import ExcludeSelfOption, JsonOption
 from rankjury.errors import UsageError
-from rankjury.files import name_systems
+from rankjury.scale.evaluate_files import name_systems
 
 __all__ = ["EPILOG", "agree_command", "agreement_plan"]
 

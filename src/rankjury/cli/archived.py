@@ -9,7 +9,7 @@ import typer
 
 from rankjury.cli.common import exists, say, warn
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.files import looks_like_path
+from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
     from rankjury.archive import Archive, Run

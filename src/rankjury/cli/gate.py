@@ -22,7 +22,7 @@ from rankjury.cli.common import (
 )
 from rankjury.cli.options import BaselineOption, Scoring, assess_files, takes_scoring_options
 from rankjury.errors import DataError, UsageError
-from rankjury.files import looks_like_path, name_systems
+from rankjury.scale.evaluate_files import looks_like_path, name_systems
 
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate

@@ -97,7 +97,7 @@ def neighbours_command(
     with ExitStack() as stack:
         search = None
         if on is Place.spark:
-            from rankjury.scale.spark.neighbours import nearest_on_spark
+            from rankjury.scale.spark.neighbors import nearest_on_spark
             from rankjury.scale.spark.session import open_session
 
             with show_progress("Starting Spark", quiet=quiet):

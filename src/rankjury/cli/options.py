@@ -19,7 +19,7 @@ from rankjury.cli.common import (
     show_progress,
 )
 from rankjury.errors import UnknownName, UsageError
-from rankjury.files import evaluate_files, name_systems
+from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report

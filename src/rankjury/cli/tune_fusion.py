@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.common import check_folder, print_json, say, show_progress, split_measures, warn
 from rankjury.errors import UnknownName, UsageError
-from rankjury.files import name_systems
+from rankjury.scale.evaluate_files import name_systems
 
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress

@@ -22,7 +22,6 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.targets import Target
-from rankjury.files import read_cuts
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
 from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
@@ -33,6 +32,7 @@ from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.reading import Checked, aim_targets, read_plan
 from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
+from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]

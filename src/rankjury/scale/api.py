@@ -16,11 +16,11 @@ from rankjury.measures.measure import Measure, Value
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
 from rankjury.scale.inputs import SlicesAsked
+from rankjury.scale.local import evaluate_files
 from rankjury.scale.memory import Budget, parse_memory
-from rankjury.scale.one_process import evaluate_files
+from rankjury.scale.parquet import open_table
 from rankjury.scale.request import Request
-from rankjury.scale.scoring import ranking_of
-from rankjury.scale.tables import open_table
+from rankjury.scale.rounds.score import ranking_of
 from rankjury.stats.resampling import Resampling
 
 __all__ = ["attributes_named", "evaluate", "judge", "request_for"]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from rankjury.core.convert import ITEM, QUERY, stable_order
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.scale.memory import Budget, in_units
-from rankjury.scale.scratch import Piece, Scratch
-from rankjury.scale.tables import Table
+from rankjury.scale.parquet import Table
+from rankjury.scale.storage import Piece, Scratch
 
 __all__ = ["Block", "Partition", "are_sorted", "blocks_of", "merged", "with_ids_alike"]
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DuplicatePair
-from rankjury.scale.tables import Table
+from rankjury.scale.parquet import Table
 
 __all__ = ["naming_files"]
 

@@ -13,11 +13,11 @@ from rankjury.errors import DataError, guard_reading
 from rankjury.evaluation.slices import Attribute, Cuts, ItemGroups
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.parquet import read_whole
-from rankjury.scale.files import names_of_folders, parquet_files
 from rankjury.scale.memory import Budget
+from rankjury.scale.parquet import Table, is_table, open_table
+from rankjury.scale.parquet_files import names_of_folders, parquet_files
 from rankjury.scale.request import AttributesAsked, Request
-from rankjury.scale.scratch import temporary_folder
-from rankjury.scale.tables import Table, is_table, open_table
+from rankjury.scale.storage import temporary_folder
 
 __all__ = ["SlicesAsked", "opened", "read_item_cuts"]
 

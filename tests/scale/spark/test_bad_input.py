@@ -9,7 +9,7 @@ import pytest
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.spark import evaluate
 from rankjury.scale.spark.frames import alike, given
-from rankjury.scale.spark.packing import BUCKET, Packing
+from rankjury.scale.spark.shuffle import BUCKET, Packing
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of

@@ -4,7 +4,7 @@ import pytest
 
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, EngineLost, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.scale.spark.explaining import what_it_means
+from rankjury.scale.spark.errors import what_it_means
 from rankjury.scale.spark.jobs import check_release, dumped, loaded
 
 

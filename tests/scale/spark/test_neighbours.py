@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.retrieval.knn.search import NOBODY, nearest
-from rankjury.scale.spark.neighbours import nearest_on_spark
+from rankjury.scale.spark.neighbors import nearest_on_spark
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, put
 

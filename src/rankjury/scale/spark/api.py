@@ -17,7 +17,7 @@ from rankjury.measures.measure import Measure, Value
 from rankjury.scale.api import attributes_named, request_for
 from rankjury.scale.memory import Budget, parse_memory
 from rankjury.scale.request import AttributesAsked
-from rankjury.scale.spark.evaluation import evaluate_source
+from rankjury.scale.spark.evaluate import evaluate_source
 from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.frames import given
 from rankjury.scale.spark.sources import FromFrames

@@ -19,15 +19,15 @@ from rankjury.io.attributes import read_attributes
 from rankjury.scale.duplicates import naming_files as naming_files_here
 from rankjury.scale.inputs import SlicesAsked, opened, read_item_cuts
 from rankjury.scale.memory import Budget
+from rankjury.scale.parquet import is_table
 from rankjury.scale.request import AttributesAsked, Request
-from rankjury.scale.spark.evaluation import evaluate_source
-from rankjury.scale.spark.explaining import explained, path_of
+from rankjury.scale.spark.errors import explained, path_of
+from rankjury.scale.spark.evaluate import evaluate_source
 from rankjury.scale.spark.frames import Given, given, quoted
 from rankjury.scale.spark.jobs import watched
 from rankjury.scale.spark.masters import read_master
 from rankjury.scale.spark.paths import is_here, to_read
 from rankjury.scale.spark.sources import FromFiles, FromFrames
-from rankjury.scale.tables import is_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from rankjury.errors import DataError, UsageError
-from rankjury.scale.spark.packing import BUCKET, frame_from
+from rankjury.scale.spark.shuffle import BUCKET, frame_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

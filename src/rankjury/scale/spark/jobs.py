@@ -21,8 +21,8 @@ from rankjury import errors
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError
-from rankjury.scale.spark.explaining import explained
-from rankjury.scale.spark.launching import with_variables
+from rankjury.scale.spark.errors import explained
+from rankjury.scale.spark.launch import with_variables
 from rankjury.scale.spark.quiet import quiet
 from rankjury.scale.spark.session import check_classic
 

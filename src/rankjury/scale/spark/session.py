@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.scale.spark.launching import own_session
+from rankjury.scale.spark.launch import own_session
 from rankjury.scale.spark.masters import read_master
 from rankjury.scale.spark.quiet import quiet
 

@@ -10,10 +10,10 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.scale.blocks import with_ids_alike
+from rankjury.scale.parquet import Table
 from rankjury.scale.spark.frames import Given, alike
 from rankjury.scale.spark.jobs import Jobs
-from rankjury.scale.spark.packing import PIECES, Packing, pieces_of
-from rankjury.scale.tables import Table
+from rankjury.scale.spark.shuffle import PIECES, Packing, pieces_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

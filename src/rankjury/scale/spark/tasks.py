@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 
 from rankjury.scale.blocks import Block, Partition
-from rankjury.scale.found import Found
 from rankjury.scale.request import Request
-from rankjury.scale.scored import Scored
-from rankjury.scale.scoring import score_block
-from rankjury.scale.scratch import packed, unpacked
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.score import score_block
+from rankjury.scale.rounds.scored import Scored
+from rankjury.scale.storage import packed, unpacked
 
 __all__ = ["FOUND", "RESULTS", "SCORES", "Gathering", "Joining", "Judging", "PerQueryRows"]
 

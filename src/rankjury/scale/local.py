@@ -19,18 +19,18 @@ from rankjury.io.atomic import replacing, write_errors
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
-from rankjury.scale.found import Found
 from rankjury.scale.inputs import SlicesAsked, opened
 from rankjury.scale.memory import Budget
-from rankjury.scale.panels import panels_of
-from rankjury.scale.ranks import join_blocks, join_ranges
-from rankjury.scale.reporting import Gathered, check_number_of_queries, report_of
+from rankjury.scale.parquet import Table
 from rankjury.scale.request import Request
-from rankjury.scale.rounds import ranked, survey, tally, within
-from rankjury.scale.scored import Scored
-from rankjury.scale.scoring import score_block
-from rankjury.scale.scratch import Piece, Scratch
-from rankjury.scale.tables import Table
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.gather import ranked, survey, tally, within
+from rankjury.scale.rounds.panels import panels_of
+from rankjury.scale.rounds.ranks import join_blocks, join_ranges
+from rankjury.scale.rounds.report import Gathered, check_number_of_queries, report_of
+from rankjury.scale.rounds.score import score_block
+from rankjury.scale.rounds.scored import Scored
+from rankjury.scale.storage import Piece, Scratch
 from rankjury.stats.mergeable import Ranks, ranges_for
 
 __all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rankjury.scale.rounds import Ranked
+from rankjury.scale.rounds.gather import Ranked
 from rankjury.stats.mergeable import Ranks, RanksWithin
 from rankjury.stats.significance import SignedRanks
 

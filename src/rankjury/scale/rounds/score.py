@@ -11,9 +11,9 @@ from rankjury.errors import DataError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.evaluate import Evaluation, against_part
 from rankjury.evaluation.slices import align
-from rankjury.scale.found import Found, census_of, examples_of
 from rankjury.scale.request import Request
-from rankjury.scale.scored import Scored
+from rankjury.scale.rounds.found import Found, census_of, examples_of
+from rankjury.scale.rounds.scored import Scored
 from rankjury.stats.resampling import keys_of
 
 __all__ = ["ranking_of", "score_block"]

@@ -20,20 +20,20 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination, make_folder, replacing
-from rankjury.scale.found import Found
 from rankjury.scale.memory import Budget
-from rankjury.scale.panels import Panel, panels_of
-from rankjury.scale.ranks import join_blocks, join_ranges
-from rankjury.scale.reporting import Gathered, check_number_of_queries, report_of
 from rankjury.scale.request import Request
-from rankjury.scale.rounds import Ranked, Survey, ranked, survey, tally, within
-from rankjury.scale.scored import Scored
-from rankjury.scale.scratch import unpacked
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.gather import Ranked, Survey, ranked, survey, tally, within
+from rankjury.scale.rounds.panels import Panel, panels_of
+from rankjury.scale.rounds.ranks import join_blocks, join_ranges
+from rankjury.scale.rounds.report import Gathered, check_number_of_queries, report_of
+from rankjury.scale.rounds.scored import Scored
 from rankjury.scale.spark.jobs import Jobs, watched
-from rankjury.scale.spark.packing import BUCKET, PART
 from rankjury.scale.spark.paths import is_local, located
+from rankjury.scale.spark.shuffle import BUCKET, PART
 from rankjury.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
 from rankjury.scale.spark.tasks import FOUND, RESULTS, SCORES, Gathering, Joining, Judging, PerQueryRows
+from rankjury.scale.storage import unpacked
 from rankjury.stats.mergeable import Ranks, ranges_for
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades
 from rankjury.core.types import Ints
 from rankjury.errors import DataError
-from rankjury.scale.scratch import packed
+from rankjury.scale.storage import packed
 
 __all__ = ["BUCKET", "PART", "PIECES", "Packing", "frame_from"]
 

@@ -9,10 +9,10 @@ from rankjury.evaluation.compare import cautions
 from rankjury.evaluation.report import Report, SystemResult
 from rankjury.evaluation.sections import Quantiles, with_unit
 from rankjury.evaluation.slices.stats import Gap, Slice, correct_slices, gap_between
-from rankjury.scale.found import Found
-from rankjury.scale.panels import Panel
 from rankjury.scale.request import Request
-from rankjury.scale.rounds import Survey, Tallies
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.gather import Survey, Tallies
+from rankjury.scale.rounds.panels import Panel
 from rankjury.stats.comparison import Comparison, correct
 from rankjury.stats.estimates import Estimate, off_scale
 from rankjury.stats.mergeable import Layout, Ranks, plainly_estimated

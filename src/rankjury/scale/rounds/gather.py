@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from rankjury.evaluation.slices.groups import check_number
 from rankjury.evaluation.slices.stats import signs_for
-from rankjury.scale.panels import Panel, seen
 from rankjury.scale.request import Request
-from rankjury.scale.scored import Scored
+from rankjury.scale.rounds.panels import Panel, seen
+from rankjury.scale.rounds.scored import Scored
 from rankjury.stats.estimates import Quantiles
 from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
 from rankjury.stats.significance import SignedRanks

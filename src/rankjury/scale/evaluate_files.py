@@ -210,7 +210,7 @@ def _in_blocks(
     )
     budget = _budget(memory, on)
     if on != "spark":
-        from rankjury.scale import one_process
+        from rankjury.scale import local as one_process
 
         target = None if per_query is None else Path(per_query)
         return one_process.evaluate_files(
@@ -336,8 +336,8 @@ def _is_for_blocks(
     size = sum(path.stat().st_size for path in paths if isfile(path))
     if not folders and size <= _LARGE:
         return False
-    from rankjury.scale.files import is_table
     from rankjury.scale.memory import available_memory
+    from rankjury.scale.parquet_files import is_table
 
     fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
     return fills or any(map(is_table, folders))

@@ -9,9 +9,9 @@ from rankjury.core.types import Floats
 from rankjury.errors import DataError
 from rankjury.evaluation.slices.groups import Definition, Rows, define, spelled, suitable_names
 from rankjury.evaluation.slices.stats import check_slice_names
-from rankjury.scale.found import Found
 from rankjury.scale.request import Request
-from rankjury.scale.scored import Scored
+from rankjury.scale.rounds.found import Found
+from rankjury.scale.rounds.scored import Scored
 from rankjury.stats.resampling import Keys
 
 __all__ = ["Panel", "Seen", "panels_of", "seen"]
