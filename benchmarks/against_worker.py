@@ -18,8 +18,8 @@ from typing import Any
 @contextmanager
 def viewing_here(archive: Path) -> Iterator[Any]:
     """A server in a thread, so that its processor time is this process's."""
-    from rankjury.archive import Archive
-    from rankjury.view import Pages, Server, Shelf
+    from rankjury.tracking.archive import Archive
+    from rankjury.tracking.view import Pages, Server, Shelf
 
     with Server(Pages(Shelf(Archive(archive), [])), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

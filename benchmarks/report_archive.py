@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rankjury.archive.manifest import manifest_bytes
+from rankjury.tracking.archive.manifest import manifest_bytes
 
 SEED = 20_261_117
 HOURS = 6

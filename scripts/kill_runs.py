@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rankjury.archive import Archive, Run
+from rankjury.tracking.archive import Archive, Run
 
 PLAN = """
 name = "killed"

@@ -15,7 +15,6 @@ import pytest
 import rich.console  # noqa: F401  # it keeps the os.environ of its first import: not the copies below
 import typer.main
 
-from rankjury.archive import surroundings
 from rankjury.cli import environment, main
 from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
@@ -23,6 +22,7 @@ from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statis
 from rankjury.plan.reading import read_plan
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.endpoint import http as web
+from rankjury.tracking.archive import environment as surroundings
 from tests.cli.support import Outcome
 
 ROOT = Path(__file__).parents[1]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Origin, Run
 from rankjury.plan.run import Outcome
+from rankjury.tracking.archive import Archive, Origin, Run
 
 from .made import START, carried_out, put_small
 

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rankjury.archive import Archive, Origin, Run
 from rankjury.plan.archiving import begin
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.tracking.archive import Archive, Origin, Run
 
 QUERIES = 12
 START = datetime(2026, 1, 1, 6, 30, tzinfo=UTC)

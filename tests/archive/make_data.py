@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from shutil import copytree
 
-from rankjury.archive import Archive
-from rankjury.archive.manifest import CURRENT
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.manifest import CURRENT
 
 from .made import kept, put_small
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.comparing import compare_runs
 from rankjury.errors import DataError, UnknownName
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.compare import compare_runs
 
 from .made import PLAN, QUERIES, kept, put_small, ranked
 

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.comparing import compare_runs
-from rankjury.archive.manifest import manifest_bytes
 from rankjury.errors import DamagedRun, DataError
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.compare import compare_runs
+from rankjury.tracking.archive.manifest import manifest_bytes
 
 TABLES = ("scores.parquet", "queries.parquet", "rankings.parquet", "golds.parquet", "items.parquet")
 
@@ -207,9 +207,9 @@ def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: Run) -> None
 
 
 def test_a_hash_is_computed_once_for_each_state_of_a_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankjury.archive.files._SETTLED", -1)
+    monkeypatch.setattr("rankjury.tracking.archive.files._SETTLED", -1)
     run.scores()
-    monkeypatch.setattr("rankjury.archive.files.file_digest", None)
+    monkeypatch.setattr("rankjury.tracking.archive.files.file_digest", None)
     run.scores()
     os.utime(run.path / "scores.parquet", ns=(1, 1))
     with pytest.raises(TypeError):
@@ -218,7 +218,7 @@ def test_a_hash_is_computed_once_for_each_state_of_a_file(run: Run, monkeypatch:
 
 def test_a_file_that_changed_just_now_is_hashed_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run.scores()
-    monkeypatch.setattr("rankjury.archive.files.file_digest", None)  # another change may have the same time
+    monkeypatch.setattr("rankjury.tracking.archive.files.file_digest", None)  # another change may have the same time
     with pytest.raises(TypeError):
         run.scores()
 

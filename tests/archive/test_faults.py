@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, is_forbidden
-from rankjury.archive.files import write_error
 from rankjury.errors import DataError
+from rankjury.tracking.archive import Archive, is_forbidden
+from rankjury.tracking.archive.files import write_error
 
 from .made import PLAN, kept, put_small
 

@@ -9,10 +9,10 @@ from shutil import copytree
 
 import pytest
 
-from rankjury.archive import Archive, Origin, Run
-from rankjury.archive.manifest import manifest_bytes
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.plan.run import Outcome
+from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.manifest import manifest_bytes
 
 from .made import PLAN, START, kept, put_small
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.comparing import compare_runs
-from rankjury.archive.history import series_of
-from rankjury.archive.manifest import CURRENT
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.compare import compare_runs
+from rankjury.tracking.archive.history import series_of
+from rankjury.tracking.archive.manifest import CURRENT
 
 from .made import QUERIES, kept, put_small, ranked
 from .make_data import DATA

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rankjury.archive import Archive, Origin, Run
-from rankjury.archive.files import to_text
-from rankjury.archive.history import series_of, steps_in
 from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import differences_between
 from rankjury.plan.run import Outcome
+from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.files import to_text
+from rankjury.tracking.archive.history import series_of, steps_in
 
 from .made import START
 
@@ -132,7 +132,7 @@ def test_real_runs(archive: Archive, made: tuple[Outcome, Origin], tmp_path: Pat
 
 
 def test_the_last_runs_keep_the_steps_of_all() -> None:
-    from rankjury.archive.history import Point, Series, Step, Stepped, last_of
+    from rankjury.tracking.archive.history import Point, Series, Step, Stepped, last_of
 
     points = tuple(Point(f"t{n}", f"r{n}", 0.5, None, None, None, 9, "rr") for n in range(5))
     steps = [Stepped(Step(index, 0.4, 0.5, None), None, None, ()) for index in (1, 4)]  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.archive.files import name_of_plan, order_of, plain, run_name, to_moment, to_text
+from rankjury.tracking.archive.files import name_of_plan, order_of, plain, run_name, to_moment, to_text
 
 MOMENT = datetime(2026, 11, 17, 5, 9, 35, 123_000, tzinfo=UTC)
 

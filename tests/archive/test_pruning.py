@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Origin, Run
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.plan.run import Outcome
+from rankjury.tracking.archive import Archive, Origin, Run
 
 from .made import START
 

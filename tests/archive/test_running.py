@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Run, telling
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.tracking.archive import Archive, Run, telling
 
 
 def files_of(archive: Archive) -> list[str]:
@@ -29,7 +29,7 @@ def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> N
 
 def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("rankjury.archive.storing.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rankjury.tracking.archive.store.monotonic", lambda: clock[0])
     seen = []
     with telling(archive.path, "small", None, NO_PROGRESS) as progress:
         for step in range(20):

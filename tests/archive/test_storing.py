@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.archive import SCHEMA, Archive, Origin, Run
-from rankjury.archive.storing import write_run
 from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.report import QueryData
 from rankjury.plan.run import Outcome
 from rankjury.reporting.writers.json import read_report
+from rankjury.tracking.archive import SCHEMA, Archive, Origin, Run
+from rankjury.tracking.archive.store import write_run
 
 from .made import PLAN, QUERIES, START, carried_out, kept, put_small
 
@@ -219,7 +219,7 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
 
 
 def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: Run) -> None:
-    from rankjury.archive.files import lock_folder
+    from rankjury.tracking.archive.files import lock_folder
 
     part = run.path.parent / ".x.1-ab.part"
     part.mkdir()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive.surroundings import commit_of, packages
 from rankjury.core.temp_files import new_folder_name
+from rankjury.tracking.archive.environment import commit_of, packages
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

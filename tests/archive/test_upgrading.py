@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
 from rankjury.errors import DataError
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
 
 TABLE = {
     1: lambda old: {"plan": old.pop("name"), **old},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Origin
+from rankjury.tracking.archive import Archive, Origin
 
 from .made import START, carried_out, put_small
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from rankjury.archive import Archive
-from rankjury.view import Shelf
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.view import Shelf
 from tests.archive.made import kept, put_small, ranked
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan

@@ -4,8 +4,8 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.manifest import manifest_bytes
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.manifest import manifest_bytes
 from tests.archive.made import START, carried_out, kept, put_small, ranked
 
 __all__ = ["stepped", "two_runs"]

@@ -25,17 +25,17 @@ warnings.simplefilter("ignore")
 import numpy as np  # noqa: E402
 import typer.main  # noqa: E402
 
-from rankjury.archive import Archive  # noqa: E402
 from rankjury.cli import app, main  # noqa: E402
+from rankjury.tracking.archive import Archive  # noqa: E402
 from tests.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
     *(
-        "rankjury.archive.tables",
-        "rankjury.archive.manifest",
-        "rankjury.archive.tables",
+        "rankjury.tracking.archive.tables",
+        "rankjury.tracking.archive.manifest",
+        "rankjury.tracking.archive.tables",
         "rankjury.evaluation.compare",
-        "rankjury.view.trends",
+        "rankjury.tracking.view.trends",
     ),
     *(
         "rankjury.plan.archiving",
@@ -52,7 +52,7 @@ USED = (
         "rich.box",
         "rich.text",
     ),
-    "rankjury.view.trends",
+    "rankjury.tracking.view.trends",
 )
 
 

@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 
 import rankjury as package
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 
 from .conftest import Rankjury
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 from tests.archive.made import PLAN, kept, put_small, ranked
 
 from .archives import two_runs

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankjury.archive import Archive
-from rankjury.archive.history import Point, Series
 from rankjury.cli.history_tables import history_to_csv
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.history import Point, Series
 from tests.archive.made import PLAN, kept, put_small
 
 from .archives import stepped

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive
-from rankjury.archive.manifest import manifest_bytes
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.manifest import manifest_bytes
 from tests.archive.made import PLAN, put_small
 
 from .conftest import Rankjury

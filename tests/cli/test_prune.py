@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 
 from .archives import stepped
 from .conftest import Rankjury

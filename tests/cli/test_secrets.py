@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.archive import Archive
 from rankjury.errors import RankjuryError
 from rankjury.plan.archiving import begin
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan
+from rankjury.tracking.archive import Archive
 from tests.archive.made import PLAN, put_small
 from tests.engines.service import Reply, Request, serving
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 from tests.archive.made import kept, put_small
 
 from .archives import two_runs

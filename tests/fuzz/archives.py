@@ -20,11 +20,11 @@ from urllib.parse import quote
 
 import polars as pl
 
-from rankjury.archive import Archive
-from rankjury.archive.manifest import about_file, manifest_bytes
 from rankjury.errors import RankjuryError, guard_reading
-from rankjury.view import Pages, Shelf
-from rankjury.view.server import Refused, request_of
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.manifest import about_file, manifest_bytes
+from rankjury.tracking.view import Pages, Shelf
+from rankjury.tracking.view.server import Refused, request_of
 from tests.fuzz import inputs, mutators
 from tests.fuzz.commands import run_command
 from tests.fuzz.harness import Case, Surface, register

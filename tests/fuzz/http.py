@@ -15,8 +15,8 @@ from random import Random
 from threading import Thread
 from urllib.parse import quote
 
-from rankjury.archive import Archive
-from rankjury.view import Pages, Server, Shelf
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.view import Pages, Server, Shelf
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

@@ -17,10 +17,10 @@ from time import monotonic, sleep
 import numpy as np
 import polars as pl
 
-from rankjury.archive import Archive
 from rankjury.plan.archiving import begin
 from rankjury.plan.reading import read_plan
 from rankjury.plan.run import execute_plan
+from rankjury.tracking.archive import Archive
 from tests import drifting
 from tests.archive.made import PLAN, QUERIES, START, put_small, ranked
 

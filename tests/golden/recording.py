@@ -19,9 +19,10 @@ from unittest.mock import patch
 
 import typer.main
 
-from rankjury.archive import Archive, surroundings
 from rankjury.cli import main
 from rankjury.retrieval.bench import identity
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive import environment as surroundings
 
 from .normalise import digests, json_text, normalise_file, normalise_text
 

@@ -16,7 +16,7 @@ from wandb.proto import wandb_internal_pb2
 
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.report import Report
-from rankjury.integrations.wandb import log_report
+from rankjury.tracking.integrations.wandb import log_report
 from tests.reports.small import HOSTILE, gated, small
 
 _FULL, _LAST = 1, 4

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.archive import Archive
 from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
 from rankjury.retrieval.bench.result import AnnRecall, Indexed
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
 from tests.archive.made import carried_out, put_small
 from tests.reports.small import HOSTILE, gated, small
 
@@ -240,6 +240,6 @@ class TestTables:
 @pytest.mark.parametrize("library", ["mlflow", "wandb"])
 def test_without_the_library_the_extra_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"rankjury.integrations.{library}", raising=False)
+    monkeypatch.delitem(sys.modules, f"rankjury.tracking.integrations.{library}", raising=False)
     with pytest.raises(MissingExtra, match=rf"pip install 'rankjury\[{library}\]'"):
-        import_module(f"rankjury.integrations.{library}")
+        import_module(f"rankjury.tracking.integrations.{library}")

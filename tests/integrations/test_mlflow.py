@@ -10,13 +10,13 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.report import Report
-from rankjury.integrations.loggable import flatten
+from rankjury.tracking.integrations.loggable import flatten
 from tests.reports.small import HOSTILE, gated, small
 
 with pytest.MonkeyPatch.context() as before_import:
     before_import.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: pip install 'rankjury[mlflow]'")
-    from rankjury.integrations.mlflow import log_report
+    from rankjury.tracking.integrations.mlflow import log_report
 
 REPORT = small()
 GATE, FORM = gated(REPORT)

@@ -16,8 +16,8 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.integrations import AgainstReference, checked_pairs, matched, strings
 from rankjury.retrieval.agreement.pairs import OfVectors, sampled_pairs
+from rankjury.tracking.integrations import AgainstReference, checked_pairs, matched, strings
 
 Numbers = NDArray[np.float64]
 LIBRARY = find_spec("sentence_transformers") is not None
@@ -112,7 +112,7 @@ def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_the_library_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['sentence_transformers'] = None; import rankjury.integrations.sentence_transformers"
+    code = "import sys; sys.modules['sentence_transformers'] = None; import rankjury.tracking.integrations.sentence_transformers"
     done = in_a_process(code)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
@@ -122,9 +122,7 @@ def test_without_the_library_the_extra_is_named() -> None:
 
 
 def test_what_needs_no_library_loads_none() -> None:
-    code = (
-        "import sys, rankjury.integrations; sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
-    )
+    code = "import sys, rankjury.tracking.integrations; sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
     done = in_a_process(code)
     assert done.returncode == 0, done.stderr
 
@@ -289,7 +287,7 @@ def test_faults_are_found_at_once(fault: str) -> None:
 
 @pytest.fixture
 def evaluator_of() -> Any:
-    from rankjury.integrations.sentence_transformers import ReferenceEvaluator
+    from rankjury.tracking.integrations.sentence_transformers import ReferenceEvaluator
 
     return ReferenceEvaluator
 

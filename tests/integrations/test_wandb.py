@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.integrations.loggable import flatten, tables_of
 from rankjury.reporting.writers.github_comment import summary_of
+from rankjury.tracking.integrations.loggable import flatten, tables_of
 from tests.reports.small import HOSTILE, gated, small
 
 pytestmark = pytest.mark.skipif(

@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 import rankjury
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 
 from . import SHORT, plan_in, with_runs
 

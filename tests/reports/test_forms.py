@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.archive.tables import queries_of
 from rankjury.errors import UsageError
 from rankjury.evaluation.changes import Change, Move
 from rankjury.evaluation.report import QueryData, Report, SystemResult
@@ -36,6 +35,7 @@ from rankjury.reporting.writers.json import looks_like_report, read_report, to_j
 from rankjury.reporting.writers.markdown import markdown_table, to_markdown
 from rankjury.reporting.writers.tables import to_csv
 from rankjury.stats.resampling import Resampling
+from rankjury.tracking.archive.tables import queries_of
 from tests.reports.small import HOSTILE, gated, small
 from tests.reports.test_gate_forms import cells
 from tests.reports.test_pull_request import READER, check_tame

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive, Origin, Run
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import SECTIONS, UnknownSection
 from rankjury.reporting.console import print_report
@@ -20,6 +19,7 @@ from rankjury.reporting.sections import RENDERERS
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.json import read_report
 from rankjury.reporting.writers.markdown import to_markdown
+from rankjury.tracking.archive import Archive, Origin, Run
 from tests.archive.made import START, carried_out, put_small
 from tests.cli.conftest import Rankjury, folder, rankjury
 

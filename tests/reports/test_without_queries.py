@@ -9,10 +9,10 @@ import pytest
 import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Quantiles, QuantileValues
-from rankjury.integrations.loggable import files_of
 from rankjury.reporting.html import Details, to_html
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.markdown import to_markdown
+from rankjury.tracking.integrations.loggable import files_of
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]

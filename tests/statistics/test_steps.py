@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankjury.archive.history import cut, noise_of, price_of, steps_of
+from rankjury.tracking.archive.history import cut, noise_of, price_of, steps_of
 
 numbers = st.lists(st.floats(-10, 10, width=32), min_size=2, max_size=9)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from rankjury.view import Pages, Server, Shelf
-from rankjury.view.server import Request, Response
+from rankjury.tracking.view import Pages, Server, Shelf
+from rankjury.tracking.view.server import Request, Response
 
 __all__ = ["Answered", "answered", "get", "head_of", "served", "spoken"]
 

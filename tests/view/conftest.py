@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.archive import Archive
-from rankjury.view import Server, Shelf
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.view import Server, Shelf
 from tests.archive.made import QUERIES, kept, put_small
 from tests.browser.reported import movies_plan
 

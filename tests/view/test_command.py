@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from rankjury.archive import Archive
+from rankjury.tracking.archive import Archive
 
 from .conftest import tree_of
 

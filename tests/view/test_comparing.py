@@ -8,11 +8,11 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from rankjury.archive import Archive
-from rankjury.archive.comparing import compare_runs
-from rankjury.view import Server, Shelf
-from rankjury.view.comparison import ALL, CHANGED, Beside, Pair
-from rankjury.view.opened import Asked
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.compare import compare_runs
+from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.view.compare import ALL, CHANGED, Beside, Pair
+from rankjury.tracking.view.open_run import Asked
 from tests.archive.made import kept, put_small
 
 from .asking import get, served
@@ -160,8 +160,8 @@ def test_a_long_comparison_is_waited_for(shelf: Shelf, names: list[str], monkeyp
         done.wait(20)
         return compare_runs(*runs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("rankjury.view.comparison.compare_runs", slowly)
-    monkeypatch.setattr("rankjury.view.pages._SECONDS_BEFORE_WAITING", 0.05)
+    monkeypatch.setattr("rankjury.tracking.view.compare.compare_runs", slowly)
+    monkeypatch.setattr("rankjury.tracking.view.pages._SECONDS_BEFORE_WAITING", 0.05)
     target = f"/compare?a={names[0]}&b={names[1]}"
     with served(shelf) as server:
         waiting = get(server, target)

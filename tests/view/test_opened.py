@@ -6,12 +6,12 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from rankjury.archive import Archive
 from rankjury.evaluation.report import Report
 from rankjury.reporting.html import Details, context_of
 from rankjury.reporting.html.query_data import few_digits
-from rankjury.view import Server, Shelf
-from rankjury.view.opened import Asked
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.view.open_run import Asked
 from tests.archive.made import START, carried_out
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan

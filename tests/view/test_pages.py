@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 import pytest
 
-from rankjury.archive import Archive, telling
-from rankjury.archive.history import series_of, steps_in
-from rankjury.archive.manifest import manifest_bytes
 from rankjury.core.progress import NO_PROGRESS
-from rankjury.view import Server, Shelf
-from rankjury.view.listing import PAGE
+from rankjury.tracking.archive import Archive, telling
+from rankjury.tracking.archive.history import series_of, steps_in
+from rankjury.tracking.archive.manifest import manifest_bytes
+from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.view.listing import PAGE
 from tests.archive.made import START, carried_out, put_small
 from tests.archive.make_data import DATA
 

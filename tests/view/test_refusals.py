@@ -5,8 +5,8 @@ import socket
 import polars as pl
 import pytest
 
-from rankjury.view import Server, Shelf
-from rankjury.view.server import HEADERS, Request, Response
+from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.view.server import HEADERS, Request, Response
 
 from .asking import Answered, answered, get, head_of, served, spoken
 

@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from rankjury.archive import Archive
 from rankjury.errors import DataError
-from rankjury.view import Server, Shelf
-from rankjury.view.server import HEADERS, Refused, Request, Response, as_json, request_of
+from rankjury.tracking.archive import Archive
+from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.view.server import HEADERS, Refused, Request, Response, as_json, request_of
 
 from .asking import get, head_of, served, spoken
 from .conftest import tree_of

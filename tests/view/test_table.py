@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankjury.errors import RankjuryError
-from rankjury.view.opened import Asked, Table
+from rankjury.tracking.view.open_run import Asked, Table
 
 SYSTEMS = ["old", "new", "newer"]
 LABELS = {"more": False, "less": True}

@@ -12,8 +12,8 @@ from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
-    from rankjury.archive import Archive, Run
     from rankjury.evaluation.report import Report
+    from rankjury.tracking.archive import Archive, Run
 
 __all__ = [
     "ArchiveOption",
@@ -42,7 +42,7 @@ ArchiveOption = Annotated[
 
 def archive_at(given: Path | None = None) -> "Archive":
     """The archive that is meant; it need not be there yet."""
-    from rankjury.archive import Archive
+    from rankjury.tracking.archive import Archive
 
     return Archive.at(given=given)
 
@@ -78,8 +78,8 @@ def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
 
 def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
     """The name of the plan: as given, or of the file that is given; else of the last run."""
-    from rankjury.archive.files import name_of_plan
-    from rankjury.archive.listing import of_plan
+    from rankjury.tracking.archive.files import name_of_plan
+    from rankjury.tracking.archive.listing import of_plan
 
     if given is None:
         return runs[-1].plan

@@ -9,7 +9,7 @@ from rankjury.cli.common import QuietOption, print_json, print_line, say
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Archive
+    from rankjury.tracking.archive import Archive
 
 __all__ = ["EPILOG", "baseline_command"]
 

@@ -10,7 +10,7 @@ from rankjury.cli.options import MeasuresOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Archive, Run
+    from rankjury.tracking.archive import Archive, Run
 
 __all__ = ["EPILOG", "diff_command"]
 
@@ -45,7 +45,7 @@ def diff_command(
     kept = archive_at(archive)
     after = kept.find(first if second is None else second)
     before = _before(kept, after) if second is None else kept.find(first)
-    from rankjury.archive.comparing import compare_runs
+    from rankjury.tracking.archive.compare import compare_runs
 
     labels = measures_meant([before, after], split_measures(measures)) if measures else None
     compared = compare_runs(before, after, measures=labels, systems=system)

@@ -19,8 +19,8 @@ from rankjury.cli.options import MeasuresOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Run
     from rankjury.cli.history_tables import History
+    from rankjury.tracking.archive import Run
 
 __all__ = ["EPILOG", "history_command"]
 
@@ -85,8 +85,8 @@ def _history(
     every: "list[Run]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
     """Of the last runs; what stepped is told from all of them."""
-    from rankjury.archive.history import last_of, series_of, steps_in
     from rankjury.cli.history_tables import History
+    from rankjury.tracking.archive.history import last_of, series_of, steps_in
 
     runs = every[-last:] if last else every
     chance = set(runs[-1].manifest.get("by_chance") or ())

@@ -9,13 +9,13 @@ from json import dumps
 from textwrap import wrap
 from typing import Literal, cast
 
-from rankjury.archive.files import HASH_SHOWN, shown_time
-from rankjury.archive.history import Point, Series, Stepped, lines_of
-from rankjury.archive.listing import Damaged
-from rankjury.archive.run import Run
 from rankjury.core.formatting import count, decimals_of, figure_shown, spreadsheet_text
 from rankjury.reporting.console import console, print_table
 from rankjury.reporting.tables import Cell, Style, table
+from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
+from rankjury.tracking.archive.history import Point, Series, Stepped, lines_of
+from rankjury.tracking.archive.listing import Damaged
+from rankjury.tracking.archive.run import Run
 
 __all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
 

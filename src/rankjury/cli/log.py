@@ -72,11 +72,11 @@ def log_command(
         "run_name": name or (None if is_file else found.name),
     }
     if to is Tool.mlflow:
-        from rankjury.integrations import mlflow
+        from rankjury.tracking.integrations import mlflow
 
         run_id = mlflow.log_report(found, experiment=experiment, tracking_uri=tracking, **options)
     else:
-        from rankjury.integrations import wandb
+        from rankjury.tracking.integrations import wandb
 
         run_id = wandb.log_report(found, project=experiment, **options)
     print_line(run_id)

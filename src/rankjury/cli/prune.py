@@ -13,8 +13,8 @@ from rankjury.core.formatting import count
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Archive, Run
-    from rankjury.archive.listing import Damaged
+    from rankjury.tracking.archive import Archive, Run
+    from rankjury.tracking.archive.listing import Damaged
 
 __all__ = ["EPILOG", "prune_command"]
 

@@ -21,11 +21,11 @@ from rankjury.cli.options import DsnOption, JsonOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Archive
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
     from rankjury.plan.reading import Checked
     from rankjury.plan.run import PlanResult
+    from rankjury.tracking.archive import Archive
 
 __all__ = ["EPILOG", "PLAN_FILE", "carry_out", "carry_out_content", "run_command"]
 
@@ -160,7 +160,7 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 
     An archive that may not be written to is the user's choice, and no failure.
     """
-    from rankjury.archive import is_forbidden
+    from rankjury.tracking.archive import is_forbidden
 
     error = result.archive_error
     if error is not None and is_forbidden(error):

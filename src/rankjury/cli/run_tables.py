@@ -5,9 +5,6 @@ from dataclasses import replace
 from itertools import groupby
 from textwrap import wrap
 
-from rankjury.archive.comparing import Compared
-from rankjury.archive.files import HASH_SHOWN, shown_time
-from rankjury.archive.run import Run
 from rankjury.cli.common import print_line
 from rankjury.core.formatting import count
 from rankjury.evaluation.gate import Gate
@@ -24,6 +21,9 @@ from rankjury.reporting.tables.differences import (
     tally,
 )
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
+from rankjury.tracking.archive.compare import Compared
+from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
+from rankjury.tracking.archive.run import Run
 
 __all__ = ["print_compared", "print_run", "size_shown"]
 

@@ -10,7 +10,7 @@ from rankjury.cli.common import QuietOption, check_folder, print_json, print_lin
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.archive import Run
+    from rankjury.tracking.archive import Run
 
 __all__ = ["EPILOG", "RunArgument", "show_command"]
 

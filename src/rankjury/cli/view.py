@@ -15,8 +15,8 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankjury.archive import Run
-    from rankjury.view import Server
+    from rankjury.tracking.archive import Run
+    from rankjury.tracking.view import Server
 
 __all__ = ["EPILOG", "view_command"]
 
@@ -52,7 +52,7 @@ def view_command(
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)
-    from rankjury.view import Pages, Server, Shelf
+    from rankjury.tracking.view import Pages, Server, Shelf
 
     try:
         server = Server(Pages(Shelf(kept, found)), port)

@@ -10,9 +10,6 @@ from pathlib import Path, PurePath
 from time import monotonic
 from typing import Any
 
-from rankjury.archive import Archive, Origin, Run
-from rankjury.archive.files import name_of_plan
-from rankjury.archive.surroundings import commit_of
 from rankjury.core.secrets import Masker
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
@@ -20,6 +17,9 @@ from rankjury.plan.contents import digests_of, inputs_of
 from rankjury.plan.model import Plan
 from rankjury.plan.reading import Checked
 from rankjury.plan.toml import as_toml
+from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.environment import commit_of
+from rankjury.tracking.archive.files import name_of_plan
 
 __all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
 
@@ -78,7 +78,7 @@ def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
 
     def page(report: Report, run: Run) -> str:
         from rankjury.reporting.html import page_of
-        from rankjury.view.trends import charts_of
+        from rankjury.tracking.view.trends import charts_of
 
         earlier = archive.recent(run.plan, _HISTORY)
         history = charts_of([*earlier, run], run.headline[0]) if earlier else []

@@ -8,7 +8,6 @@ from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
-from rankjury.archive import Archive, Run, telling
 from rankjury.core.formatting import count, named
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_entry
@@ -34,6 +33,7 @@ from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
+from rankjury.tracking.archive import Archive, Run, telling
 
 __all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
 

@@ -8,7 +8,6 @@ from json import dumps
 from math import isfinite
 from typing import Any
 
-from rankjury.archive.run import PAGE, Run
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.gate import Gate
@@ -21,6 +20,7 @@ from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
+from rankjury.tracking.archive.run import PAGE, Run
 
 __all__ = ["Flat", "Values", "clean", "files_of", "flatten", "loggable_report", "tables_of"]
 

@@ -12,8 +12,6 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import polars as pl
 
-from rankjury.archive.comparing import Compared, compare_runs
-from rankjury.archive.files import shown_time
 from rankjury.core.convert import QUERY
 from rankjury.core.formatting import count, percent
 from rankjury.core.types import Floats, Ints
@@ -23,7 +21,9 @@ from rankjury.reporting.html.page import Drawn
 from rankjury.reporting.html.query_data import few_digits
 from rankjury.reporting.html.render import embedded
 from rankjury.reporting.tables.differences import before_after_table
-from rankjury.view.opened import Opened, Recent, Table
+from rankjury.tracking.archive.compare import Compared, compare_runs
+from rankjury.tracking.archive.files import shown_time
+from rankjury.tracking.view.open_run import Opened, Recent, Table
 
 __all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]
 

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankjury.archive.files import check_file, read_file
-from rankjury.archive.manifest import MANIFEST, read_manifest
 from rankjury.errors import DamagedRun
+from rankjury.tracking.archive.files import check_file, read_file
+from rankjury.tracking.archive.manifest import MANIFEST, read_manifest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,7 +82,7 @@ class Run:
     @cached_property
     def report(self) -> "Report":
         """The report, with the verdicts where there are any; data of single queries is read when it is asked for."""
-        from rankjury.archive.tables import report_of
+        from rankjury.tracking.archive.tables import report_of
 
         return report_of(self)
 
@@ -139,25 +139,25 @@ class Run:
 
     def answer(self, query: str) -> "Answers | None":
         """Golds and rankings of one query: only the part of the files that holds it is decoded."""
-        from rankjury.archive.tables import answers_of
+        from rankjury.tracking.archive.tables import answers_of
 
         return answers_of(self, query)
 
     def names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
         """What items are called, where that is known; of some, or of all."""
-        from rankjury.archive.tables import names_of
+        from rankjury.tracking.archive.tables import names_of
 
         return names_of(self, ids)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """What some queries say, where that is known."""
-        from rankjury.archive.tables import texts_of
+        from rankjury.tracking.archive.tables import texts_of
 
         return texts_of(self, ids)
 
     def table(self, name: str) -> "pl.LazyFrame":
         """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""
-        from rankjury.archive.tables import scan_table
+        from rankjury.tracking.archive.tables import scan_table
 
         return scan_table(self, name)
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import MissingExtra, UnknownName
-from rankjury.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
 from rankjury.io.vectors.checks import as_floats
+from rankjury.tracking.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
 
 try:
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rankjury.errors import DataError, MissingExtra
 from rankjury.evaluation.gate import Gate
-from rankjury.integrations.loggable import Flat, files_of, flatten, loggable_report
+from rankjury.tracking.integrations.loggable import Flat, files_of, flatten, loggable_report
 
 try:
     import mlflow

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankjury.archive.run import Run
 from rankjury.errors import DataError, UnknownName
 from rankjury.evaluation.changes import Change, Move, largest_drops
 from rankjury.evaluation.gate import Gate
@@ -13,6 +12,7 @@ from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.evaluation.query_lists import Answers
 from rankjury.stats.comparison import Comparison, Paired
 from rankjury.stats.resampling import Resampling
+from rankjury.tracking.archive.run import Run
 
 __all__ = ["Compared", "compare_runs"]
 

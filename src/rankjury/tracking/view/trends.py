@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rankjury.archive import Run
-from rankjury.archive.files import shown_time
-from rankjury.archive.history import Series, Stepped, lines_of, series_of, steps_in
 from rankjury.core.formatting import count
 from rankjury.reporting import charts
 from rankjury.reporting.html.page import Drawn
-from rankjury.view.listing import Shelf
-from rankjury.view.server import Refused, Request
+from rankjury.tracking.archive import Run
+from rankjury.tracking.archive.files import shown_time
+from rankjury.tracking.archive.history import Series, Stepped, lines_of, series_of, steps_in
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.server import Refused, Request
 
 __all__ = ["charts_of", "history_context"]
 

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from rankjury.archive import Archive, Run
-from rankjury.archive.files import order_of, shown_time
-from rankjury.archive.storing import RUNS
 from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown
 from rankjury.errors import DataError, UnknownName
-from rankjury.view.opened import Opened, Recent
-from rankjury.view.server import Refused, Request
+from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.files import order_of, shown_time
+from rankjury.tracking.archive.store import RUNS
+from rankjury.tracking.view.open_run import Opened, Recent
+from rankjury.tracking.view.server import Refused, Request
 
 __all__ = ["Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
 

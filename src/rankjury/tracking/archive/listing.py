@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 
-from rankjury.archive.files import is_settled, order_of, to_moment
-from rankjury.archive.run import MANIFEST, Run
 from rankjury.errors import DamagedRun, DataError, RankjuryError, UnknownName, UsageError
+from rankjury.tracking.archive.files import is_settled, order_of, to_moment
+from rankjury.tracking.archive.run import MANIFEST, Run
 
 __all__ = ["Damaged", "Listing", "find_run", "of_plan", "to_prune"]
 

@@ -10,11 +10,12 @@ from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankjury.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
-from rankjury.archive.listing import Damaged, Listing, find_run, of_plan, to_prune
-from rankjury.archive.manifest import Origin
-from rankjury.archive.run import MANIFEST, PAGE, Run
-from rankjury.archive.storing import (
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.tracking.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
+from rankjury.tracking.archive.listing import Damaged, Listing, find_run, of_plan, to_prune
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import MANIFEST, PAGE, Run
+from rankjury.tracking.archive.store import (
     RUNS,
     baselines_in,
     leftovers,
@@ -26,7 +27,6 @@ from rankjury.archive.storing import (
     unset_baseline,
     write_run,
 )
-from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
@@ -137,8 +137,8 @@ class Archive:
             page: Makes the HTML page, of the report as it is stored and of the run as it is going to be.
             time: When it ended; None: now.
         """
-        from rankjury.archive.manifest import about_file, manifest_of
-        from rankjury.archive.tables import contents_of
+        from rankjury.tracking.archive.manifest import about_file, manifest_of
+        from rankjury.tracking.archive.tables import contents_of
 
         moment = time or datetime.now(UTC)
         if gate is not None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import SchemaValidator, core_schema
 
-from rankjury.archive.files import as_bytes, is_plain_name, read_small, reason_of, to_moment, to_text
 from rankjury.core.json_schema import (
     COUNT,
     FLAG,
@@ -34,6 +33,7 @@ from rankjury.core.json_schema import (
 )
 from rankjury.core.validation import to_json
 from rankjury.errors import DamagedRun, DataError
+from rankjury.tracking.archive.files import as_bytes, is_plain_name, read_small, reason_of, to_moment, to_text
 
 if TYPE_CHECKING:
     from rankjury.evaluation.query_lists import Answers, Listed
@@ -224,8 +224,8 @@ def manifest_of(
     same_inputs_as: str | None,
 ) -> dict[str, Any]:
     """``files`` is what else is in the folder."""
-    from rankjury.archive.surroundings import machine, packages
     from rankjury.evaluation.gate import Gate
+    from rankjury.tracking.archive.environment import machine, packages
 
     gate = report.section(Gate)
     return {

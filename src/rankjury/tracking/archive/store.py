@@ -16,7 +16,11 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema
 
-from rankjury.archive.files import (
+from rankjury.core.json_schema import TEXT, check_json, parse_json, record, table
+from rankjury.core.progress import Progress
+from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
+from rankjury.errors import DataError
+from rankjury.tracking.archive.files import (
     as_bytes,
     lock_folder,
     locked,
@@ -29,11 +33,7 @@ from rankjury.archive.files import (
     write_error,
     write_new,
 )
-from rankjury.archive.manifest import MANIFEST, manifest_bytes
-from rankjury.core.json_schema import TEXT, check_json, parse_json, record, table
-from rankjury.core.progress import Progress
-from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
-from rankjury.errors import DataError
+from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 
 __all__ = [
     "RUNNING",

@@ -23,12 +23,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rankjury.archive.run import Run
 from rankjury.core.formatting import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.stats.resampling import Bounds
+from rankjury.tracking.archive.run import Run
 
 __all__ = [
     "Line",

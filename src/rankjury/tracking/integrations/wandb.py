@@ -15,7 +15,7 @@ from typing import Any
 from rankjury.errors import DataError, MissingExtra
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from rankjury.tracking.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
 
 try:
     import wandb

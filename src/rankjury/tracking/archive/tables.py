@@ -14,8 +14,6 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.archive.files import as_bytes, check_file
-from rankjury.archive.run import Run
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.json_schema import parse_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
@@ -23,6 +21,8 @@ from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import QueryData, Report, SystemResult
 from rankjury.evaluation.scores import Scores
 from rankjury.io.parquet import check_parquet
+from rankjury.tracking.archive.files import as_bytes, check_file
+from rankjury.tracking.archive.run import Run
 
 __all__ = [
     "GOLDS",

@@ -1,0 +1,1 @@
+"""Tracking: the archive of runs, the local page over it, and loggers of other tools."""
