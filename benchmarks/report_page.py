@@ -23,7 +23,7 @@ def smallest() -> Any:
 
 
 def measure(plan: Path, page: Path, rounds: int) -> Results:
-    from rankjury.plan.reading import read_plan
+    from rankjury.plan.parse import read_plan
     from rankjury.plan.run import execute_plan
     from rankjury.reporting.html import to_html
 

@@ -10,7 +10,7 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.plan.reading import check_plan
+from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
 from rankjury.retrieval.agreement.stats import Agreement
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene

@@ -18,8 +18,8 @@ import typer.main
 from rankjury.cli import environment, main
 from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
+from rankjury.plan.schema import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.endpoint import http as web
 from rankjury.tracking.archive import environment as surroundings

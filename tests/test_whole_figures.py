@@ -10,7 +10,7 @@ import rankjury
 from rankjury.core.lists import Background
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.similarity_profile import stability_of
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.stats.comparison import contributions_of_all
 

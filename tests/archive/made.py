@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rankjury.plan.archiving import begin
-from rankjury.plan.reading import read_plan
+from rankjury.plan.archive import begin
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.tracking.archive import Archive, Origin, Run
 

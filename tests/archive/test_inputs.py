@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.archiving import as_toml, begin, plan_name
-from rankjury.plan.contents import digests_of, inputs_of
-from rankjury.plan.reading import read_plan
+from rankjury.plan.archive import as_toml, begin, plan_name
+from rankjury.plan.input_digests import digests_of, inputs_of
+from rankjury.plan.parse import read_plan
 
 from .made import PLAN, put_small
 

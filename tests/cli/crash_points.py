@@ -38,7 +38,7 @@ USED = (
         "rankjury.tracking.view.trends",
     ),
     *(
-        "rankjury.plan.archiving",
+        "rankjury.plan.archive",
         "rankjury.plan.run",
         "rankjury.plan.kinds",
         "rankjury.plan.outputs",
@@ -60,7 +60,7 @@ def preload() -> None:
     """What a run imports, and the templates of its page."""
     for module in USED:
         import_module(module)
-    from rankjury.plan.model import plan_model
+    from rankjury.plan.schema import plan_model
     from rankjury.reporting.html.render import _environment
 
     plan_model()
@@ -163,7 +163,7 @@ CASES = {
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
                  ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("rankjury.plan.sweeping", "rankjury.reporting.charts", "rankjury.retrieval.engines.own",
+                  modules=("rankjury.plan.sweep", "rankjury.reporting.charts", "rankjury.retrieval.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],

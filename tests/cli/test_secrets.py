@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import RankjuryError
-from rankjury.plan.archiving import begin
-from rankjury.plan.reading import read_plan
+from rankjury.plan.archive import begin
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive import Archive
 from tests.archive.made import PLAN, put_small

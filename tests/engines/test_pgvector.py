@@ -14,9 +14,9 @@ import rankjury
 from rankjury.core.types import Matrix
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.plan.indexes import on_database
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
+from rankjury.plan.systems.index import on_database
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES, Filter, passing
 from rankjury.retrieval.engines.pgvector import Pgvector

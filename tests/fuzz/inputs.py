@@ -17,8 +17,8 @@ from time import monotonic, sleep
 import numpy as np
 import polars as pl
 
-from rankjury.plan.archiving import begin
-from rankjury.plan.reading import read_plan
+from rankjury.plan.archive import begin
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive import Archive
 from tests import drifting

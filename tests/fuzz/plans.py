@@ -15,11 +15,11 @@ from unittest.mock import patch
 import numpy as np
 
 import rankjury
-from rankjury.plan import reading
-from rankjury.plan.model import plan_model
+from rankjury.plan import parse as reading
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
+from rankjury.plan.schema import plan_model
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import npz

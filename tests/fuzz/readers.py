@@ -38,9 +38,9 @@ from rankjury.labeling.products.labels import label
 from rankjury.labeling.products.pinned_queries import check_pins, pin, read_pinned, read_query_set
 from rankjury.labeling.products.queries import read_queries
 from rankjury.labeling.products.synonyms import read_synonyms
-from rankjury.plan.drafting import draft, kind_for
-from rankjury.plan.looking import look
-from rankjury.plan.reading import read_plan
+from rankjury.plan.draft import draft, kind_for
+from rankjury.plan.draft_scan import look
+from rankjury.plan.parse import read_plan
 from rankjury.recsys.audit import audit
 from rankjury.recsys.data.attributes import read_items, read_users
 from rankjury.recsys.data.load import read_folds

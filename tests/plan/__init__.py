@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.parse import Checked, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 
 GOLD = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 a 1\nq3 0 d 3\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.contents import contents_of
+from rankjury.plan.input_digests import contents_of
 
 
 @pytest.fixture

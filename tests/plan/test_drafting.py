@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.plan.drafting import ALIASES, KINDS, aspect_for, draft, kind_for
-from rankjury.plan.looking import Found, look
-from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.draft import ALIASES, KINDS, aspect_for, draft, kind_for
+from rankjury.plan.draft_scan import Found, look
+from rankjury.plan.parse import Checked, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 
 from . import OTHER, QUICK, RUN, means, put, with_runs
@@ -276,7 +276,7 @@ class TestNothingMuch:
     def test_a_damaged_archive_is_left_aside(self, tmp_path: Path) -> None:
         """In a process of its own, for NumPy leaves the file open."""
         put(tmp_path, a__npz=b"PK\x03\x04 cut short", z__npy=ROWS)
-        code = "import pathlib, rankjury.plan.looking as looking; print(looking.look(pathlib.Path('.')).vectors)"
+        code = "import pathlib, rankjury.plan.draft_scan as looking; print(looking.look(pathlib.Path('.')).vectors)"
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("['z.npy']\n", "")

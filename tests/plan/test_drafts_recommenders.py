@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.plan.drafting import draft, kind_for
-from rankjury.plan.looking import Found, look
+from rankjury.plan.draft import draft, kind_for
+from rankjury.plan.draft_scan import Found, look
 from rankjury.plan.outputs import write_outputs
-from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.parse import Checked, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS

@@ -13,7 +13,7 @@ import pytest
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import Fusion
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan, rankings_of
 from tests.specs import slow_movies as slow
 

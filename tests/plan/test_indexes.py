@@ -18,7 +18,7 @@ from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.run import run_plan as run_file
-from rankjury.plan.sweeping import sweeps_of
+from rankjury.plan.sweep import sweeps_of
 from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES

@@ -15,9 +15,9 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.sections import Facts
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
-from rankjury.plan.tuning import subjects_of
+from rankjury.plan.tune import subjects_of
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split

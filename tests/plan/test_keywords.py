@@ -8,8 +8,8 @@ import pytest
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Keywords
 from rankjury.labeling.keywords.partial_match import Partial
-from rankjury.plan.keywords import KeywordsGold
-from rankjury.plan.mapping import MappingTable
+from rankjury.plan.gold.keyword_mapping import MappingTable
+from rankjury.plan.gold.keywords import KeywordsGold
 
 from . import carried_out, means, put
 from .keyword_plans import (

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.core.types import Vectors
 from rankjury.io.vectors.write import write_vectors
-from rankjury.plan.looking import look
+from rankjury.plan.draft_scan import look
 
 CONTENTS = {
     "empty": b"",

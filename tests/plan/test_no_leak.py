@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from rankjury.core.progress import NO_PROGRESS
-from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.parse import Checked, read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.plan.tuning import subjects_of
+from rankjury.plan.tune import subjects_of
 from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import facts_of, read_items, read_users
 from rankjury.recsys.data.log import log_from_frame

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.retrieval.diagnostics import Hygiene
 from tests.specs import slow_movies as slow

@@ -8,7 +8,7 @@ import pytest
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.targets import Target
 from rankjury.plan.kinds import LabelsGold, RunSystem
-from rankjury.plan.reading import Checked, read_plan
+from rankjury.plan.parse import Checked, read_plan
 
 from . import SHORT, checked, plan_in
 

@@ -12,10 +12,10 @@ from pydantic import Field
 from rankjury.errors import UsageError
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
-from rankjury.plan.drafting import ALIASES, KINDS, draft
-from rankjury.plan.looking import Found
-from rankjury.plan.model import plan_schema
-from rankjury.plan.reading import read_plan
+from rankjury.plan.draft import ALIASES, KINDS, draft
+from rankjury.plan.draft_scan import Found
+from rankjury.plan.parse import read_plan
+from rankjury.plan.schema import plan_schema
 
 from . import SHORT, checked, plan_in, with_own_registries
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.plan.model import Plan
-from rankjury.plan.sweeping import Swept, sweeps_of
+from rankjury.plan.schema import Plan
+from rankjury.plan.sweep import Swept, sweeps_of
 
 from . import checked, put
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rankjury.plan.texts
+import rankjury.plan.systems.texts
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import Facts
 from rankjury.plan.run import Outcome
@@ -213,4 +213,4 @@ class TestFaults:
 def test_nothing_is_kept_when_the_run_is_over(tmp_path: Path) -> None:
     run(tmp_path, system("t"))
     gc.collect()
-    assert not len(rankjury.plan.texts._KEPT)
+    assert not len(rankjury.plan.systems.texts._KEPT)

@@ -11,8 +11,8 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts
-from rankjury.plan.interactions import below_chance
-from rankjury.plan.reading import check_plan
+from rankjury.plan.gold.interactions import below_chance
+from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions, WindowSize

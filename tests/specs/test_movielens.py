@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 
 from rankjury.errors import DataError
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split

@@ -20,7 +20,7 @@ import rankjury
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.retrieval.fusion import Fusion, fuse
 from rankjury.retrieval.rank import rank_vectors

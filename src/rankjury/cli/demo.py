@@ -242,7 +242,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     from rankjury.cli.agree import agreement_plan
     from rankjury.cli.run_plan import carry_out_content
     from rankjury.io.vectors import read_vectors
-    from rankjury.plan.looking import look
+    from rankjury.plan.draft_scan import look
 
     if not folder.is_dir():
         raise DataError("no such folder", where=str(folder))
@@ -274,7 +274,7 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
     contents: dict[Path, str | bytes] = {target / name: (folder / name).read_bytes() for name in _FILES[sample.value]}
     if sample is not Sample.helpdesk:
         from rankjury.cli.schema import schema_text
-        from rankjury.plan.drafting import SCHEMA_FILE
+        from rankjury.plan.draft import SCHEMA_FILE
 
         contents[target / SCHEMA_FILE] = schema_text()
     write_files(contents)

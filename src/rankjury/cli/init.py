@@ -33,9 +33,9 @@ def init_command(
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from rankjury.cli.schema import schema_text
     from rankjury.io.atomic import make_folder, write_files
-    from rankjury.plan.drafting import ALIASES, SCHEMA_FILE, draft, kind_for
-    from rankjury.plan.looking import look
-    from rankjury.plan.reading import read_plan
+    from rankjury.plan.draft import ALIASES, SCHEMA_FILE, draft, kind_for
+    from rankjury.plan.draft_scan import look
+    from rankjury.plan.parse import read_plan
 
     if exists(output) and not force:
         raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")

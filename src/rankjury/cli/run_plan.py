@@ -23,7 +23,7 @@ from rankjury.errors import DataError
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
     from rankjury.plan.run import PlanResult
     from rankjury.tracking.archive import Archive
 
@@ -78,11 +78,11 @@ def carry_out(
 
     With an ``archive`` the run is kept in it.
     """
-    from rankjury.plan.reading import read_plan
+    from rankjury.plan.parse import read_plan
 
     checked = read_plan(plan)
     if dsn is not None:
-        from rankjury.plan.indexes import on_database
+        from rankjury.plan.systems.index import on_database
 
         checked = on_database(checked, dsn)
     _carry_out(
@@ -101,7 +101,7 @@ def carry_out_content(
     content: dict[str, Any], output: Path | None, *, as_json: bool, quiet: bool, next_step: str
 ) -> None:
     """The same with a plan that a command made; its paths are relative to where it was called."""
-    from rankjury.plan.reading import check_plan
+    from rankjury.plan.parse import check_plan
 
     checked = check_plan(content, str(content["name"]), Path())
     _carry_out(checked, output, strict=False, as_json=as_json, quiet=quiet, next_step=next_step)

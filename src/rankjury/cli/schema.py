@@ -37,6 +37,6 @@ def schema_command(
 def schema_text() -> str:
     from json import dumps
 
-    from rankjury.plan.model import plan_schema
+    from rankjury.plan.schema import plan_schema
 
     return dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -13,7 +13,7 @@ from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
     from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
 __all__ = ["EPILOG", "FOLDER", "sweep_command"]
@@ -49,9 +49,9 @@ def sweep_command(
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
-    from rankjury.plan.indexes import on_database
-    from rankjury.plan.reading import read_plan
+    from rankjury.plan.parse import read_plan
     from rankjury.plan.run import timestamp
+    from rankjury.plan.systems.index import on_database
     from rankjury.reporting.tables.sweep import sweeps_to_json
     from rankjury.retrieval.engines.temp_folder import clear_left_over
 
@@ -81,7 +81,7 @@ def _carry_out(
 ) -> "tuple[list[Sweep], list[Cost]]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.sweeping import sweeps_of
+    from rankjury.plan.sweep import sweeps_of
 
     asked = sweeps_of(checked, progress, folder)
     total = sum(one.steps for one in asked)

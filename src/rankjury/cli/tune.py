@@ -9,7 +9,7 @@ from rankjury.cli.common import QuietOption
 from rankjury.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
 
 __all__ = ["EPILOG", "tune_command"]
 
@@ -127,7 +127,7 @@ def _read(files: list[str]) -> "Checked | None":
         return None
     if not files[0].endswith(".toml"):
         raise UsageError(f"found {files[0]} alone", expected="a plan (.toml), or a gold and two runs or more")
-    from rankjury.plan.reading import read_plan
+    from rankjury.plan.parse import read_plan
 
     return read_plan(files[0])
 
@@ -135,7 +135,7 @@ def _read(files: list[str]) -> "Checked | None":
 def _is_of_models(checked: "Checked", system: str | None) -> bool:
     """Whether recommenders are to be tuned: the system is one, or the plan says what to try, or has no fusion."""
     from rankjury.plan.kinds import FusionSystem
-    from rankjury.plan.tuning import recommenders_of
+    from rankjury.plan.tune import recommenders_of
 
     models = recommenders_of(checked.plan)
     fused = [name for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankjury.core.progress import Progress
     from rankjury.core.types import Gold, Ranking
     from rankjury.measures.dialects import Asked
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
     from rankjury.recsys.tuning import Tuning
     from rankjury.retrieval.fusion import Fusion
 
@@ -128,9 +128,9 @@ def _from_plan(
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from rankjury.evaluation.evaluate import resolve_all
     from rankjury.plan.kinds import FusionSystem
-    from rankjury.plan.reading import overrides_of
+    from rankjury.plan.parse import overrides_of
     from rankjury.plan.run import rankings_of
-    from rankjury.plan.tuning import on_validation
+    from rankjury.plan.tune import on_validation
 
     fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
     if system is None and len(fused) != 1:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankjury.core.params import Params
     from rankjury.core.progress import Progress
     from rankjury.evaluation.gate import Gate
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
     from rankjury.plan.run import Outcome
     from rankjury.recsys.tuning.result import ModelTuning
     from rankjury.stats.comparison import Comparison
@@ -88,7 +88,7 @@ def tune_models(
 
 def _names(checked: "Checked", system: str | None, options: ModelOptions) -> list[str]:
     """Who is tuned: the one that is named, or all that have a table."""
-    from rankjury.plan.tuning import recommenders_of
+    from rankjury.plan.tune import recommenders_of
 
     names = list(checked.plan.tune) if system is None else [system]
     if not names:
@@ -133,7 +133,7 @@ def _tried(
 ) -> "list[ModelTuning]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.tuning import subjects_of
+    from rankjury.plan.tune import subjects_of
     from rankjury.recsys.tuning.models import tune_model
 
     subjects = subjects_of(checked, names, progress, options.changed)
@@ -168,7 +168,7 @@ def _opened(
 ) -> "tuple[Outcome, Checked]":
     """The plan on its test window, with what was chosen."""
     from rankjury.plan.run import execute_plan
-    from rankjury.plan.tuning import with_chosen
+    from rankjury.plan.tune import with_chosen
 
     chosen = {one.system: one.best.params for one in found if one.best is not None}
     tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)

@@ -27,9 +27,9 @@ from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
-    from rankjury.plan.lab import LabWork
-    from rankjury.plan.model import Plan
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.bench import LabWork
+    from rankjury.plan.parse import Checked
+    from rankjury.plan.schema import Plan
     from rankjury.recsys.task import Task
     from rankjury.recsys.tiers import Tiers
 

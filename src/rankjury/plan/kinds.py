@@ -26,10 +26,14 @@ from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.measures.dialects import Asked
-from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS, indexes, interactions, keywords, recommenders, texts
+from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.bench import add_lab_results, vector_sections
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
-from rankjury.plan.lab import add_lab_results, vector_sections
-from rankjury.plan.vectors import VectorFiles
+from rankjury.plan.gold import interactions, keywords
+from rankjury.plan.systems import index as indexes
+from rankjury.plan.systems import recommender as recommenders
+from rankjury.plan.systems import texts
+from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.agreement import stats as agreement
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.retrieval.agreement.reference import Reference, reference_gold

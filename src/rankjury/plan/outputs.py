@@ -11,9 +11,9 @@ from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination
-from rankjury.plan.earlier import References
-from rankjury.plan.model import OutputTable, Plan
-from rankjury.plan.reading import Checked
+from rankjury.plan.earlier_run import References
+from rankjury.plan.parse import Checked
+from rankjury.plan.schema import OutputTable, Plan
 from rankjury.reporting.writers import Request, Writer, as_file_name, find_writer, write_reports
 
 __all__ = ["check_outputs", "file_parts", "write_outputs"]

@@ -23,12 +23,12 @@ from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.plan.archiving import begin, is_equal_to, page_with_history, plan_name
+from rankjury.plan.archive import begin, is_equal_to, page_with_history, plan_name
+from rankjury.plan.bench import LabWork
 from rankjury.plan.context import TOP, Context, Loaded, SystemContext
-from rankjury.plan.lab import LabWork
-from rankjury.plan.opening import opened
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.reading import Checked, aim_targets, read_plan
+from rankjury.plan.parse import Checked, aim_targets, read_plan
+from rankjury.plan.test_window_log import opened
 from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.scale.evaluate_files import read_cuts

@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from rankjury.core.secrets import Masker
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.lab import LabTable
-from rankjury.plan.model import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
-from rankjury.plan.sweeping import SweepTable
-from rankjury.plan.tuning import RangeTable, TuneTable
+from rankjury.plan.bench import LabTable
+from rankjury.plan.schema import AgreementTable, Conventions, OutputTable, Statistics, TargetTable
+from rankjury.plan.sweep import SweepTable
+from rankjury.plan.tune import RangeTable, TuneTable
 
 __all__ = [
     "Fault",

@@ -15,7 +15,7 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.measures.measure import Measure
-from rankjury.plan.reading import read_plan
+from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.summary import Interactions
 from rankjury.reporting.html import Details, page_of, to_html

@@ -11,18 +11,18 @@ from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.evaluate import resolve_all
-from rankjury.plan.contents import contents_of
 from rankjury.plan.context import Table, TableForSystem
+from rankjury.plan.input_digests import contents_of
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.tuning.models import Subject, without_test
 from rankjury.recsys.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
 
 if TYPE_CHECKING:
     from rankjury.measures.dialects import Asked
-    from rankjury.plan.model import Conventions, Plan
-    from rankjury.plan.reading import Checked
-    from rankjury.plan.recommenders import RecommenderSystem
+    from rankjury.plan.parse import Checked
     from rankjury.plan.run import Inputs
+    from rankjury.plan.schema import Conventions, Plan
+    from rankjury.plan.systems.recommender import RecommenderSystem
 
 __all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "with_chosen"]
 
@@ -95,13 +95,13 @@ class TuneTable(TableForSystem):
 
 def recommenders_of(plan: "Plan") -> "dict[str, RecommenderSystem]":
     """The systems that are recommenders, by name."""
-    from rankjury.plan.recommenders import RecommenderSystem
+    from rankjury.plan.systems.recommender import RecommenderSystem
 
     return {name: one for name, one in plan.systems.items() if isinstance(one, RecommenderSystem)}
 
 
 def _measure(spelling: str, conventions: "Conventions") -> "Asked":
-    from rankjury.plan.reading import overrides_of
+    from rankjury.plan.parse import overrides_of
 
     dialect = conventions.dialect
     (asked,) = resolve_all([spelling], dialect, overrides_of(conventions))
@@ -149,7 +149,7 @@ def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTab
 
 
 def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
-    from rankjury.plan.recommenders import COLD_ITEMS
+    from rankjury.plan.systems.recommender import COLD_ITEMS
 
     context, gold = inputs.context, inputs.gold
     checked = context.checked

@@ -19,10 +19,10 @@ from rankjury.retrieval.bench.sweep_result import Cost, Sweep
 from rankjury.retrieval.engines import ENGINES, Setting
 
 if TYPE_CHECKING:
-    from rankjury.plan.indexes import IndexSystem
-    from rankjury.plan.model import Plan
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
     from rankjury.plan.run import Inputs
+    from rankjury.plan.schema import Plan
+    from rankjury.plan.systems.index import IndexSystem
 
 __all__ = ["SweepTable", "Swept", "sweeps_of"]
 

@@ -24,7 +24,7 @@ from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
-from rankjury.plan.mapping import MappingTable, Texts, given_texts, mapped_texts
+from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, given_texts, mapped_texts
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.exclude_self import without_own
 

@@ -9,10 +9,10 @@ from pydantic import Field, create_model
 
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.bench import LabTable
 from rankjury.plan.context import GoldTable, SystemTable, Table, TableForSystem
-from rankjury.plan.lab import LabTable
-from rankjury.plan.sweeping import SweepTable
-from rankjury.plan.tuning import TuneTable
+from rankjury.plan.sweep import SweepTable
+from rankjury.plan.tune import TuneTable
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 __all__ = [

@@ -7,13 +7,15 @@ from pathlib import Path
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName
 from rankjury.labeling.normalize import singular
-from rankjury.plan.looking import Found
+from rankjury.plan.draft_scan import Found
 from rankjury.plan.toml import text_of
 
 __all__ = ["KINDS", "aspect_for", "draft", "kind_for", "names_of", "register", "top"]
 
 Draft = Callable[[Found], list[str]]
-KINDS: Registry[tuple[str, Draft]] = Registry("kind of plan", home="rankjury.plan.drafts", group="rankjury.plan.drafts")
+KINDS: Registry[tuple[str, Draft]] = Registry(
+    "kind of plan", home="rankjury.plan.draft_kinds", group="rankjury.plan.drafts"
+)
 """By name: what it is for, and the lines of its gold and systems."""
 ALIASES = {
     "movies": "spaces",

@@ -13,9 +13,9 @@ from typing import Any
 from rankjury.core.secrets import Masker
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.plan.contents import digests_of, inputs_of
-from rankjury.plan.model import Plan
-from rankjury.plan.reading import Checked
+from rankjury.plan.input_digests import digests_of, inputs_of
+from rankjury.plan.parse import Checked
+from rankjury.plan.schema import Plan
 from rankjury.plan.toml import as_toml
 from rankjury.tracking.archive import Archive, Origin, Run
 from rankjury.tracking.archive.environment import commit_of

@@ -14,8 +14,8 @@ import rankjury
 from rankjury.core.formatting import count
 from rankjury.errors import DataError
 from rankjury.io.jsonl import parse_json
-from rankjury.plan.contents import contents_of
-from rankjury.plan.reading import Checked
+from rankjury.plan.input_digests import contents_of
+from rankjury.plan.parse import Checked
 
 __all__ = ["Looks", "opened"]
 

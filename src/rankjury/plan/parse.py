@@ -18,7 +18,7 @@ from rankjury.io.source import Source
 from rankjury.measures.dialects import DIALECTS, Asked
 from rankjury.measures.judged import REL
 from rankjury.measures.measure import COMMON_OPTIONS, Value
-from rankjury.plan.model import Conventions, Plan, plan_model
+from rankjury.plan.schema import Conventions, Plan, plan_model
 from rankjury.plan.toml import (
     Fault,
     KeyPath,

@@ -20,8 +20,8 @@ from rankjury.io.vectors.checks import listed
 from rankjury.labeling.products.catalog import Catalogue, read_catalogue
 from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.bench import LabWork, add_lab_results, vector_sections
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
-from rankjury.plan.lab import LabWork, add_lab_results, vector_sections
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
 from rankjury.retrieval.diagnostics import HUB_K
 from rankjury.retrieval.embedding.chunking import Chunks, chunked, parse_chunking, tokens_of

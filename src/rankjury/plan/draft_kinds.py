@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from rankjury.plan.drafting import aspect_for, names_of, register, top
-from rankjury.plan.looking import Found
+from rankjury.plan.draft import aspect_for, names_of, register, top
+from rankjury.plan.draft_scan import Found
 from rankjury.plan.toml import key_of, text_of
 from rankjury.retrieval.agreement.reference import measures_for
 

@@ -23,7 +23,7 @@ from rankjury.io.attributes import read_attributes
 from rankjury.io.vectors.checks import listed
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import Context, Loaded, Table
-from rankjury.plan.earlier import Reference, References
+from rankjury.plan.earlier_run import Reference, References
 from rankjury.retrieval.bench.build import WARM_UP, Embed
 from rankjury.retrieval.bench.measure import Clock
 from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
@@ -35,7 +35,7 @@ from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.threshold import shown_from
 
 if TYPE_CHECKING:
-    from rankjury.plan.model import Plan
+    from rankjury.plan.schema import Plan
 
 __all__ = ["LabTable", "LabWork", "LoadedIndex", "add_lab_results", "vector_sections"]
 

@@ -13,9 +13,9 @@ from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
 from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.bench import LoadedIndex, add_lab_results, vector_sections
 from rankjury.plan.context import Context, Loaded, SystemContext, SystemTable
-from rankjury.plan.lab import LoadedIndex, add_lab_results, vector_sections
-from rankjury.plan.vectors import VectorFiles
+from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import equivalence_of, measure
 from rankjury.retrieval.bench.stored import read_stored
@@ -26,7 +26,7 @@ from rankjury.retrieval.knn.similarity import METRICS, norms_of
 from rankjury.retrieval.rank import check_pair, those
 
 if TYPE_CHECKING:
-    from rankjury.plan.reading import Checked
+    from rankjury.plan.parse import Checked
 
 __all__ = ["IndexSystem", "on_database"]
 

@@ -1,0 +1,1 @@
+"""Kinds of gold in a plan."""

@@ -1,0 +1,1 @@
+"""Kinds of systems in a plan."""
