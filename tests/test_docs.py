@@ -15,7 +15,8 @@ import pytest
 import rich.console  # noqa: F401  # it keeps the os.environ of its first import: not the copies below
 import typer.main
 
-from rankjury.cli import environment, main
+from rankjury.cli import main
+from rankjury.cli.shared import environment
 from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.parse import read_plan

@@ -161,7 +161,7 @@ CASES = {
     "embed": Case(["embed", "texts.csv", "--text", "title", "--model", "embedding:model", "-o", "v.npz"], ["v.npz"],
                   modules=("rankjury.retrieval.embedding.vector_files", "rankjury.retrieval.embedding.corpus", "rankjury.retrieval.embedding.chunking")),
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
-                 ["t.json"], modules=("rankjury.cli.tune_fusion", "rankjury.retrieval.fusion.tune")),
+                 ["t.json"], modules=("rankjury.cli.shared.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
                   modules=("rankjury.plan.sweep", "rankjury.reporting.charts", "rankjury.retrieval.engines.own",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.cli.environment import prepare_process
+from rankjury.cli.shared.environment import prepare_process
 
 from .conftest import Rankjury
 from .support import GOLD, RUN, put

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankjury.cli.history_tables import history_to_csv
+from rankjury.cli.shared.history_tables import history_to_csv
 from rankjury.tracking.archive import Archive
 from rankjury.tracking.archive.history import Point, Series
 from tests.archive.made import PLAN, kept, put_small

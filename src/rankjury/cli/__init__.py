@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rankjury.cli.environment import prepare_process
+from rankjury.cli.shared.environment import prepare_process
 from rankjury.core import signals
 from rankjury.core.formatting import visible
 from rankjury.core.version import __version__

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_standard_input, exists
-from rankjury.cli.options import ExcludeSelfOption, JsonOption
+from rankjury.cli.shared.console import QuietOption, check_standard_input, exists
+from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption
 from rankjury.errors import UsageError
 from rankjury.scale.evaluate_files import name_systems
 
@@ -130,7 +130,7 @@ def agree_command(
         pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
         write=output is not None,
     )  # fmt: skip
-    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.cli.run import carry_out_content
 
     next_step = (
         "" if output else "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"

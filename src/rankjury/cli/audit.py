@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
+from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.logs import (
+    FormatOption,
+    ItemColumn,
+    ScaleOption,
+    TimeColumn,
+    UserColumn,
+    ValueColumn,
+    read_scale,
+)
 
 if TYPE_CHECKING:
     from rankjury.recsys.audit import Audit

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at, plan_meant
-from rankjury.cli.common import QuietOption, print_json, print_line, say
+from rankjury.cli.shared.archive import ArchiveOption, archive_at, plan_meant
+from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.common import FormatOption, QuietOption, say, show_progress, warn
+from rankjury.cli.shared.console import FormatOption, QuietOption, say, show_progress, warn
 from rankjury.errors import UsageError
 
 __all__ = ["EPILOG", "convert_command"]

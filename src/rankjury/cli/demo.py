@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, say, show_progress, warn
-from rankjury.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
+from rankjury.cli.shared.console import QuietOption, say, show_progress, warn
+from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
 from rankjury.errors import DataError, MissingExtra, UsageError
 
 __all__ = ["EPILOG", "demo_command"]
@@ -166,7 +166,7 @@ def _own(
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
-    from rankjury.cli.options import Scoring, assess_files
+    from rankjury.cli.shared.options import Scoring, assess_files
     from rankjury.reporting.console import print_report
 
     scoring = Scoring(
@@ -194,7 +194,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
 
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
     """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
-    from rankjury.cli.run_plan import carry_out
+    from rankjury.cli.run import carry_out
     from rankjury.core.temp_files import TemporaryFolder
 
     plan = str((keep or folder) / "rankjury.toml")
@@ -240,7 +240,7 @@ def _whatever_the_gate_says() -> Iterator[None]:
 def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same job on the matrices of a folder: one that is called a reference's, and the others."""
     from rankjury.cli.agree import agreement_plan
-    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.cli.run import carry_out_content
     from rankjury.io.vectors import read_vectors
     from rankjury.plan.draft_scan import look
 
@@ -282,7 +282,7 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
 
 def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
     """Text → clip, then clip → clip; each writes its report."""
-    from rankjury.cli.run_plan import carry_out
+    from rankjury.cli.run import carry_out
 
     again = "" if folder == output else "rankjury demo driving --keep driving, then "
     vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
@@ -294,7 +294,7 @@ def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
 
 def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
-    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.cli.run import carry_out_content
     from rankjury.core.temp_files import TemporaryFolder
 
     with TemporaryFolder("demo") as scratch:
@@ -354,7 +354,7 @@ def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
 
 def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
     """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
-    from rankjury.cli.run_plan import carry_out
+    from rankjury.cli.run import carry_out
 
     print(_SYNTHETIC, flush=True)
     again = "" if folder == output else "rankjury demo movielens --keep movielens, then "
@@ -365,7 +365,7 @@ def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
 
 def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
-    from rankjury.cli.run_plan import carry_out_content
+    from rankjury.cli.run import carry_out_content
     from rankjury.recsys.data.movielens_folder import find_companions
 
     if not folder.exists():

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
-from rankjury.cli.common import QuietOption, print_json, say, split_measures, unless_unread
-from rankjury.cli.options import MeasuresOption
+from rankjury.cli.shared.archive import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
+from rankjury.cli.shared.console import QuietOption, print_json, say, split_measures, unless_unread
+from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def diff_command(
         if as_json:
             print_json(compared.to_json())
         else:
-            from rankjury.cli.run_tables import print_compared
+            from rankjury.cli.shared.run_tables import print_compared
 
             print_compared(compared, known_baselines(kept, quiet=quiet))
     if second is None:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import report_of
-from rankjury.cli.common import QuietOption, check_standard_input, print_json, unless_unread, warn
+from rankjury.cli.shared.archive import report_of
+from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, unless_unread, warn
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_folder, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, show_progress, warn
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UsageError
 

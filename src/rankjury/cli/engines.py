@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rankjury.cli.common import print_json
-from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
-from rankjury.cli.options import JsonOption
+from rankjury.cli.shared.console import print_json
+from rankjury.cli.shared.options import JsonOption
+from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_kinds, print_params
 
 if TYPE_CHECKING:
     from rankjury.retrieval.engines import Engine, Param

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.common import check_outputs, deliver, split_measures, write_outputs
-from rankjury.cli.options import (
+from rankjury.cli.shared.console import check_outputs, deliver, split_measures, write_outputs
+from rankjury.cli.shared.options import (
     GoldArgument,
     JsonOption,
     MeasuresOption,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import (
+from rankjury.cli.shared.console import (
     Duplicates,
     DuplicatesOption,
     FormatOption,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import report_of, run_named
-from rankjury.cli.common import (
+from rankjury.cli.shared.archive import report_of, run_named
+from rankjury.cli.shared.console import (
     check_apart,
     check_folder,
     check_standard_input,
@@ -20,7 +20,7 @@ from rankjury.cli.common import (
     unless_unread,
     warn,
 )
-from rankjury.cli.options import BaselineOption, Scoring, assess_files, takes_scoring_options
+from rankjury.cli.shared.options import BaselineOption, Scoring, assess_files, takes_scoring_options
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.evaluate_files import looks_like_path, name_systems
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import (
+from rankjury.cli.shared.archive import (
     ArchiveOption,
     archive_at,
     check_there,
@@ -14,12 +14,12 @@ from rankjury.cli.archived import (
     plan_meant,
     tell_troubles,
 )
-from rankjury.cli.common import QuietOption, check_folder, print_json, say, split_measures, unless_unread
-from rankjury.cli.options import MeasuresOption
+from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, split_measures, unless_unread
+from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.cli.history_tables import History
+    from rankjury.cli.shared.history_tables import History
     from rankjury.tracking.archive import Run
 
 __all__ = ["EPILOG", "history_command"]
@@ -66,11 +66,11 @@ def history_command(
     _write(history, output or [])
     with unless_unread():
         if as_json:
-            from rankjury.cli.history_tables import history_to_json
+            from rankjury.cli.shared.history_tables import history_to_json
 
             print_json(history_to_json(history, kept.damaged))
         else:
-            from rankjury.cli.history_tables import print_history
+            from rankjury.cli.shared.history_tables import print_history
 
             print_history(history)
     tell_troubles(kept, quiet=quiet)
@@ -85,7 +85,7 @@ def _history(
     every: "list[Run]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
     """Of the last runs; what stepped is told from all of them."""
-    from rankjury.cli.history_tables import History
+    from rankjury.cli.shared.history_tables import History
     from rankjury.tracking.archive.history import last_of, series_of, steps_in
 
     runs = every[-last:] if last else every
@@ -111,7 +111,7 @@ def _write(history: "History", paths: list[Path]) -> None:
     """All files or none."""
     if not paths:
         return
-    from rankjury.cli.history_tables import history_to_csv, history_to_json, history_to_picture
+    from rankjury.cli.shared.history_tables import history_to_csv, history_to_json, history_to_picture
     from rankjury.io.atomic import write_files
 
     contents: dict[Path, str | bytes] = {}

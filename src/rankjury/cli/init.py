@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, exists, say, warn
-from rankjury.cli.run_plan import PLAN_FILE
+from rankjury.cli.run import PLAN_FILE
+from rankjury.cli.shared.console import QuietOption, exists, say, warn
 from rankjury.errors import UsageError
 
 __all__ = ["EPILOG", "init_command"]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.grouping import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
+from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_folder, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import (
+    QuietOption,
+    check_folder,
+    check_standard_input,
+    print_json,
+    say,
+    show_progress,
+    warn,
+)
 
 if TYPE_CHECKING:
     from rankjury.labeling.products.human import LabelAgreement

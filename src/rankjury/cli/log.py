@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at
-from rankjury.cli.common import QuietOption, exists, print_line, say, split_measures
-from rankjury.cli.options import MeasuresOption
+from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.console import QuietOption, exists, print_line, say, split_measures
+from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
 __all__ = ["EPILOG", "log_command"]

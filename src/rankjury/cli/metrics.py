@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import print_json
+from rankjury.cli.shared.console import print_json
 
 if TYPE_CHECKING:
     from rankjury.measures.measure import Metric

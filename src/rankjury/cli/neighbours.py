@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
-from rankjury.cli.options import ExcludeSelfOption, MasterOption, OnOption, Place
+from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
+from rankjury.cli.shared.options import ExcludeSelfOption, MasterOption, OnOption, Place
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

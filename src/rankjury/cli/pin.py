@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, print_json, say
+from rankjury.cli.shared.console import QuietOption, print_json, say
 from rankjury.errors import DataError, UsageError
 
 __all__ = ["EPILOG", "pin_command"]

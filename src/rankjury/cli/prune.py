@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at, tell_troubles
-from rankjury.cli.common import QuietOption, print_json, print_line, say
+from rankjury.cli.shared.archive import ArchiveOption, archive_at, tell_troubles
+from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
 from rankjury.core.formatting import count
 from rankjury.errors import UsageError
 
@@ -81,7 +81,7 @@ def _print_choice(
     archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
-    from rankjury.cli.run_tables import size_shown
+    from rankjury.cli.shared.run_tables import size_shown
 
     total = len(archive.runs())
     size = size_shown(sum(run.bytes for run in chosen))

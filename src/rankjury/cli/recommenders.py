@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rankjury.cli.common import print_json
-from rankjury.cli.kinds import NameArgument, params_as_json, print_kinds, print_params
-from rankjury.cli.options import JsonOption
+from rankjury.cli.shared.console import print_json
+from rankjury.cli.shared.options import JsonOption
+from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_kinds, print_params
 
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, check_folder, print_json, say
+from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say
 
 __all__ = ["EPILOG", "schema_command", "schema_text"]
 

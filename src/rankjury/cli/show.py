@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at, known_baselines
-from rankjury.cli.common import QuietOption, check_folder, print_json, print_line, say, unless_unread, warn
+from rankjury.cli.shared.archive import ArchiveOption, archive_at, known_baselines
+from rankjury.cli.shared.console import QuietOption, check_folder, print_json, print_line, say, unless_unread, warn
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def show_command(
             form = {"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()}
             print_json(form)
         else:
-            from rankjury.cli.run_tables import print_run
+            from rankjury.cli.shared.run_tables import print_run
 
             baselines = known_baselines(kept, quiet=quiet)
             print_run(found, is_baseline=baselines.get(found.plan) == found.name)

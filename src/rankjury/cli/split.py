@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, print_json, say, show_progress, warn
-from rankjury.cli.logs import FormatOption, ItemColumn, ScaleOption, TimeColumn, UserColumn, ValueColumn, read_scale
+from rankjury.cli.shared.console import QuietOption, print_json, say, show_progress, warn
+from rankjury.cli.shared.logs import (
+    FormatOption,
+    ItemColumn,
+    ScaleOption,
+    TimeColumn,
+    UserColumn,
+    ValueColumn,
+    read_scale,
+)
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

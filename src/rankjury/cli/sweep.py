@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.common import QuietOption, exists, print_json, say, show_progress, unless_unread, warn
-from rankjury.cli.options import DsnOption
-from rankjury.cli.run_plan import PLAN_FILE
+from rankjury.cli.run import PLAN_FILE
+from rankjury.cli.shared.console import QuietOption, exists, print_json, say, show_progress, unless_unread, warn
+from rankjury.cli.shared.options import DsnOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quie
 
 
 def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
-    from rankjury.cli.tune_models import as_toml
+    from rankjury.cli.shared.tune_models import as_toml
 
     for name, choice in choices.items():
         if choice.outcome in ("sure", "tied") and choice.point is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption
+from rankjury.cli.shared.console import QuietOption
 from rankjury.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def tune_command(
     quiet: QuietOption = False,
 ) -> None:
     """Tune the weights of a fusion by cross-validation, or the settings of recommenders on the validation window."""
-    from rankjury.cli.tune_fusion import FusionOptions, tune_fusion
+    from rankjury.cli.shared.tune_fusion import FusionOptions, tune_fusion
 
     _check_window(window, final=final)
     resampling = {"resamples": resamples, "level": level, "seed": seed}
@@ -99,7 +99,7 @@ def tune_command(
     given = (search, trials, fresh or None, extend or None, final or None, refit, window)
     for_models = dict(zip(_OF_MODELS, given, strict=True))
     if checked is not None and _is_of_models(checked, system):
-        from rankjury.cli.tune_models import ModelOptions, tune_models
+        from rankjury.cli.shared.tune_models import ModelOptions, tune_models
 
         _refuse(for_fusions, "fusions")
         options = ModelOptions(search, trials, measure, seed, fresh=fresh, final=final, refit=refit, extend=extend)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.common import QuietOption, print_json, say, warn
+from rankjury.cli.shared.console import QuietOption, print_json, say, warn
 
 if TYPE_CHECKING:
     from rankjury.io.vectors.listing import Listed

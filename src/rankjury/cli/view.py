@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at
-from rankjury.cli.common import QuietOption, say
+from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.console import QuietOption, say
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

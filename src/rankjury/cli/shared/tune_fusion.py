@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankjury.cli.common import check_folder, print_json, say, show_progress, split_measures, warn
+from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, split_measures, warn
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 

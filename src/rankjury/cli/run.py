@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.archived import ArchiveOption, archive_at
-from rankjury.cli.common import (
+from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.console import (
     QuietOption,
     exists,
     print_json,
@@ -17,7 +17,7 @@ from rankjury.cli.common import (
     unless_unread,
     warn,
 )
-from rankjury.cli.options import DsnOption, JsonOption
+from rankjury.cli.shared.options import DsnOption, JsonOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from rankjury.cli.common import (
+from rankjury.cli.shared.console import (
     Duplicates,
     DuplicatesOption,
     FormatOption,

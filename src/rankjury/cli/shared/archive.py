@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.common import exists, say, warn
+from rankjury.cli.shared.console import exists, say, warn
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.scale.evaluate_files import looks_like_path
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from textwrap import wrap
 
-from rankjury.cli.common import print_line
+from rankjury.cli.shared.console import print_line
 from rankjury.core.formatting import count
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import QueryData

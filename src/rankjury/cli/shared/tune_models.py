@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankjury.cli.common import check_folder, print_json, say, show_progress, unless_unread, warn
-from rankjury.cli.tune_fusion import one_measure
+from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, unless_unread, warn
+from rankjury.cli.shared.tune_fusion import one_measure
 from rankjury.errors import DataError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _write(
 
 
 def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked | None") -> None:
-    from rankjury.cli.run_plan import show
+    from rankjury.cli.run import show
     from rankjury.reporting.console import console
 
     for number, one in enumerate(found):

@@ -1,0 +1,1 @@
+"""Shared parts of commands: options, tables, console."""
