@@ -1,1 +1,0 @@
-"""Where truth comes from; one file a kind."""

@@ -1,1 +1,0 @@
-"""Where rankings come from."""
