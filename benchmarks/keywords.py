@@ -37,7 +37,7 @@ from harness import (
 )
 from options import add_shared_options
 
-SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "driving"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "plan" / "samples" / "driving"
 LABELLED = SAMPLE / "queries.jsonl"
 LOOKED_AT = (
     "The default settings of embedding and keybert (threshold, how many keywords MMR chooses) were chosen on these "

@@ -37,7 +37,7 @@ QUERIES, QUICK_QUERIES, SWITCHES, RUNS, QUICK_RUNS = 10_000, 500, 50, 1_000, 50
 MOST_SECONDS, MOST_BYTES, MOST_BYTES_EMPTY = 3.0, 1_500_000, 150_000
 MOST_FIRST_PAINT, MOST_SWITCH, MOST_HISTORY = 1_000.0, 50.0, 1.0
 MADE: dict[Path, Results] = {}
-SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "movies" / "rankjury.toml"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "plan" / "samples" / "movies" / "rankjury.toml"
 
 
 def median(values: list[float]) -> float:

@@ -33,7 +33,7 @@ from options import add_shared_options, find_rankjury_python
 
 QUERIES, QUICK_QUERIES, RUNS, QUICK_RUNS, LOAD_RUNS = 100_000, 2_000, 1_000, 50, 5_000
 MOST_FIRST_ROWS, MOST_ROWS, MOST_QUERY, MOST_LIST, MOST_LOAD = 200.0, 50.0, 50.0, 100.0, 1_000.0
-SAMPLE = REPOSITORY / "src" / "rankjury" / "samples" / "movies" / "rankjury.toml"
+SAMPLE = REPOSITORY / "src" / "rankjury" / "plan" / "samples" / "movies" / "rankjury.toml"
 FEW_RESAMPLES = "\n[statistics]\nresamples = 100\n"
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from driving_scenarios import SCENARIOS, STAGED, Scenario
 from driving_vocabulary import GROUPS, LOOK_ALIKES
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "driving"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "driving"
 SEED = 2687
 """Picked among 4,000, so that the protocol's examples come out as it says (see the README of the sample)."""
 LOOK = 0.35

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 TABLES = Path(__file__).resolve().parent / "fashion"
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "fashion"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "fashion"
 FILES = ("dresses", "tops", "shoes", "outerwear", "others")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import wordllama
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "helpdesk"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "helpdesk"
 DEPTH = 20
 Scores = dict[str, dict[str, float]]
 

@@ -24,7 +24,7 @@ from movielens.movies import Movies, make_movies
 from movielens.people import People, make_people
 from movielens.visits import Rating, Strengths, rate_all
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "movielens"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "movielens"
 SEED = 1
 USERS, MOVIES, OLD = 440, 480, 320
 """How many users and movies there are, and how many of the movies when the log begins."""

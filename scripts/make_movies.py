@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "movies"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "movies"
 SPACES = ("anchor", "content", "vibe")
 
 

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "samples" / "papers"
+FOLDER = Path(__file__).resolve().parents[1] / "src" / "rankjury" / "plan" / "samples" / "papers"
 COUNT = 1_000
 SEED = 42
 WORDS = range(45, 81)

@@ -25,8 +25,8 @@ from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.endpoint import http as web
 from rankjury.tracking.archive import environment as surroundings
 from tests.cli.support import Outcome
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))]
 
@@ -78,7 +78,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     assert rankjury("demo", "--keep", "rankjury-demo", "-q", cwd=folder).code == 0
     for sample in ("movies", "papers", "fashion", "driving", "movielens"):
-        copytree(ROOT / "src" / "rankjury" / "samples" / sample, folder / sample)
+        copytree(ROOT / "src" / "rankjury" / "plan" / "samples" / sample, folder / sample)
     for name, source in (("qrels.txt", "qrels"), ("bm25.trec", "bm25"), ("dense.trec", "dense"), ("run.trec", "bm25")):
         (folder / name).write_bytes((folder / "rankjury-demo" / f"{source}.trec").read_bytes())
     (folder / "queries.jsonl").write_bytes((folder / "rankjury-demo" / "queries.jsonl").read_bytes())

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tests.paths import ROOT
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
 
@@ -38,7 +40,7 @@ __all__ = [
     "watched",
 ]
 
-AXE = Path(__file__).parents[2] / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = ROOT / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE = {"width": 375, "height": 812}
 DESKTOP = {"width": 1280, "height": 800}
 FLAGS = (

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rankjury
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
 from rankjury.reporting.html import to_html
+from tests import paths
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 __all__ = ["Reported", "items_of", "movies_plan", "reported", "rows_of", "rows_on_all_pages"]
 
-SAMPLES = Path(rankjury.__file__).parent / "samples"
+SAMPLES = paths.SAMPLES
 TARGETS = ["ndcg(gain=exp)@5 >= 0.3", "hits@5 >= 0.6", "ndcg(gain=exp)@5 drop <= 0.02"]
 
 

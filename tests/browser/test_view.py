@@ -14,11 +14,11 @@ import pytest
 
 from rankjury.tracking.archive import Archive
 from rankjury.tracking.view import Shelf
-from tests.archive.made import kept, put_small, ranked
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan
 from tests.browser.reported import Reported, movies_plan, rows_of, rows_on_all_pages
-from tests.view.asking import served
+from tests.tracking.archive.made import kept, put_small, ranked
+from tests.tracking.view.asking import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rankjury.tracking.archive import Archive, Run
 from rankjury.tracking.archive.manifest import manifest_bytes
-from tests.archive.made import START, carried_out, kept, put_small, ranked
+from tests.tracking.archive.made import START, carried_out, kept, put_small, ranked
 
 __all__ = ["stepped", "two_runs"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .made import RANKS, put_gold, put_run
+from tests.cli.made import RANKS, put_gold, put_run
 
 A, B = RANKS, [2, 1, 1, 3, 1, 1, 1, 2] * 3
 COMPARE = ["compare", "g.qrels", "a.trec", "b.trec"]

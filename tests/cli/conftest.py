@@ -12,8 +12,7 @@ import pytest
 import typer.main
 
 from rankjury.cli import main
-
-from .support import GOLD, RUN, Outcome, put
+from tests.cli.support import GOLD, RUN, Outcome, put
 
 build_parser = cache(typer.main.get_command)
 """As typer builds it of all commands; once, since it is the same for every call."""

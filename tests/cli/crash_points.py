@@ -27,7 +27,7 @@ import typer.main  # noqa: E402
 
 from rankjury.cli import app, main  # noqa: E402
 from rankjury.tracking.archive import Archive  # noqa: E402
-from tests.archive.made import PLAN, put_small  # noqa: E402
+from tests.tracking.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
     *(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Rankjury
-from .made import QUERIES, RANKS, put_gold, put_run
-from .support import Outcome, put
+from tests.cli.conftest import Rankjury
+from tests.cli.made import QUERIES, RANKS, put_gold, put_run
+from tests.cli.support import Outcome, put
 
 WORSE = [3] * QUERIES
 TYPES = "query_id,type\n" + "".join(f"q{n:02},{'how-to' if n % 2 else 'fact'}\n" for n in range(QUERIES))

@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 
-from .conftest import Rankjury
-from .support import Outcome, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import Outcome, put
 
 CLIPS = (
     "clip,thing,act,place\nc1,car|van,turning,city\nc2,car,turning|braking,city\nc3,bike,braking,\n"

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from .support import put
+from tests.cli.support import put
 
 QUERIES = 24
 RANKS = [1, 1, 2, 3, 1, 2, 1, 3] * 3

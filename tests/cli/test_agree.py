@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from .conftest import Rankjury
-from .made import tree
-from .support import Outcome, check_failure, check_width, put, report_of
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import Outcome, check_failure, check_width, put, report_of
+from tests.cli.terminal import in_terminal
 
 COUNT = 40
 IDS = [f"p{number:02}" for number in range(COUNT)]

@@ -6,12 +6,12 @@ from shutil import copytree
 
 import pytest
 
-import rankjury as package
 from rankjury.tracking.archive import Archive
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.paths import ROOT
 
-from .conftest import Rankjury
-
-PAGE = (Path(__file__).parents[2] / "docs" / "archive.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "archive.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[str]:
@@ -22,7 +22,7 @@ def commands() -> list[str]:
 @pytest.fixture
 def desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
-    copytree(Path(package.__file__).parent / "samples" / "movies", folder / "movies")
+    copytree(paths.SAMPLES / "movies", folder / "movies")
     return folder
 
 

@@ -1,18 +1,17 @@
 """rankjury audit: the screen, the JSON, the warnings and the codes."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
 from rankjury.cli import audit
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import Outcome, check_failure, check_width, put
 
-from .conftest import Rankjury
-from .support import Outcome, check_failure, check_width, put
-
-REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+REAL = paths.SHARED / "interactions" / "ml-latest-small"
 APP = typer.Typer(add_completion=False, rich_markup_mode=None)
 APP.callback()(lambda: None)
 APP.command("audit", epilog=audit.EPILOG)(audit.audit_command)

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive import Archive
-
-from .archives import two_runs
-from .conftest import Rankjury
-from .support import check_failure
+from tests.cli.archives import two_runs
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure
 
 
 @pytest.fixture(autouse=True)

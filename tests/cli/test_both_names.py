@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Rankjury
-from .support import check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_width, put
 
 OTHER = "q1 Q0 d2 1 2.5 tag\nq1 Q0 d1 2 1.5 tag\nq2 Q0 d9 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
 ALFA = ("-m", "Recall@5,Precision@5,NDCG@5", "--dialect", "alfa")

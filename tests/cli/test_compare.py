@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from .comparing import COMPARE, RR, A, B, compare_files
-from .conftest import Rankjury
-from .made import QUERIES, put_gold, put_run, shuffled, tree
-from .support import RUN, Outcome, check_failure, check_width, put, report_of, warnings_of
+from tests.cli.comparing import COMPARE, RR, A, B, compare_files
+from tests.cli.conftest import Rankjury
+from tests.cli.made import QUERIES, put_gold, put_run, shuffled, tree
+from tests.cli.support import RUN, Outcome, check_failure, check_width, put, report_of, warnings_of
 
 __all__ = ["compare_files"]
 pytestmark = pytest.mark.usefixtures("compare_files")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from .comparing import COMPARE, LONG, RR, A, B, compare_files
-from .conftest import Rankjury
-from .made import put_run, tree
-from .support import check_width
-from .terminal import in_terminal
+from tests.cli.comparing import COMPARE, LONG, RR, A, B, compare_files
+from tests.cli.conftest import Rankjury
+from tests.cli.made import put_run, tree
+from tests.cli.support import check_width
+from tests.cli.terminal import in_terminal
 
 __all__ = ["compare_files"]
 pytestmark = pytest.mark.usefixtures("compare_files")
@@ -39,7 +39,7 @@ def test_everything_fits_80_columns(rankjury: Rankjury, systems: int, name: str,
 
 
 def test_the_bundled_sample_fits(rankjury: Rankjury) -> None:
-    folder = files("rankjury") / "samples" / "helpdesk"
+    folder = files("rankjury.plan") / "samples" / "helpdesk"
     runs = [str(folder / name) for name in ("bm25.trec", "dense.trec")]
     check_width(rankjury("compare", str(folder / "qrels.trec"), *runs, "-s", f"{folder / 'queries.jsonl'}:type").out)
 

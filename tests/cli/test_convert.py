@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from rankjury.io.formats import read
-
-from .conftest import Rankjury
-from .support import GOLD, RUN, check_failure, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import GOLD, RUN, check_failure, put
 
 TARGETS = ["o.trec", "o.json", "o.jsonl", "o.csv", "o.tsv", "o.parquet", "o.trec.gz", "o.json.zst", "o.csv.zst"]
 

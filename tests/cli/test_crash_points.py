@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 CASES = (("run", "baseline", "prune"), ("evaluate", "tune", "sweep"), ("split", "folds", "embed"))
 """Commands that one process tries: it imports what they need once."""
 

@@ -10,9 +10,8 @@ import pytest
 
 from rankjury.cli import evaluate as evaluate_module
 from rankjury.errors import DataError
-
-from .conftest import Rankjury
-from .support import put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import put
 
 EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
 

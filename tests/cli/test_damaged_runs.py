@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive import Archive, Run
-
-from .archives import stepped
-from .conftest import Rankjury
+from tests.cli.archives import stepped
+from tests.cli.conftest import Rankjury
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import Rankjury
-from .made import tree
-from .support import check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import check_failure, check_width, put
 
 PAPERS = ["candidate.npz", "rankjury.schema.json", "rankjury.toml", "papers.jsonl", "reference.npz"]
 SYSTEMS = ["wordllama", "first-64", "int8", "binary"]
@@ -92,7 +92,7 @@ def put_papers(folder: str, rows: int, dimensions: int, names: list[str]) -> Non
 
 
 def bundled() -> list[str]:
-    return sorted(path.name for path in (files("rankjury") / "samples" / "papers").iterdir())
+    return sorted(path.name for path in (files("rankjury.plan") / "samples" / "papers").iterdir())
 
 
 def quicker(plan: str) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import Rankjury
-from .support import check_failure
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure
 
-SAMPLE = Path(str(files("rankjury") / "samples" / "driving"))
-JAAD = Path(__file__).parents[2].parent / "shared/data/driving/jaad_clips.csv"
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "driving"))
+JAAD = paths.SHARED / "driving/jaad_clips.csv"
 REPORTS = ["clips.html", "clips.json", "clips.md", "report.html", "report.json", "report.md"]
 KEPT = [
     "clips.csv",

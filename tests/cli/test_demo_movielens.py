@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 
 from rankjury.recsys.models import RECOMMENDERS
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, report_of
 
-from .conftest import Rankjury
-from .support import check_failure, report_of
-
-SAMPLE = Path(str(files("rankjury") / "samples" / "movielens"))
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "movielens"))
 DATA = ["rankjury.schema.json", "rankjury.toml", "movies.csv", "ratings.csv", "users.csv"]
 RESULTS = ["recommenders.png", "report.html", "report.json", "report.md"]
-REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+REAL = paths.SHARED / "interactions" / "ml-latest-small"
 USERS, ITEMS = 24, 30
 TITLES = {item: f"Film, the {item}th ({1990 + item % 9})" for item in range(1, ITEMS + 1)}
 KINDS = ("Drama", "Comedy|Drama", "Horror")

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import Outcome, check_failure, put
+from tests.cli.terminal import in_terminal
 from tests.test_docs import commands
-
-from .conftest import Rankjury
-from .made import tree
-from .support import Outcome, check_failure, put
-from .terminal import in_terminal
 
 DATA = ["gold.json", "rankjury.schema.json", "rankjury.toml", "movies.jsonl", "vectors.npz"]
 RESULTS = ["rankjury.json", "report.html", "report.json", "scores.csv"]

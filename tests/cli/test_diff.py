@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive import Archive
-from tests.archive.made import PLAN, kept, put_small, ranked
-
-from .archives import two_runs
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.archives import two_runs
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
+from tests.tracking.archive.made import PLAN, kept, put_small, ranked
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.drifting import QUERIES, entry, form_of, scores_of, stability
-
-from .conftest import Rankjury
-from .support import check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width, put
+from tests.evaluation.drifting import QUERIES, entry, form_of, scores_of, stability
 
 TOPS = [[f"item-{row + place}" for place in range(3)] for row in range(QUERIES)]
 OTHER_TOPS = [["item-99", *items[:2]] if row % 3 == 0 else items for row, items in enumerate(TOPS)]

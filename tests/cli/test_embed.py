@@ -13,10 +13,9 @@ import pytest
 from rankjury.cli import embed
 from rankjury.io.vectors import read_vectors
 from rankjury.labeling.products.queries import read_queries
-
-from .conftest import Rankjury
-from .support import Outcome, check_failure, put
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.support import Outcome, check_failure, put
+from tests.cli.terminal import in_terminal
 
 TITLES = [f"title {number} x{'x' * number}" for number in range(10)]
 ABSTRACTS = [f"abstract y{'y' * (number % 4)}" for number in range(10)]

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.io.vectors import read_vectors
-
-from .conftest import Rankjury
-from .support import check_failure, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, put
 
 ROWS = [
     {"id": "a", "title": "Red dress", "bullets": ["of silk", "for summer"]},

@@ -7,9 +7,8 @@ import pytest
 
 from rankjury.retrieval.engines import ENGINES, Param
 from rankjury.retrieval.engines.exact import Exact
-
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
 
 OWN = ["exact", "faiss-flat", "faiss-hnsw", "faiss-ivf", "faiss-ivfpq", "usearch", "hnswlib", "pgvector", "lancedb",
        "sqlite-vec", "qdrant", "endpoint"]  # fmt: skip

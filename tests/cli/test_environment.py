@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.cli.shared.environment import prepare_process
-
-from .conftest import Rankjury
-from .support import GOLD, RUN, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import GOLD, RUN, put
 
 COMPARE = "compare gold.qrels run.trec other.trec -m ndcg@2"
 OTHER = "q1 Q0 d2 1 2.5 tag\nq1 Q0 d1 2 1.5 tag\nq2 Q0 d1 1 0.9 tag\n"

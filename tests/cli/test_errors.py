@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import zstandard
 
-from .conftest import Rankjury
-from .support import GOLD, RUN, check_failure, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import GOLD, RUN, check_failure, put
 
 H = "query_id,item_id,score\n"
 MANY = "".join(f"q1 Q0 d{n} 1 {n} tag\n" for n in range(3000)).encode()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Rankjury
-from .support import GOLD, RUN, check_width, means_of, put, report_of, warnings_of
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.support import GOLD, RUN, check_width, means_of, put, report_of, warnings_of
+from tests.cli.terminal import in_terminal
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
 NDCG = (1 + (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))) / 2

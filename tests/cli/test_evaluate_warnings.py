@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import rankjury as library
-
-from .conftest import Rankjury
-from .support import GOLD, RUN, means_of, put, report_of
+from tests.cli.conftest import Rankjury
+from tests.cli.support import GOLD, RUN, means_of, put, report_of
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
 NDCG = (1 + (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))) / 2

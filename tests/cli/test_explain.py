@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from rankjury.measures.dialects import DIALECTS
-
-from .conftest import Rankjury
-from .support import check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_width, put
 
 LOW = 1 / math.log2(3)
 

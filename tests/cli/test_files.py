@@ -9,9 +9,10 @@ import pytest
 import rankjury as package
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.report import Report
+from tests import paths
 from tests.cli.conftest import Rankjury
 
-SAMPLE = Path(package.__file__).parent / "samples" / "helpdesk"
+SAMPLE = paths.SAMPLES / "helpdesk"
 GOLD, BM25, DENSE = (str(SAMPLE / name) for name in ("qrels.trec", "bm25.trec", "dense.trec"))
 RESAMPLING = package.Resampling(resamples=200)
 

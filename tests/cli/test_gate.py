@@ -9,10 +9,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from .conftest import Rankjury
-from .gating import FAIL, FILES, GATE, PASS, UNSURE, gate_files, make_report, put_one_target, put_targets, verdicts_of
-from .made import QUERIES, RANKS, put_gold, put_run, tree
-from .support import check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.gating import (
+    FAIL,
+    FILES,
+    GATE,
+    PASS,
+    UNSURE,
+    gate_files,
+    make_report,
+    put_one_target,
+    put_targets,
+    verdicts_of,
+)
+from tests.cli.made import QUERIES, RANKS, put_gold, put_run, tree
+from tests.cli.support import check_failure, check_width, put
 
 __all__ = ["gate_files"]
 pytestmark = pytest.mark.usefixtures("gate_files")

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from .conftest import Rankjury
-from .gating import (
+from tests.cli.conftest import Rankjury
+from tests.cli.gating import (
     FAIL,
     FILES,
     GATE,
@@ -19,8 +19,8 @@ from .gating import (
     put_targets,
     verdicts_of,
 )
-from .made import QUERIES, put_gold, put_run, tree
-from .support import check_failure, put
+from tests.cli.made import QUERIES, put_gold, put_run, tree
+from tests.cli.support import check_failure, put
 
 __all__ = ["gate_files"]
 pytestmark = pytest.mark.usefixtures("gate_files")

@@ -10,11 +10,10 @@ import pytest
 from rankjury.cli.shared.history_tables import history_to_csv
 from rankjury.tracking.archive import Archive
 from rankjury.tracking.archive.history import Point, Series
-from tests.archive.made import PLAN, kept, put_small
-
-from .archives import stepped
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.archives import stepped
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
+from tests.tracking.archive.made import PLAN, kept, put_small
 
 
 @pytest.fixture(autouse=True)

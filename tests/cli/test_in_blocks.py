@@ -9,10 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
-
-from .conftest import Rankjury
-from .support import check_failure
 
 QUERIES = 30
 OPTIONS = ("--resamples", "100")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .conftest import Rankjury
-from .made import RANKS, put_gold, put_run, tree
-from .support import check_failure, check_width, put
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.made import RANKS, put_gold, put_run, tree
+from tests.cli.support import check_failure, check_width, put
+from tests.cli.terminal import in_terminal
 
 KINDS = ["runs", "spaces", "movies", "reference", "papers", "search", "fashion"]
 
@@ -27,7 +27,7 @@ def empty_folder(folder: Path) -> None:
 
 def put_sample(name: str) -> None:
     """The files of a sample, without its plan."""
-    for path in (files("rankjury") / "samples" / name).iterdir():
+    for path in (files("rankjury.plan") / "samples" / name).iterdir():
         if path.name not in ("rankjury.toml", "README.md"):
             put(path.name, path.read_bytes())
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Rankjury
-from .made import QUERIES, RANKS, put_gold, put_run, shuffled
-from .support import check_failure, check_width, put, report_of
+from tests.cli.conftest import Rankjury
+from tests.cli.made import QUERIES, RANKS, put_gold, put_run, shuffled
+from tests.cli.support import check_failure, check_width, put, report_of
 
 RR = ["evaluate", "g.qrels", "a.trec", "-m", "rr"]
 

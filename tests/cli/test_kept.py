@@ -8,9 +8,8 @@ import pytest
 
 from rankjury.tracking.archive import Archive
 from rankjury.tracking.archive.manifest import manifest_bytes
-from tests.archive.made import PLAN, put_small
-
-from .conftest import Rankjury
+from tests.cli.conftest import Rankjury
+from tests.tracking.archive.made import PLAN, put_small
 
 
 @pytest.fixture(autouse=True)

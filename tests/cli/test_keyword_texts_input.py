@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Rankjury
-from .keyword_files import (
+from tests.cli.conftest import Rankjury
+from tests.cli.keyword_files import (
     GIVEN,
     HEAD,
     MAPPED,
@@ -19,7 +19,7 @@ from .keyword_files import (
     run,
     texts,
 )
-from .support import check_failure, put
+from tests.cli.support import check_failure, put
 
 
 @pytest.fixture(autouse=True)

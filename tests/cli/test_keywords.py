@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import rankjury as package
 from rankjury.cli import keywords
-
-from .conftest import Rankjury
-from .support import Outcome, check_failure, check_width, put
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import Outcome, check_failure, check_width, put
 
 CLIPS = """clip,object,actor,relation,scene
 c1,bicyclist,entering ego path,behind ego,night
@@ -24,7 +23,7 @@ QUERIES = [
 ]
 SYNONYMS = '[synonyms]\nbicyclist = ["cyclist"]\n"actor=entering ego path" = ["entering ego lane"]\n'
 GIVEN = ["--vocabulary", "clips.csv"]
-SAMPLE = Path(package.__file__).parent / "samples" / "driving"
+SAMPLE = paths.SAMPLES / "driving"
 
 
 @pytest.fixture(autouse=True)

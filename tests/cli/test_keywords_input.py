@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .conftest import Rankjury
-from .keyword_files import (
+from tests.cli.conftest import Rankjury
+from tests.cli.keyword_files import (
     CLIPS,
     GIVEN,
     HEAD,
@@ -20,7 +20,7 @@ from .keyword_files import (
     run,
     vectors,
 )
-from .support import check_failure, put, report_of
+from tests.cli.support import check_failure, put, report_of
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import rankjury as package
 from rankjury.cli import label
-
-from .conftest import Rankjury
-from .support import Outcome, check_failure, check_width, put
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import Outcome, check_failure, check_width, put
 
 ITEMS = [
     {
@@ -31,7 +30,7 @@ QUERIES = [
     {"id": "q3", "text": "Marlo", "type": "brand"},
 ]
 GIVEN = ["items.json", "queries.jsonl"]
-SAMPLE = Path(package.__file__).parent / "samples" / "fashion"
+SAMPLE = paths.SAMPLES / "fashion"
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from .conftest import Rankjury
-from .gating import WORSE
-from .made import RANKS, put_gold, put_run
-from .support import Outcome, check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.gating import WORSE
+from tests.cli.made import RANKS, put_gold, put_run
+from tests.cli.support import Outcome, check_failure, check_width, put
 
 PLAN = """gold = "g.qrels"
 name = "nightly"

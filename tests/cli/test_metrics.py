@@ -7,9 +7,8 @@ import pytest
 
 from rankjury.measures.dialects import DIALECTS
 from rankjury.measures.measure import METRICS
-
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
 
 
 def _words(text: str) -> str:

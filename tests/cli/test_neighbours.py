@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from .conftest import Rankjury
-from .made import tree
-from .support import check_failure, check_width, put
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import check_failure, check_width, put
+from tests.cli.terminal import in_terminal
 
 IDS = [f"d{number:02}" for number in range(30)]
 ASKED = ["a", "b", "d03"]

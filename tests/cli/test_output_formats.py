@@ -12,9 +12,8 @@ import rankjury.core.registry
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.reporting.writers import WRITERS, Request, find_writer, writer
-
-from .conftest import Rankjury
-from .support import check_failure
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure
 
 TARGETS = "targets = ['rr >= 0.1']\n"
 PLAN = "gold = 'gold.qrels'\nmeasures = ['rr']\nsystems.a = 'a.trec'\nsystems.b = 'b.trec'\n" + TARGETS

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from .conftest import Rankjury
-from .support import check_failure, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, put
 
 HEADER = "id,text,type,version\n"
 QUERIES = HEADER + "q1,summer dress,category,2026-11\nq2,red boots,attribute,2026-11\n"

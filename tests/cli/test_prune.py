@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive import Archive
-
-from .archives import stepped
-from .conftest import Rankjury
-from .support import check_failure, put
+from tests.cli.archives import stepped
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, put
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,8 @@ import pytest
 
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.popularity import Popularity
-
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
 
 OWN = ["popularity", "random", "item-knn", "user-knn", "svd", "als", "bpr", "ease", "slim", "fm", "content", "hybrid",
        "scores", "factors", "callable"]  # fmt: skip

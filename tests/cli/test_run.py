@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Rankjury
-from .gating import FAIL, PASS, TYPES, UNSURE, WORSE
-from .made import QUERIES, RANKS, put_gold, put_run
-from .support import Outcome, check_failure, check_width, put, report_of
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.gating import FAIL, PASS, TYPES, UNSURE, WORSE
+from tests.cli.made import QUERIES, RANKS, put_gold, put_run
+from tests.cli.support import Outcome, check_failure, check_width, put, report_of
+from tests.cli.terminal import in_terminal
 
 MEAN = sum(1 / rank for rank in RANKS) / QUERIES
 TOP = 'baseline = "old"\noutputs = ["report.json", "scores.csv"]'

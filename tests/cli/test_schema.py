@@ -13,13 +13,12 @@ import pytest
 
 from rankjury.cli.schema import schema_text
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from tests.cli.conftest import Rankjury
+from tests.cli.made import RANKS, put_gold, put_run
+from tests.cli.support import check_failure, put
+from tests.cli.terminal import in_terminal
 
-from .conftest import Rankjury
-from .made import RANKS, put_gold, put_run
-from .support import check_failure, put
-from .terminal import in_terminal
-
-MOVIES = (files("rankjury") / "samples" / "movies" / "rankjury.toml").read_text(encoding="utf-8")
+MOVIES = (files("rankjury.plan") / "samples" / "movies" / "rankjury.toml").read_text(encoding="utf-8")
 
 
 @cache

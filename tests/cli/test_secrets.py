@@ -20,10 +20,9 @@ from rankjury.plan.archive import begin
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive import Archive
-from tests.archive.made import PLAN, put_small
-from tests.engines.service import Reply, Request, serving
-
-from .conftest import Rankjury
+from tests.cli.conftest import Rankjury
+from tests.retrieval.engines.service import Reply, Request, serving
+from tests.tracking.archive.made import PLAN, put_small
 
 ITEMS = ["a", "b", "c"]
 VARIABLES = {

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive import Archive
-from tests.archive.made import kept, put_small
-
-from .archives import two_runs
-from .conftest import Rankjury
-from .support import check_failure, check_width
+from tests.cli.archives import two_runs
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width
+from tests.tracking.archive.made import kept, put_small
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from .conftest import Rankjury
-from .made import QUERIES, RANKS, put_gold, put_run, shuffled
-from .support import check_failure, check_width, put, report_of
+from tests.cli.conftest import Rankjury
+from tests.cli.made import QUERIES, RANKS, put_gold, put_run, shuffled
+from tests.cli.support import check_failure, check_width, put, report_of
 
 EVALUATE = ["evaluate", "g.qrels", "a.trec", "-m", "rr"]
 COMPARE = ["compare", "g.qrels", "a.trec", "b.trec", "-m", "rr"]

@@ -8,11 +8,11 @@ import pytest
 
 from rankjury.recsys.data.save import read_folds, read_split
 from rankjury.recsys.splitting.split import WINDOWS
+from tests import paths
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width, put
 
-from .conftest import Rankjury
-from .support import check_failure, check_width, put
-
-REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+REAL = paths.SHARED / "interactions" / "ml-latest-small"
 ROWS = 100
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from rankjury.retrieval.bench.sweep_result import Sweep
 from rankjury.retrieval.engines.faiss import FaissHnsw, FaissIvfPq
-
-from .conftest import Rankjury
-from .support import check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width, put
 
 PLAN = """
 gold = "gold.qrels"

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.tuning.support import as_csv, rows
-
-from .conftest import Rankjury
-from .made import tree
-from .support import Outcome, check_failure, check_width, put
-from .terminal import in_terminal
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import Outcome, check_failure, check_width, put
+from tests.cli.terminal import in_terminal
+from tests.recsys.tuning.support import as_csv, rows
 
 QUERIES = [f"q{number:02}" for number in range(40)]
 ITEMS = [f"d{number}" for number in range(8)]

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.tuning.support import TEST, VALIDATION, Pointer, Row, as_csv, pointer, rows
-
-from .conftest import Rankjury
-from .made import tree
-from .support import Outcome, check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.made import tree
+from tests.cli.support import Outcome, check_failure, check_width, put
+from tests.recsys.tuning.support import TEST, VALIDATION, Pointer, Row, as_csv, pointer, rows
 
 __all__ = ["pointer"]
 

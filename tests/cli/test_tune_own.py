@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tuning.support import TEST, VALIDATION, as_csv, rows
-
-from .conftest import Rankjury
-from .support import put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import put
+from tests.recsys.tuning.support import TEST, VALIDATION, as_csv, rows
 
 PLAN = f"""
 measures = ["ndcg@10"]

@@ -9,9 +9,8 @@ import pytest
 
 from rankjury.core.types import Vectors
 from rankjury.io.vectors.write import write_vectors
-
-from .conftest import Rankjury
-from .support import check_failure, check_width, put
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure, check_width, put
 
 RECORD = {"model": "wordllama", "text": ["title", "abstract"], "made": "2026-01-02T03:04:05Z"}
 

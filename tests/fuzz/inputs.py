@@ -21,8 +21,8 @@ from rankjury.plan.archive import begin
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive import Archive
-from tests import drifting
-from tests.archive.made import PLAN, QUERIES, START, put_small, ranked
+from tests.evaluation import drifting
+from tests.tracking.archive.made import PLAN, QUERIES, START, put_small, ranked
 
 __all__ = ["ARCHIVE", "FILES", "archive_files", "files", "settled", "write_all"]
 

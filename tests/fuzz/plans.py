@@ -212,7 +212,7 @@ def _trees() -> list[dict[str, Any]]:
 def _bundled() -> dict[str, str]:
     """The plans of the samples, and those of the documentation."""
     package = Path(rankjury.__file__).parent
-    found = {str(path): path.read_text() for path in sorted((package / "samples").rglob("*.toml"))}
+    found = {str(path): path.read_text() for path in sorted((package / "plan" / "samples").rglob("*.toml"))}
     for page in sorted((package.parents[1] / "docs").glob("*.md")):
         blocks = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.S | re.M)
         found |= {f"{page.name}-{number}": block for number, block in enumerate(blocks)}

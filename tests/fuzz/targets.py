@@ -23,7 +23,7 @@ from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.chunking import parse_chunking
 from rankjury.retrieval.hints import hints_of
 from rankjury.scale.memory import parse_memory
-from tests.drifting import QUERIES, form_of
+from tests.evaluation.drifting import QUERIES, form_of
 from tests.fuzz import mutators
 from tests.fuzz.harness import Case, Surface, register
 from tests.fuzz.readers import report_forms

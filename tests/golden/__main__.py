@@ -2,8 +2,8 @@
 
 import sys
 
-from .cases import CASES
-from .recording import EXPECTED, read_expected, record
+from tests.golden.cases import CASES
+from tests.golden.recording import EXPECTED, read_expected, record
 
 
 def main(names: list[str]) -> int:

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import rankjury
-
-from .normalise import digests, normalise_file
-from .recording import Case, Session
+from tests.golden.normalise import digests, normalise_file
+from tests.golden.recording import Case, Session
 
 __all__ = ["CASES"]
 

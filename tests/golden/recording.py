@@ -23,8 +23,7 @@ from rankjury.cli import main
 from rankjury.retrieval.bench import identity
 from rankjury.tracking.archive import Archive
 from rankjury.tracking.archive import environment as surroundings
-
-from .normalise import digests, json_text, normalise_file, normalise_text
+from tests.golden.normalise import digests, json_text, normalise_file, normalise_text
 
 __all__ = ["EXPECTED", "Case", "Session", "read_expected", "record"]
 
@@ -44,7 +43,7 @@ class Session:
 
     def copy_sample(self, name: str, *names: str) -> None:
         """Copy files of a bundled sample into the folder: all of them, unless they are named."""
-        with as_file(files("rankjury") / "samples" / name) as sample:
+        with as_file(files("rankjury.plan") / "samples" / name) as sample:
             for path in sorted(sample.iterdir()):
                 if not names or path.name in names:
                     copy(path, self.folder)

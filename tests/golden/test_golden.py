@@ -4,8 +4,8 @@ from difflib import unified_diff
 
 import pytest
 
-from .cases import CASES
-from .recording import EXPECTED, read_expected, record
+from tests.golden.cases import CASES
+from tests.golden.recording import EXPECTED, read_expected, record
 
 _MOST_LINES = 60
 """Of each file's difference."""

@@ -4,9 +4,8 @@ import pytrec_eval
 from hypothesis import given
 
 import rankjury
-
-from .agreement import assert_close, assert_same, mean_of, per_query
-from .strategies import ITEM_IDS, QUERY_IDS, Case, Run, cases, thorough
+from tests.peers.agreement import assert_close, assert_same, mean_of, per_query
+from tests.peers.strategies import ITEM_IDS, QUERY_IDS, Case, Run, cases, thorough
 
 CUTS = (1, 3, 5, 10, 100)
 BY_PYTREC_EVAL = {"NDCG": "ndcg_cut", "MAP": "map_cut", "Recall": "recall", "P": "P"}

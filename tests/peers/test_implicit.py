@@ -11,9 +11,8 @@ import rankjury
 from rankjury.errors import UnknownName
 from rankjury.measures.dialects import resolve
 from rankjury.measures.measure import METRICS
-
-from .agreement import assert_close
-from .strategies import ITEM_IDS, Case, cases, thorough
+from tests.peers.agreement import assert_close
+from tests.peers.strategies import ITEM_IDS, Case, cases, thorough
 
 evaluation = pytest.importorskip("implicit.evaluation", reason="implicit is not installed")
 sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 
 import rankjury
-
-from .agreement import assert_close, assert_same, per_query
-from .strategies import Case, cases, thorough
+from tests.peers.agreement import assert_close, assert_same, per_query
+from tests.peers.strategies import Case, cases, thorough
 
 CUTS = (1, 3, 5, 10, 20, 100)
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.9, 1.0)

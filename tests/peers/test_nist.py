@@ -6,14 +6,14 @@ repository, where they are there.
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import rankjury
+from tests import paths
 
-DATA = Path(__file__).parents[2].parent / "shared/data/trec_eval"
+DATA = paths.SHARED / "trec_eval"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"NIST's test files are not there: {DATA}")
 
 DIALECTS = ("trec_eval", "trec_eval-10")

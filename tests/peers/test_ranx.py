@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from ranx import Qrels, Run, evaluate
 
 import rankjury
-
-from .agreement import assert_close, assert_same, per_query
-from .strategies import Case, cases, thorough
+from tests.peers.agreement import assert_close, assert_same, per_query
+from tests.peers.strategies import Case, cases, thorough
 
 pytestmark = [
     pytest.mark.slow,

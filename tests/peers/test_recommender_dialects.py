@@ -12,9 +12,8 @@ import pytest
 
 import rankjury
 from rankjury.measures.dialects import DIALECTS, resolve
-
-from .agreement import assert_close, assert_same, per_query
-from .make_recommender_oracles import CASES, LIBRARIES
+from tests.peers.agreement import assert_close, assert_same, per_query
+from tests.peers.make_recommender_oracles import CASES, LIBRARIES
 
 DATA = Path(__file__).parent / "data"
 SAID: dict[str, dict[str, Any]] = {name: json.loads((DATA / f"{name}.json").read_text()) for name in LIBRARIES}

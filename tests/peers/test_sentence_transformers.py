@@ -10,9 +10,8 @@ from collections.abc import Callable
 from hypothesis import given
 
 import rankjury
-
-from .agreement import assert_close, assert_same, mean_of, per_query
-from .strategies import Case, cases, thorough
+from tests.peers.agreement import assert_close, assert_same, mean_of, per_query
+from tests.peers.strategies import Case, cases, thorough
 
 CUTS = (1, 3, 5, 10, 100)
 

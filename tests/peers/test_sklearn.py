@@ -16,9 +16,8 @@ from sklearn.metrics import (
 )
 
 import rankjury
-
-from .agreement import assert_close, assert_same, per_query
-from .strategies import SCORES, thorough
+from tests.peers.agreement import assert_close, assert_same, per_query
+from tests.peers.strategies import SCORES, thorough
 
 Matrix = NDArray[np.float64]
 CUT_OFFS = {"": None, **{f"@{k}": k for k in (1, 2, 3, 5, 10, 40)}}

@@ -7,9 +7,8 @@ import pytrec_eval
 from hypothesis import given
 
 import rankjury
-
-from .agreement import assert_close, assert_same, per_query
-from .strategies import Case, cases, thorough
+from tests.peers.agreement import assert_close, assert_same, per_query
+from tests.peers.strategies import Case, cases, thorough
 
 CUTS = (1, 2, 3, 5, 10, 15, 30, 100)
 PLAIN = (

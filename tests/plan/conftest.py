@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .keyword_plans import written
+from tests.plan.keyword_plans import written
 
 
 @pytest.fixture

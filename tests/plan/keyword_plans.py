@@ -10,8 +10,7 @@ import numpy as np
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.run import Outcome
-
-from . import carried_out, put
+from tests.plan import carried_out, put
 
 CLIPS = {
     "c1": ("car|van", "turning", "city"),

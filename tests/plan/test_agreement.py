@@ -15,8 +15,7 @@ from rankjury.plan.draft_scan import look
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.retrieval.agreement.stats import Agreement
-
-from . import QUICK, carried_out, checked, means, put, with_runs
+from tests.plan import QUICK, carried_out, checked, means, put, with_runs
 
 COUNT = 30
 IDS = [f"i{number:02}" for number in range(COUNT)]

@@ -9,8 +9,8 @@ import pytest
 
 import rankjury
 from rankjury.tracking.archive import Archive
-
-from . import SHORT, plan_in, with_runs
+from tests import paths
+from tests.plan import SHORT, plan_in, with_runs
 
 PLAN = "outputs = ['r.json']\ntargets = ['ap >= 0.0']\n" + SHORT
 
@@ -103,7 +103,7 @@ def test_the_gate_is_strict_where_that_is_asked(plan: Path) -> None:
 
 
 def test_an_archived_run_calls_queries_as_the_fresh_report_does(tmp_path: Path) -> None:
-    movies = Path(rankjury.__file__).parent / "samples" / "movies" / "rankjury.toml"
+    movies = paths.SAMPLES / "movies" / "rankjury.toml"
     result = rankjury.run_plan(movies, archive=tmp_path / "kept", write=False)
     (run,) = Archive.at(given=tmp_path / "kept").runs()
     queries = [change.query for change in result.report.changes]

@@ -23,8 +23,7 @@ from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.exact import Exact
-
-from . import QUICK, carried_out, checked, plan_in, put
+from tests.plan import QUICK, carried_out, checked, plan_in, put
 
 RNG = np.random.default_rng(11)
 N, Q, K = 60, 12, 5

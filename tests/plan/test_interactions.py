@@ -27,9 +27,8 @@ from rankjury.recsys.splitting import split_log
 from rankjury.recsys.summary import CatalogueSize, Interactions
 from rankjury.recsys.task import Facts as ItemFacts
 from rankjury.recsys.tuning.models import tune_model
+from tests.plan import carried_out, checked, put
 from tests.specs import slow_movielens as slow
-
-from . import carried_out, checked, put
 
 _MADE = slow.made(11, users=20, items=25, rows=420, cold=6)
 _CUTS = slow.cut_offs(_MADE.rows)

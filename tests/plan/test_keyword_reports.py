@@ -12,9 +12,8 @@ from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.run import Outcome
 from rankjury.plan.run import run_plan as run_file
 from rankjury.reporting.sections.partial_matches import render
-
-from . import carried_out, plan_in, put
-from .keyword_plans import (
+from tests.plan import carried_out, plan_in, put
+from tests.plan.keyword_plans import (
     GOLD,
     HEAD,
     MAPPED,

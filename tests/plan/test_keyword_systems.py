@@ -11,9 +11,8 @@ from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.sections import Facts
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.retrieval.bench.result import Indexed
-
-from . import carried_out, checked, put
-from .keyword_plans import (
+from tests.plan import carried_out, checked, put
+from tests.plan.keyword_plans import (
     CLIPS,
     GOLD,
     HEAD,

@@ -7,9 +7,8 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Keywords
-
-from . import put
-from .keyword_plans import (
+from tests.plan import put
+from tests.plan.keyword_plans import (
     MAPPED,
     ON_TEXTS,
     TEXTS,

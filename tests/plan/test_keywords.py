@@ -10,9 +10,8 @@ from rankjury.evaluation.sections import Keywords
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.plan.gold.keyword_mapping import MappingTable
 from rankjury.plan.gold.keywords import KeywordsGold
-
-from . import carried_out, means, put
-from .keyword_plans import (
+from tests.plan import carried_out, means, put
+from tests.plan.keyword_plans import (
     CLIPS,
     GOLD,
     HEAD,

@@ -26,7 +26,7 @@ from rankjury.recsys.splitting.split import Window
 from rankjury.recsys.task import Facts, Sampled, Task
 from rankjury.recsys.tiers import Tiers, describe, item_tiers, user_tiers
 from rankjury.recsys.tuning.models import tune_model
-from tests.recommenders.made import QUICK, fitted
+from tests.recsys.models.made import QUICK, fitted
 from tests.specs import slow_movielens as slow
 
 WORLD = slow.made(5, users=16, items=24, rows=420)

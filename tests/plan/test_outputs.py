@@ -11,8 +11,7 @@ import pytest
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import execute_plan
-
-from . import QUICK, SHORT, checked, put, with_runs
+from tests.plan import QUICK, SHORT, checked, put, with_runs
 
 MEASURES = "measures = ['hits@5', 'rr@5', 'ndcg(gain=exp)@5']\n"
 PLAN = QUICK + SHORT + "systems.y = 'y.trec'\n" + MEASURES

@@ -16,9 +16,8 @@ import pytest
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.retrieval.diagnostics import Hygiene
+from tests.plan import carried_out, means, put
 from tests.specs import slow_movies as slow
-
-from . import carried_out, means, put
 
 SKEWED = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
 """How likely each movie is to be rated."""
@@ -56,7 +55,7 @@ def check_scores(outcome: Outcome, system: str, expected: Mapping[str, Mapping[s
 
 def test_movies() -> None:
     """The bundled plan says all that the protocol asks for; ``tests/specs/test_movies.py`` holds it to every digit."""
-    plan = read_plan(Path(str(files("rankjury") / "samples" / "movies" / "rankjury.toml")))
+    plan = read_plan(Path(str(files("rankjury.plan") / "samples" / "movies" / "rankjury.toml")))
     golds = {name: system.gold for name, system in plan.plan.systems.items()}
     spaces = {"denseanchor": "overall", "densecontent": "content", "densevibe": "vibes"}
     assert golds == {**spaces, "combined": "overall", "random": "overall"}

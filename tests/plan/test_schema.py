@@ -16,10 +16,9 @@ from rankjury.plan.draft import ALIASES, KINDS, draft
 from rankjury.plan.draft_scan import Found
 from rankjury.plan.parse import read_plan
 from rankjury.plan.schema import plan_schema
+from tests.plan import SHORT, checked, plan_in, with_own_registries
 
-from . import SHORT, checked, plan_in, with_own_registries
-
-SAMPLE = Path(str(files("rankjury") / "samples" / "movies" / "rankjury.toml"))
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "movies" / "rankjury.toml"))
 LONG = "[gold]\nkind = 'labels'\npath = 'q'\n[systems.x]\nkind = 'run'\npath = 'x'\n"
 
 

@@ -16,8 +16,7 @@ from rankjury.evaluation.sections import Facts
 from rankjury.plan.run import Outcome
 from rankjury.retrieval.diagnostics import Hygiene
 from rankjury.retrieval.embedding.wordllama import WordLlamaModel
-
-from . import carried_out, checked, put
+from tests.plan import carried_out, checked, put
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "p1", "title": "Linen summer dress", "bullets": ["Loose cut", "Bright red colour"]},

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rankjury
-from rankjury.formats.vectors import read_vectors
-from rankjury.vocabulary import Vocabulary
+from rankjury.io.vectors import read_vectors
+from rankjury.labeling.keywords.vocabulary import Vocabulary
+from tests import paths
 
-FOLDER = Path(rankjury.__file__).parent / "samples" / "driving"
+FOLDER = paths.SAMPLES / "driving"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 OBJECT, ACTOR, RELATION, EGO, SCENE = GROUPS = [
     *("pv_object_type", "pv_actor_behavior", "pv_spatial_relation", "pv_ego_behavior", "pv_scene_type")

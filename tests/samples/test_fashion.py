@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rankjury
-from rankjury.formats.vectors import read_vectors
+from rankjury.io.vectors import read_vectors
+from tests import paths
 
-FOLDER = Path(rankjury.__file__).parent / "samples" / "fashion"
+FOLDER = paths.SAMPLES / "fashion"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 

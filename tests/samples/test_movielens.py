@@ -14,18 +14,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import rankjury
-from rankjury.interactions.attributes import facts_of, read_items
-from rankjury.interactions.log import Log
-from rankjury.interactions.reading import read_log
-from rankjury.interactions.split import Split
-from rankjury.interactions.splitting import split_log
-from rankjury.interactions.task import Facts, Task
-from rankjury.types import Floats
+from rankjury.core.types import Floats
+from rankjury.recsys.data.attributes import facts_of, read_items
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.read import read_log
+from rankjury.recsys.splitting import split_log
+from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.task import Facts, Task
+from tests import paths
 
-FOLDER = Path(rankjury.__file__).parent / "samples" / "movielens"
+FOLDER = paths.SAMPLES / "movielens"
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small" / "movies.csv"
+REAL = paths.SHARED / "interactions" / "ml-latest-small" / "movies.csv"
 README = (FOLDER / "README.md").read_text("utf-8")
 FILES = ("ratings.csv", "movies.csv", "users.csv")
 YEAR = 365 * 86_400

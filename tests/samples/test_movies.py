@@ -5,18 +5,17 @@ import json
 import re
 from collections import Counter
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import rankjury
-from rankjury.formats.vectors import read_vectors
-from rankjury.gold.ordered import read_ordered
+from rankjury.io.ordered_lists import read_ordered
+from rankjury.io.vectors import read_vectors
+from tests import paths
 
-FOLDER = Path(rankjury.__file__).parent / "samples" / "movies"
-MOVIELENS = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+FOLDER = paths.SAMPLES / "movies"
+MOVIELENS = paths.SHARED / "interactions" / "ml-latest-small"
 MOVIES: list[dict[str, Any]] = [json.loads(line) for line in (FOLDER / "movies.jsonl").read_text("utf-8").splitlines()]
 GOLD: list[dict[str, Any]] = json.loads((FOLDER / "gold.json").read_text("utf-8"))
 IDS = [movie["movie_id"] for movie in MOVIES]

@@ -12,10 +12,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import rankjury
-from rankjury.formats.vectors import read_vectors
+from rankjury.io.vectors import read_vectors
+from tests import paths
 
-FOLDER = Path(rankjury.__file__).parent / "samples" / "papers"
+FOLDER = paths.SAMPLES / "papers"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_papers.py"
 PAPERS: list[dict[str, str]] = [json.loads(line) for line in (FOLDER / "papers.jsonl").read_text("utf-8").splitlines()]
 IDS = [paper["id"] for paper in PAPERS]

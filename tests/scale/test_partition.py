@@ -13,9 +13,9 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.scale.blocks import Partition
+from tests.paths import ROOT
 
 SCHEMA = pl.Schema({"query_id": pl.Int64, "item_id": pl.String})
-ROOT = Path(__file__).parents[2]
 
 
 def rows_of(queries: list[int] | np.ndarray) -> pl.DataFrame:

@@ -10,9 +10,8 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.scale.local import writing_per_query
+from tests.paths import ROOT
 from tests.scale.made import Study
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

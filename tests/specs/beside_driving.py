@@ -12,8 +12,7 @@ import pytest
 import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
-
-from .slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
+from tests.specs.slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
 
 CLIP_SEARCH = 'kind = "vectors"\npath = "vectors.npz:clips"\n'
 TEXT_SEARCH = f'{CLIP_SEARCH}queries = "vectors.npz:queries"\n'

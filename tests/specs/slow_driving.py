@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import mul
 from pathlib import Path
 
+from tests import paths
+
 CUTS = (1, 3, 5)
 LABELS = [*(f"{name}@{k}" for name in ("Recall", "Precision", "NDCG") for k in CUTS), "MAP", "MAP@5"]
-SHARED = Path(__file__).parents[2].parent / "shared/data/driving"
+SHARED = paths.SHARED / "driving"
 NOTHING = ("", "n/a", "nan", "null")
 
 Keyword = tuple[str, str]

@@ -14,9 +14,17 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
-
-from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
-from .slow_driving import CUTS, Keyword, Results, Truth, read_truth, search, within
+from tests.specs.beside_driving import (
+    CLIP_SEARCH,
+    TEXT_SEARCH,
+    check,
+    relevant_told,
+    run,
+    scores_of,
+    write_lines,
+    write_vectors,
+)
+from tests.specs.slow_driving import CUTS, Keyword, Results, Truth, read_truth, search, within
 
 # --- the protocol's own examples ----------------------------------------------------------------------------------
 
@@ -181,7 +189,7 @@ Space = dict[str, list[float]]
 @pytest.fixture(scope="module")
 def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("driving") / "sample"
-    copytree(str(files("rankjury") / "samples" / "driving"), place)
+    copytree(str(files("rankjury.plan") / "samples" / "driving"), place)
     return place
 
 

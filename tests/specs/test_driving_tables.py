@@ -10,8 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .beside_driving import CLIP_SEARCH, TEXT_SEARCH, check, relevant_told, run, scores_of, write_lines, write_vectors
-from .slow_driving import CUTS, SHARED, Keyword, Results, Truth, grades_of, read_truth, search, within
+from tests.specs.beside_driving import (
+    CLIP_SEARCH,
+    TEXT_SEARCH,
+    check,
+    relevant_told,
+    run,
+    scores_of,
+    write_lines,
+    write_vectors,
+)
+from tests.specs.slow_driving import CUTS, SHARED, Keyword, Results, Truth, grades_of, read_truth, search, within
 
 # --- random tables ------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ queries = "queries.jsonl"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("fashion") / "sample"
-    copytree(str(files("rankjury") / "samples" / "fashion"), place)
+    copytree(str(files("rankjury.plan") / "samples" / "fashion"), place)
     (place / "plan.toml").write_text(PLAN, encoding="utf-8")
     return place
 

@@ -22,12 +22,12 @@ from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split
 from rankjury.recsys.splitting import split_log
 from rankjury.recsys.summary import Interactions
-from tests.statistics.support import thorough
+from tests import paths
+from tests.specs import slow_movielens as slow
+from tests.stats.support import thorough
 
-from . import slow_movielens as slow
-
-SAMPLE = Path(str(files("rankjury") / "samples" / "movielens"))
-REAL = Path(__file__).parents[3] / "shared" / "data" / "interactions" / "ml-latest-small"
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "movielens"))
+REAL = paths.SHARED / "interactions" / "ml-latest-small"
 SYSTEMS = ("popularity", "own")
 
 

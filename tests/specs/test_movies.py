@@ -24,10 +24,9 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.retrieval.fusion import Fusion, fuse
 from rankjury.retrieval.rank import rank_vectors
+from tests.specs import slow_movies as slow
 
-from . import slow_movies as slow
-
-SAMPLE = Path(str(files("rankjury") / "samples" / "movies"))
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "movies"))
 GOLD = ["g1", "g2", "g3", "g4", "g5"]
 
 

@@ -20,9 +20,10 @@ from scipy import stats
 import rankjury
 from rankjury.cli import main
 from rankjury.retrieval.agreement.pairs import sampled_pairs
+from tests import paths
 
-SAMPLE = Path(str(files("rankjury") / "samples" / "papers"))
-SHARED = Path(__file__).parents[2].parent / "shared/data/papers"
+SAMPLE = Path(str(files("rankjury.plan") / "samples" / "papers"))
+SHARED = paths.SHARED / "papers"
 SHARED_FILES = [SHARED / "reference_minilm.npy", SHARED / "candidate_wordllama.npy"]
 KS = (1, 3, 5, 10)
 SPELLINGS = {

@@ -7,6 +7,7 @@ import re
 import sys
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -23,12 +24,8 @@ if TYPE_CHECKING:
     app: typer.Typer
     """The command line with all commands."""
 
-_COMMANDS = (
-    *("run", "init", "evaluate", "compare", "gate", "history", "show", "diff", "view", "baseline", "prune", "log"),
-    *("drift", "sweep", "agree", "tune", "neighbours", "embed", "vectors", "label", "pin", "keywords", "audit"),
-    *("split", "explain", "metrics", "engines", "recommenders", "convert", "schema", "demo"),
-)
-"""In the order in which they are listed; each is a module of this package, imported when it is called or listed."""
+_COMMANDS = tuple(module.name for module in iter_modules(__path__) if not module.ispkg)
+"""Each module of this package is a command, imported when it is called or listed."""
 
 
 # The parser's own base class of errors; which module it lives in differs between releases of typer.
@@ -68,8 +65,9 @@ def _app_of(*commands: str) -> typer.Typer:
     """Return the command line with some of the commands: importing all of them takes longer than most take to run."""
     found = typer.Typer(
         name="rankjury",
-        help="How pure is your ranking? rankjury assays it against gold.\n\n"
-        "Start with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · rankjury compare QRELS OLD NEW",
+        help="The verdict on your ranking: how good it is, whether it is better, where it fails, whether it may ship."
+        "\n\nStart with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · "
+        "rankjury compare QRELS OLD NEW",
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,
@@ -77,7 +75,7 @@ def _app_of(*commands: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in commands:
-        module = import_module(f"rankjury.cli.{'run_plan' if name == 'run' else name}")
+        module = import_module(f"rankjury.cli.{name}")
         found.command(name, epilog=module.EPILOG)(getattr(module, f"{name}_command"))
     found.callback()(_root)
     return found

@@ -131,7 +131,7 @@ def demo_command(
         return
     if group or select or vectors:
         raise UsageError("--group, --select and --vectors are for rankjury demo driving --data clips.csv")
-    with as_file(files("rankjury") / "samples" / sample.value) as folder:
+    with as_file(files("rankjury.plan") / "samples" / sample.value) as folder:
         if output is not None and sample is Sample.helpdesk:
             raise UsageError(
                 "-o is for movies, papers, fashion, driving and movielens",

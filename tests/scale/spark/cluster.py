@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .processes import command_of, end_with_parent, kill_session, of_session, wait_for
+from tests.scale.spark.processes import command_of, end_with_parent, kill_session, of_session, wait_for
 
 WORKERS = 2
 _STARTS_WITHIN, _ENDS_WITHIN = 90.0, 10.0

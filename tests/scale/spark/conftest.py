@@ -8,8 +8,7 @@ import pytest
 
 from rankjury.errors import RankjuryError
 from rankjury.scale.spark.session import check_java, check_libraries, open_session
-
-from .cluster import Cluster
+from tests.scale.spark.cluster import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

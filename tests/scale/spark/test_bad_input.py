@@ -13,8 +13,7 @@ from rankjury.scale.spark.shuffle import BUCKET, Packing
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
-
-from .studies import frame_of
+from tests.scale.spark.studies import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

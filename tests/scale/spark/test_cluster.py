@@ -10,10 +10,9 @@ import polars as pl
 import pytest
 
 from tests.scale.made import Study
-
-from .cluster import Cluster
-from .processes import of_session, wait_for
-from .thorough import when_all_are_wanted
+from tests.scale.spark.cluster import Cluster
+from tests.scale.spark.processes import of_session, wait_for
+from tests.scale.spark.thorough import when_all_are_wanted
 
 pytestmark = pytest.mark.slow
 _ENDS_WITHIN = 180

@@ -13,9 +13,8 @@ from threading import Thread
 import pytest
 
 from tests.scale.made import Study
-
-from .conftest import QUICK
-from .processes import kill_session, of_session, wait_for
+from tests.scale.spark.conftest import QUICK
+from tests.scale.spark.processes import kill_session, of_session, wait_for
 
 
 @contextmanager

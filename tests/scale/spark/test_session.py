@@ -18,9 +18,8 @@ from rankjury.scale.spark import session
 from rankjury.scale.spark.jobs import watched
 from rankjury.scale.spark.masters import read_master
 from rankjury.scale.spark.session import open_session
-
-from .processes import kill_session, of_session, wait_for
-from .thorough import when_all_are_wanted
+from tests.scale.spark.processes import kill_session, of_session, wait_for
+from tests.scale.spark.thorough import when_all_are_wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,127 @@
+"""gzip and zstd, told by their first bytes; streams that are cut short or damaged are never read as far as they go."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from rankjury.errors import DataError
+from rankjury.io.formats import read
+from tests.io.support import COMPRESS, exact, put, read_rows
+
+_N = 2000
+CONTENT = {
+    ".trec": "".join(f"q{n // 300} Q0 d{n} 1 {n / 7!r} tag\n" for n in range(_N)),
+    ".csv": "query_id,item_id,score\n" + "".join(f"q{n // 300},d{n},{n / 7!r}\n" for n in range(_N)),
+    ".tsv": "query_id\titem_id\tscore\n" + "".join(f"q{n // 300}\td{n}\t{n / 7!r}\n" for n in range(_N)),
+    ".jsonl": "".join(f'{{"query_id": "q{n // 300}", "item_id": "d{n}", "score": {n / 7!r}}}\n' for n in range(_N)),
+    ".json": "{"
+    + ",\n".join(
+        f'"q{first // 300}": {{' + ",\n".join(f'"d{n}": {n / 7!r}' for n in range(first, min(first + 300, _N))) + "}"
+        for first in range(0, _N, 300)
+    )
+    + "}",
+}
+ROWS = exact([(f"q{n // 300}", f"d{n}", n / 7) for n in range(_N)])
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_every_text_format_is_read_packed(tmp_path: Path, suffix: str, packed: str) -> None:
+    assert read_rows(put(tmp_path, f"run{suffix}{packed}", CONTENT[suffix]), "run") == ROWS
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_streams_of_several_parts_are_read_to_the_end(tmp_path: Path, suffix: str, packed: str) -> None:
+    """As ``cat a.gz b.gz`` and parallel packers make them."""
+    data = CONTENT[suffix].encode()
+    middle = data.index(b"\n", len(data) // 2) + 1
+    path = tmp_path / f"run{suffix}{packed}"
+    path.write_bytes(COMPRESS[packed](data[:middle]) + COMPRESS[packed](data[middle:]))
+    assert read_rows(path, "run") == ROWS
+
+
+@pytest.mark.parametrize("name", ["run.txt", "run", "run.trec", "run.zst"])
+def test_first_bytes_tell_gzip_whatever_the_suffix(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(CONTENT[".trec"].encode()))
+    assert read_rows(tmp_path / name, "run") == ROWS
+
+
+def test_a_plain_file_called_gz_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "run.trec.gz").write_text(CONTENT[".trec"])
+    assert read_rows(tmp_path / "run.trec.gz", "run") == ROWS
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+@pytest.mark.parametrize("lost", [1, 8, 20, 0.5, 0.98])
+def test_a_stream_that_is_cut_short_is_an_error(tmp_path: Path, suffix: str, packed: str, lost: float) -> None:
+    whole = COMPRESS[packed](CONTENT[suffix].encode())
+    path = tmp_path / f"run{suffix}{packed}"
+    path.write_bytes(whole[: -int(lost if lost >= 1 else lost * len(whole))])
+    with pytest.raises(DataError, match="damaged or cut short") as caught:
+        read(path, "run")
+    assert caught.value.where == str(path)
+    assert {".gz": "gzip", ".zst": "zstd"}[packed] in caught.value.found
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+def test_a_wrong_checksum_is_an_error(tmp_path: Path, suffix: str) -> None:
+    whole = gzip.compress(CONTENT[suffix].encode())
+    path = tmp_path / f"run{suffix}.gz"
+    path.write_bytes(whole[:-8] + bytes(4) + whole[-4:])
+    with pytest.raises(DataError, match="damaged or cut short"):
+        read(path, "run")
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_damage_within_a_stream_is_an_error(tmp_path: Path, suffix: str, packed: str) -> None:
+    pack = COMPRESS[".gz"] if packed == ".gz" else zstandard.ZstdCompressor(write_checksum=True).compress
+    whole = bytearray(pack(CONTENT[suffix].encode()))
+    middle = len(whole) // 2
+    whole[middle : middle + 16] = bytes(byte ^ 0x5A for byte in whole[middle : middle + 16])
+    path = tmp_path / f"run{suffix}{packed}"
+    path.write_bytes(bytes(whole))
+    with pytest.raises(DataError):
+        read(path, "run")
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        ".trec",
+        ".json",
+        ".jsonl",
+        ".csv",
+        ".tsv",
+    ],
+)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_a_byte_order_mark_within_is_dropped(tmp_path: Path, suffix: str, packed: str) -> None:
+    assert read_rows(put(tmp_path, f"run{suffix}{packed}", "\ufeff" + CONTENT[suffix]), "run") == ROWS
+
+
+@pytest.mark.parametrize("suffix", CONTENT)
+def test_other_encodings_within_are_recognised(tmp_path: Path, suffix: str) -> None:
+    data = CONTENT[suffix].replace("d1999", "dé").encode("latin-1")
+    with pytest.raises(DataError, match="not UTF-8"):
+        read(put(tmp_path, f"run{suffix}.gz", data), "run")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "bad", "line"),
+    [
+        (".trec", "q0 Q0 d5 1 tag\n", _N + 1),
+        (".csv", "q0,d5\n", _N + 2),
+        (".jsonl", '{"query_id": \n', _N + 1),
+    ],
+)
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_lines_are_counted_in_packed_files_too(tmp_path: Path, suffix: str, bad: str, line: int, packed: str) -> None:
+    path = put(tmp_path, f"run{suffix}{packed}", CONTENT[suffix] + bad)
+    with pytest.raises(DataError) as caught:
+        read(path, "run")
+    assert caught.value.where == f"{path}:{line}"

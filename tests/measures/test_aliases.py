@@ -1,0 +1,103 @@
+"""Usual names: given where they are true of every query, and nowhere else."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankjury
+from rankjury.measures.catalog import metric_facts
+from rankjury.measures.measure import METRICS, Measure, beside, usual_name, usual_names
+from tests.peers.strategies import Case, cases
+
+MISNAMED = ("recall(over=k)@5", "precision(over=relevant)@5", "recall(over=k)", "precision(over=relevant)")
+
+
+@pytest.mark.parametrize(
+    ("spelling", "usual"),
+    [
+        ("recall(over=k)@5", "precision@5"),
+        ("recall(over=k)", "precision"),
+        ("precision(over=relevant)@5", "recall@5"),
+        ("precision(over=relevant)", "recall"),
+        ("recall(over=k,rel=1,self=drop,empty=zero)@3", "precision@3"),
+        ("precision(over=relevant,rel=1,self=drop)@3", "recall@3"),
+        ("recall(over=k,gold=all)@5", "precision@5"),
+        ("recall@5", None),
+        ("precision@5", None),
+        ("recall(over=min)@5", None),
+        ("precision(over=retrieved)@5", None),
+        ("ap(over=found)@5", None),
+        ("ap(over=min)@5", None),
+        ("recall(over=k,gold=k)@5", None),
+        ("recall(over=k,gold=tied)@5", None),
+        ("precision(over=relevant,gold=k)@5", None),
+        ("ndcg(gain=binary)@5", None),
+    ],
+)
+def test_the_usual_name(spelling: str, usual: str | None) -> None:
+    assert usual_name(Measure.parse(spelling)) == usual
+    assert usual_name(spelling) == usual
+
+
+def test_a_name_that_is_not_registered_has_none() -> None:
+    assert usual_name("somebody's@5") is None
+
+
+def test_no_other_metric_has_one() -> None:
+    found = {spelling: usual for metric in METRICS for spelling, usual in metric_facts(metric)["usual_names"].items()}
+    assert found == {"recall(over=k)": "precision", "precision(over=relevant)": "recall"}
+
+
+def test_both_names_beside_each_other() -> None:
+    conventions = {"Recall@5": "recall(over=k,rel=1)@5", "MAP": "ap(rel=1)"}
+    assert usual_names(conventions) == {"Recall@5": "precision@5"}
+    assert beside("Recall@5", "precision@5") == "Recall@5 = precision@5"
+    assert beside("MAP", None) == "MAP"
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    cases(),
+    st.sampled_from(MISNAMED),
+    st.fixed_dictionaries(
+        {
+            "rel": st.sampled_from((None, 1.0, 2.0)),
+            "ties": st.sampled_from(("id", "id-desc", "order")),
+            "self": st.sampled_from(("keep", "drop")),
+            "empty": st.sampled_from(("skip", "zero")),
+            "missing": st.sampled_from(("skip", "zero")),
+        }
+    ),
+)
+def test_it_is_the_same_for_every_query(case: Case, spelling: str, options: dict[str, str | float | None]) -> None:
+    """Under any conventions that hold for both names."""
+    misnamed = Measure.parse(spelling).having(options)
+    usual = usual_name(misnamed)
+    assert usual is not None
+    scores = rankjury.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).having(options)])
+    np.testing.assert_array_equal(scores.values[:, 0], scores.values[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("spelling", "value", "not_these"),
+    [
+        ("recall(over=min)@5", 1.0, ["precision@5", "r_precision"]),
+        ("recall(over=min)@1", 0.0, ["recall@2"]),
+        ("precision(over=retrieved)@5", 2 / 3, ["precision@5", "recall@5"]),
+        ("ap(over=found)@2", 1 / 2, ["ap@2", "precision@5", "rr@1"]),
+    ],
+)
+def test_what_has_no_usual_name_is_something_else(spelling: str, value: float, not_these: list[str]) -> None:
+    """Two relevant, at ranks 2 and 3 of three results."""
+    means = rankjury.evaluate({"q": {"a": 1, "b": 1}}, {"q": ["x", "a", "b"]}, [spelling, *not_these]).mean()
+    assert means[spelling] == value
+    assert value not in [means[name] for name in not_these]
+
+
+def test_scores_show_both() -> None:
+    scores = rankjury.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, ["Recall@2", "MAP"], dialect="alfa")
+    assert scores.usual_names == {"Recall@2": "precision@2"}
+    assert "\nRecall@2 = precision@2  0.5000  1          0\n" in repr(scores)
+    assert ">Recall@2 = precision@2</" in scores._repr_html_()
+    assert list(scores.mean()) == ["Recall@2", "MAP"]

@@ -1,0 +1,273 @@
+"""The first k of the catalogue against a loop that looks at one user and one item at a time."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankjury.recsys.models.rank
+import rankjury.retrieval.knn.search
+from rankjury.core.types import Bools, Ints, Matrix
+from rankjury.errors import DataError, UnknownName
+from rankjury.recsys.candidates import drawn
+from rankjury.recsys.data.log import Log
+from rankjury.recsys.models import Recommender
+from rankjury.recsys.models.rank import Recommended, recommend, top_of
+from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.task import Facts, Sampled, Task
+from tests.recsys.models.made import made_log, task_of
+
+NOBODY = -1
+
+
+class Told(Recommender):
+    """Scores as they are told; by factors, or block by block."""
+
+    def __init__(self, users: Matrix, items: Matrix, *, by_factors: bool = True, known: Bools | None = None) -> None:
+        super().__init__()
+        self.users, self.items, self.by_factors, self.known = users, items, by_factors, known
+
+    def fit(self, train: Log, facts: Facts, progress: Any = None) -> None: ...
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        found = np.array([[float(np.dot(self.users[u], self.items[i])) for i in items] for u in users])
+        return np.where(np.isnan(found), -np.inf, found).reshape(users.size, items.size)
+
+    def factors(self) -> tuple[Matrix, Matrix] | None:
+        return (self.users, self.items) if self.by_factors else None
+
+    def knows(self, users: Ints) -> Bools:
+        return np.ones(users.size, dtype=bool) if self.known is None else self.known[users]
+
+
+def whole_numbers(log: Log, seed: int = 0, *, by_factors: bool = True, **options: Any) -> Told:
+    """Factors that are small whole numbers, so that scores are exact in any order, and many tie."""
+    rng = np.random.default_rng(seed)
+    users, items = (rng.integers(-2, 3, (len(ids), 3)).astype(float) for ids in (log.users, log.items))
+    return Told(users, items, by_factors=by_factors, **options)
+
+
+def slowly(model: Told, task: Task, k: int, *, cold: str = "popularity") -> list[list[tuple[int, float]]]:
+    """Every user's candidates one by one."""
+    log, train, held = task.log, task.train, task.split.held_out(task.window)
+    popularity = [len(set(train.user[train.item == item].tolist())) for item in range(len(log.items))]
+    found = []
+    for row, user in enumerate(task.users.tolist()):
+        taken = set(train.item[train.user == user].tolist())
+        wanted = set(held.item[held.user == user].tolist())
+        allowed = [
+            item in wanted or (bool(task.in_catalogue[item]) and item not in taken) for item in range(len(log.items))
+        ]
+        if task.sampled is not None:
+            allowed = drawn(task, np.array([row]), np.array([allowed]))[0].tolist()
+        knows = bool(model.knows(np.array([user]))[0])
+        scored = []
+        for item in range(len(log.items)):
+            score = float(popularity[item])
+            if knows:
+                score = float(np.dot(model.users[user], model.items[item]))
+            if allowed[item] and not np.isnan(score):
+                scored.append((item, score))
+        scored.sort(key=lambda one: (-one[1], log.items[one[0]]))
+        found.append(scored[:k] if knows or cold == "popularity" else [])
+    return found
+
+
+def lists_of(found: Recommended) -> list[list[tuple[int, float]]]:
+    return [
+        [(item, score) for item, score in zip(items, scores, strict=True) if item != NOBODY]
+        for items, scores in zip(found.items.tolist(), found.scores.tolist(), strict=True)
+    ]
+
+
+def with_again(task: Task) -> Task:
+    """The same with some held-out pairs in training as well."""
+    log = task.log
+    test = np.flatnonzero(task.split.part == 2)[::3]
+    both = Log(log.users, log.items, *(np.concatenate([one, one[test]]) for one in (log.user, log.item, log.value)))
+    part = np.concatenate([task.split.part, np.zeros(test.size, dtype=np.int8)])
+    split = Split(both, part, {"kind": "made"})
+    return Task(split, catalogue=task.catalogue, sampled=task.sampled)
+
+
+def catalogue(log: Log, share: float, seed: int = 1) -> Bools:
+    return np.random.default_rng(seed).random(len(log.items)) < share
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 50),
+    k=st.sampled_from([1, 3, 10, 18, 30]),
+    by_factors=st.booleans(),
+    share=st.sampled_from([None, 0.3, 0.8]),
+    again=st.booleans(),
+    sampled=st.sampled_from([None, 2, 40]),
+)
+def test_the_same_as_one_by_one(
+    seed: int, k: int, by_factors: bool, share: float | None, again: bool, sampled: int | None
+) -> None:
+    log = made_log(seed % 3)
+    options: dict[str, Any] = {} if share is None else {"catalogue": catalogue(log, share, seed)}
+    task = task_of(log, sampled=None if sampled is None else Sampled(sampled, seed), **options)
+    task = with_again(task) if again else task
+    known = np.random.default_rng(seed).random(len(log.users)) < 0.8
+    model = whole_numbers(log, seed, by_factors=by_factors, known=known)
+    model.items[seed % len(log.items)] = np.nan
+    for cold in ("popularity", "nothing"):
+        found = recommend(model, task, k, cold=cold)
+        assert lists_of(found) == slowly(model, task, k, cold=cold)
+        assert found.items.shape == (task.users.size, k)
+        assert found.cold.tolist() == (~known[task.users]).tolist()
+
+
+def test_held_out_items_that_were_taken_before_are_candidates() -> None:
+    task = with_again(task_of(made_log()))
+    train, held = (
+        set(zip(log.user.tolist(), log.item.tolist(), strict=True)) for log in (task.train, task.split.held_out("test"))
+    )
+    again = train & held
+    found = recommend(whole_numbers(task.log), task, len(task.log.items))
+    shown = {(user, item) for user, items in zip(found.users, found.items, strict=True) for item in items}
+    assert again
+    assert again <= shown
+
+
+def test_what_the_catalogue_lacks_is_a_candidate_of_those_alone_who_took_it() -> None:
+    log = made_log()
+    task = task_of(log, catalogue=np.arange(len(log.items)) != 4)
+    found = recommend(whole_numbers(log), task, len(log.items))
+    held = task.split.held_out("test")
+    takers = set(held.user[held.item == 4].tolist())
+    assert takers
+    assert {int(user) for user, items in zip(found.users, found.items, strict=True) if 4 in items} == takers
+
+
+@pytest.mark.parametrize("share", [None, 0.6])
+def test_factors_and_blocks_agree(share: float | None) -> None:
+    log = made_log()
+    task = task_of(log, **({} if share is None else {"catalogue": catalogue(log, share)}))
+    rng = np.random.default_rng(3)
+    users, items = (rng.standard_normal((len(ids), 5)) for ids in (log.users, log.items))
+    items[[2, 7]] = np.nan
+    searched, scored = (recommend(Told(users, items, by_factors=way), task, 6) for way in (True, False))
+    np.testing.assert_array_equal(searched.items, scored.items)
+    np.testing.assert_allclose(searched.scores, scored.scores, rtol=1e-12)
+
+
+def test_without_scores_the_order_and_the_ties_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    task, model = large(rng)
+    found, quick = recommend(model, task, 10), recommend(model, task, 10, scored=False)
+    np.testing.assert_array_equal(found.items, quick.items)
+    np.testing.assert_array_equal(np.diff(found.scores) == 0, np.diff(quick.scores) == 0)
+    assert (np.diff(quick.scores) <= 0).all()
+    assert (np.diff(found.scores) == 0).any()
+
+
+def large(rng: np.random.Generator, users: int = 60, items: int = 300) -> tuple[Task, Told]:
+    """Enough items for a search by products; some items are copies of others, so that they tie."""
+    user, item = np.nonzero(rng.random((users, items)) < 0.2)
+    ids = [np.array([f"{one:04}" for one in range(n)]) for n in (users, items)]
+    log = Log(pl.Series(ids[0]), pl.Series(ids[1]), user.astype(np.int32), item.astype(np.int32), np.ones(user.size))
+    part = np.where(rng.random(user.size) < 0.2, 2, 0).astype(np.int8)
+    factors = [rng.standard_normal((n, 8)).astype(np.float32) for n in (users, items)]
+    factors[1][items // 2 :] = factors[1][: items - items // 2]
+    return Task(Split(log, part, {"kind": "made"})), Told(*factors)
+
+
+def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, model = large(np.random.default_rng(1))
+    by_rows = Told(model.users.astype(np.float64), model.items.astype(np.float64), by_factors=False)
+    whole, blocks = recommend(model, task, 7), recommend(by_rows, task, 7)
+    np.testing.assert_array_equal(whole.items, blocks.items)
+    for cells, threads in ((1, 1), (301, 1), (1000, 3)):
+        monkeypatch.setattr(rankjury.recsys.models.rank, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(rankjury.retrieval.knn.search, "TILE_BYTES", 64 * cells)
+        monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
+        for model_, expected in ((model, whole), (by_rows, blocks)):
+            found = recommend(model_, task, 7)
+            np.testing.assert_array_equal(found.items, expected.items)
+            np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_users_with_fewer_candidates_are_counted() -> None:
+    log = made_log()
+    task = task_of(log)
+    found = recommend(whole_numbers(log), task, len(log.items))
+    short = [row for row, one in enumerate(lists_of(found)) if len(one) < len(log.items)]
+    assert found.short == len(short) > 0
+    assert any(f"fewer than {len(log.items)} candidates" in note for note in found.notes())
+    assert recommend(whole_numbers(log), task, 1).notes() == []
+
+
+def test_users_whom_the_model_does_not_know_are_told() -> None:
+    log = made_log()
+    task = task_of(log)
+    known = np.ones(len(log.users), dtype=bool)
+    known[task.users[:2]] = False
+    for cold, told in (("popularity", "get the most popular items"), ("nothing", "get nothing, and score 0")):
+        notes = recommend(whole_numbers(log, known=known), task, 3, cold=cold).notes()
+        assert notes == [f"2 users are not known to the model, and {told}"]
+    nothing = recommend(whole_numbers(log, known=known), task, 3, cold="nothing").ranking(task)
+    assert np.diff(nothing.starts)[:2].tolist() == [0, 0]
+    with pytest.raises(UnknownName, match="fall-back"):
+        recommend(whole_numbers(log), task, 3, cold="average")
+
+
+def test_a_ranking_has_the_ids() -> None:
+    log = made_log()
+    task = task_of(log)
+    found = recommend(whole_numbers(log), task, 4)
+    frame = found.ranking(task, "told").frame()
+    for row, user in enumerate(found.users.tolist()):
+        items = frame.filter(frame["query_id"] == log.users[user])["item_id"].to_list()
+        assert items == [log.items[item] for item in found.items[row].tolist() if item != NOBODY]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_factors_that_are_no_numbers_are_refused(bad: float) -> None:
+    log = made_log()
+    task = task_of(log)
+    model = whole_numbers(log)
+    model.items[3, 1] = bad
+    with pytest.raises(DataError, match=f"told: a factor of item {log.items[3]!r} is no number"):
+        recommend(model, task, 3, source="told")
+    model = whole_numbers(log)
+    model.users[task.users[2], 0] = bad
+    with pytest.raises(DataError, match=f"a factor of user {log.users[int(task.users[2])]!r} is no number"):
+        recommend(model, task, 3)
+
+
+class Scores(Told):
+    """A table that is given back as it is."""
+
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        return self.users[users]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
+    log = made_log()
+    task = task_of(log)
+    table = np.zeros((len(log.users), len(log.items)))
+    table[task.users[1], 5] = bad
+    with pytest.raises(DataError, match=f"item {log.items[5]!r} for user {log.users[int(task.users[1])]!r}"):
+        recommend(Scores(table, table, by_factors=False), task, 3)
+    with pytest.raises(DataError, match=r"expected \d+ users × 18 items"):
+        recommend(Scores(table[:, :4], table, by_factors=False), task, 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 5), st.integers(0, 6), st.integers(0, 8), st.integers(0, 1000))
+def test_the_highest_of_each_row(rows: int, width: int, k: int, seed: int) -> None:
+    table = np.random.default_rng(seed).choice([-np.inf, 0.0, 1.0, 2.5], (rows, width))
+    items, scores = top_of(table, k)
+    assert items.shape == scores.shape == (rows, k)
+    for row in range(rows):
+        held = [column for column in range(width) if table[row, column] > -np.inf]
+        expected = sorted(held, key=lambda column: (-table[row, column], column))[:k]
+        assert items[row].tolist() == expected + [NOBODY] * (k - len(expected))
+        assert scores[row, : len(expected)].tolist() == [table[row, column] for column in expected]

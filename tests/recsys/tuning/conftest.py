@@ -1,0 +1,5 @@
+"""What the tests of tuning share."""
+
+from tests.recsys.tuning.support import pointer
+
+__all__ = ["pointer"]

@@ -1,0 +1,287 @@
+"""A reference's ranking as gold: the papers protocol run plainly beside it, and ties at its k-th place."""
+
+from collections.abc import Callable, Mapping
+from math import log2
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankjury.core.convert import as_ranking
+from rankjury.core.types import Floats, Gold, Ranking, Vectors
+from rankjury.errors import DataError
+from rankjury.evaluation.evaluate import Evaluation
+from rankjury.measures.measure import Measure
+from rankjury.retrieval.agreement.reference import Reference, ReferenceTies, reference_gold
+from rankjury.retrieval.rank import rank_vectors
+from tests.stats.support import thorough
+
+Scored = Mapping[str, Mapping[str, float]]
+
+
+# The four functions as the specification prints them, but for np.log2, np.mean and the names of the models.
+def recall_at_k(best: list[str], model: list[str], k: int) -> float:
+    return len(set(best[:k]) & set(model[:k])) / k
+
+
+def ndcg_at_k(best: list[str], model: list[str], k: int) -> float:
+    wanted = set(best[:k])
+    relevances = [1.0 if idx in wanted else 0.0 for idx in model[:k]]
+    dcg = sum(rel / log2(i + 2) for i, rel in enumerate(relevances))
+    idcg = sum(1.0 / log2(i + 2) for i in range(min(k, len(wanted))))
+    return dcg / idcg if idcg > 0 else 0.0
+
+
+def mrr(best: list[str], model: list[str], k: int) -> float:
+    wanted = set(best[:k])
+    for position, idx in enumerate(model[:k]):
+        if idx in wanted:
+            return 1.0 / (position + 1)
+    return 0.0
+
+
+def map_at_k(best: list[str], model: list[str], k: int) -> float:
+    wanted = set(best[:k])
+    precisions = []
+    relevant_count = 0
+    for position, idx in enumerate(model[:k]):
+        if idx in wanted:
+            relevant_count += 1
+            precisions.append(relevant_count / (position + 1))
+    return sum(precisions) / len(precisions) if precisions else 0.0
+
+
+SPEC: dict[str, Callable[[list[str], list[str], int], float]] = {
+    "recall(over=k,gold={gold})@{k}": recall_at_k,
+    "ndcg(gain=binary,gold={gold})@{k}": ndcg_at_k,
+    "rr(gold={gold})@{k}": mrr,
+    "ap(over=found,gold={gold})@{k}": map_at_k,
+}
+
+
+def ordered(scores: Mapping[str, float]) -> list[str]:
+    return sorted(scores, key=lambda item: (-scores[item], item))
+
+
+def tied(scores: Mapping[str, float], model: list[str], k: int) -> dict[str, float]:
+    """An item counts if the reference scores it no lower than its k-th: all four by that word alone."""
+    least = sorted(scores.values(), reverse=True)[k - 1]
+    hits = [scores.get(item, least - 1) >= least for item in model[:k]]
+    at_hits = [sum(hits[: rank + 1]) / (rank + 1) for rank, hit in enumerate(hits) if hit]
+    ideal = sum(1 / log2(rank + 2) for rank in range(k))
+    found = (
+        sum(hits) / k,
+        sum(1 / log2(rank + 2) for rank, hit in enumerate(hits) if hit) / ideal,
+        max((1 / (rank + 1) for rank, hit in enumerate(hits) if hit), default=0.0),
+        sum(at_hits) / len(at_hits) if at_hits else 0.0,
+    )
+    return dict(zip(SPEC, found, strict=True))
+
+
+class Ranks:
+    """A reference that holds all its scores, and keeps account of what it was asked for."""
+
+    def __init__(self, scores: Scored) -> None:
+        self.scores = scores
+        self.asked: list[tuple[int, int]] = []
+
+    def __call__(self, queries: pl.Series, k: int) -> Ranking:
+        self.asked.append((len(queries), k))
+        lists = {query: ordered(self.scores[query])[:k] for query in queries}
+        return as_ranking({query: {one: self.scores[query][one] for one in lists[query]} for query in lists})
+
+
+def gold_of(scores: Scored, depth: int, ties: ReferenceTies = "id", **options: Any) -> Reference:
+    return reference_gold(Ranks(scores), pl.Series(list(scores), dtype=pl.String), depth, ties=ties, **options)
+
+
+def lists(gold: Gold) -> dict[str, list[tuple[str, float]]]:
+    found: dict[str, list[tuple[str, float]]] = {query: [] for query in gold.queries}
+    for query, item, grade in gold.frame().iter_rows():
+        found[query].append((item, grade))
+    return found
+
+
+def values(gold: Gold, ranking: Ranking, measure: str) -> dict[str, float]:
+    evaluation = Evaluation(gold, ranking)
+    return dict(zip(evaluation.bench.queries, evaluation.values(Measure.parse(measure)).tolist(), strict=True))
+
+
+def model(n: int, seed: int, kinds: int = 3, dimensions: int = 3) -> Floats:
+    """Vectors of few small whole numbers: their products are exact, and many tie."""
+    return np.random.default_rng(seed).integers(-kinds, kinds + 1, (n, dimensions)).astype(np.float64)
+
+
+def scored(ids: list[str], matrix: Floats) -> Scored:
+    products = matrix @ matrix.T
+    return {query: {item: products[i, j] for j, item in enumerate(ids) if i != j} for i, query in enumerate(ids)}
+
+
+@pytest.mark.parametrize("ties", ["id", "any"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_protocol_over_vectors(seed: int, ties: ReferenceTies) -> None:
+    """Both models' full lists, plainly, beside rankjury's; ids in no order, ties everywhere."""
+    ids = [str(number) for number in np.random.default_rng(seed).permutation(40)]
+    matrices = model(40, seed), model(40, seed + 100, kinds=1 + seed)
+    reference, candidate = (Vectors(pl.Series("id", ids), matrix) for matrix in matrices)
+
+    def rank(queries: pl.Series, k: int) -> Ranking:
+        return rank_vectors(reference, k=k, metric="ip", wanted=queries).ranking
+
+    asked = pl.Series("id", sorted(ids)[:25] if seed % 2 else ids)
+    found = reference_gold(rank, asked, 20, ties=ties)
+    ranking = rank_vectors(candidate, metric="ip", wanted=asked).ranking
+    theirs, ours = (scored(ids, matrix) for matrix in matrices)
+    for k in (1, 3, 5, 10, 20):
+        for spelling, function in SPEC.items():
+            measured = values(found.gold, ranking, spelling.format(gold="k" if ties == "id" else "tied", k=k))
+            expected = {
+                query: function(ordered(theirs[query]), ordered(ours[query]), k)
+                if ties == "id"
+                else tied(theirs[query], ordered(ours[query]), k)[spelling]
+                for query in asked
+            }
+            assert measured == pytest.approx(expected, abs=1e-12)
+        assert found.tied_at(k) == sum(
+            sorted(theirs[q].values())[-k] == sorted(theirs[q].values())[-k - 1] for q in asked
+        )
+
+
+grades = st.integers(0, 3).map(float)
+runs = st.dictionaries(st.sampled_from("abcdefgh"), grades, min_size=1)
+
+
+@given(st.lists(st.tuples(runs, runs), min_size=1, max_size=4), st.integers(1, 9), st.data())
+@thorough(40)
+def test_the_protocol_over_runs(rows: list[tuple[dict[str, float], dict[str, float]]], depth: int, data: Any) -> None:
+    theirs = {f"q{number}": reference for number, (reference, _) in enumerate(rows)}
+    ours = {f"q{number}": candidate for number, (_, candidate) in enumerate(rows)}
+    shortest = min(len(scores) for scores in theirs.values())
+    k = data.draw(st.integers(1, min(depth, shortest)))
+    for ties, gold in (("id", "k"), ("any", "tied")):
+        found = gold_of(theirs, depth, ties, needed=k)
+        evaluation = Evaluation(found.gold, as_ranking(ours))
+        for spelling, function in SPEC.items():
+            measured = evaluation.values(Measure.parse(spelling.format(gold=gold, k=k)))
+            for query, value in zip(evaluation.bench.queries, measured, strict=True):
+                model_list = ordered(ours[query])
+                plain = function(ordered(theirs[query]), model_list, k)
+                expected = plain if ties == "id" else tied(theirs[query], model_list, k)[spelling]
+                assert value == pytest.approx(expected, abs=1e-12)
+        assert found.tied_at(k) == sum(
+            len(scores) > k and sorted(scores.values())[-k] == sorted(scores.values())[-k - 1]
+            for scores in theirs.values()
+        )
+
+
+@given(runs, st.integers(1, 9))
+@thorough(50)
+def test_what_the_gold_holds(scores: dict[str, float], depth: int) -> None:
+    names = ordered(scores)
+    plain = lists(gold_of({"q": scores}, depth).gold)["q"]
+    kept = names[:depth]
+    assert plain == [(name, float(len(kept) - place)) for place, name in enumerate(kept)]
+    least = scores[kept[-1]]
+    anyone = lists(gold_of({"q": scores}, depth, "any").gold)["q"]
+    assert [name for name, _ in anyone] == [name for name in names if scores[name] >= least]
+    for name, grade in anyone:
+        assert grade == len(anyone) - sum(other > scores[name] for other in scores.values()) > 0
+
+
+class TestTies:
+    SCORES = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 1.0}, "r": dict(zip("abcde", range(5), strict=True))}
+
+    def test_by_hand(self) -> None:
+        by_id, anyone = (gold_of(self.SCORES, 2, ties) for ties in get_args(ReferenceTies))
+        assert lists(by_id.gold)["q"] == [("a", 2.0), ("b", 1.0)]
+        assert lists(anyone.gold)["q"] == [("a", 4.0), ("b", 3.0), ("c", 3.0), ("d", 3.0)]
+        assert lists(anyone.gold)["r"] == lists(by_id.gold)["r"] == [("e", 2.0), ("d", 1.0)]
+        assert by_id.gold.ordered and anyone.gold.ordered
+        assert [found.tied_at(k) for found in (by_id, anyone) for k in (1, 2)] == [0, 1, 0, 1]
+
+    def test_recall_is_capped(self) -> None:
+        """Two of three that tie are two of two; none can make it more than 1."""
+        gold = gold_of(self.SCORES, 2, "any").gold
+        found = values(gold, as_ranking({"q": ["c", "d", "b"], "r": ["a", "d"]}), "recall(over=k,gold=tied)@2")
+        assert found == {"q": 1.0, "r": 0.5}
+        assert values(gold, as_ranking({"q": ["c", "d"], "r": ["a"]}), "recall(over=k,gold=k)@2")["q"] == 0
+
+    def test_notes(self) -> None:
+        by_id, anyone = (gold_of(self.SCORES, 4, ties) for ties in get_args(ReferenceTies))
+        assert by_id.notes((1, 4)) == [] and anyone.notes(()) == []
+        assert "1 at 2, 1 at 3:" in by_id.notes((1, 2, 3, 4))[0] and "the id decides" in by_id.notes((2,))[0]
+        assert "all that tie count" in anyone.notes((2,))[0] and "id" not in anyone.notes((2,))[0].split(":")[-1]
+
+    def test_ranked_further_only_where_all_tie(self) -> None:
+        """q ties to its 40th place, r to its third, s nowhere; t has fewer than are asked for."""
+        names = [f"i{number:02}" for number in range(50)]
+        scores = {
+            "q": {name: float(number < 40) for number, name in enumerate(names)},
+            "r": {name: float(number < 3) * 2 - number * (number >= 3) for number, name in enumerate(names)},
+            "s": {name: -float(number) for number, name in enumerate(names)},
+            "t": {"a": 1.0, "b": 1.0},
+        }
+        ranks = Ranks(scores)
+        gold = reference_gold(ranks, pl.Series(list(scores)), 2, ties="any").gold
+        assert {query: len(rows) for query, rows in lists(gold).items()} == {"q": 40, "r": 3, "s": 2, "t": 2}
+        assert ranks.asked[0] == (4, 3) and ranks.asked[1] == (2, 6)
+        assert all(many == 1 for many, _ in ranks.asked[2:]) and ranks.asked[-1][1] > 40
+        assert lists(gold)["q"] == [(name, 40.0) for name in names[:40]]
+
+    def test_all_items_tie(self) -> None:
+        everyone = {"q": dict.fromkeys("abcdefg", 0.0), "r": dict.fromkeys("ab", 0.5)}
+        gold = gold_of(everyone, 1, "any").gold
+        assert lists(gold) == {"q": [(one, 7.0) for one in "abcdefg"], "r": [("a", 2.0), ("b", 2.0)]}
+
+    def test_equal_scores_of_two_queries_are_no_tie(self) -> None:
+        found = gold_of({"q": {"a": 2.0, "b": 1.0}, "r": {"c": 1.0, "d": 0.5}}, 2)
+        assert [found.tied_at(k) for k in (1, 2, 3)] == [0, 0, 0]
+
+    def test_a_ranking_without_scores_has_none(self) -> None:
+        def rank(queries: pl.Series, k: int) -> Ranking:
+            return as_ranking({"q": ["b", "a"][:k]})
+
+        for ties in get_args(ReferenceTies):
+            found = reference_gold(rank, pl.Series(["q"]), 1, ties=ties)
+            assert lists(found.gold) == {"q": [("b", 1.0)]} and found.tied_at(1) == 0
+
+
+class TestErrors:
+    def test_a_cut_off_past_what_is_ranked(self) -> None:
+        with pytest.raises(DataError) as caught:
+            gold_of({"q": dict.fromkeys("abc", 1.0), "r": {"a": 1.0}, "s": {"a": 1.0}}, 3, needed=3, source="ada.npy")
+        assert caught.value.exit_code == 3 and caught.value.where == "ada.npy"
+        assert "'r'" in caught.value.found and "2 of 3 queries" in caught.value.found
+        assert caught.value.expected == "cut-offs up to 1"
+
+    def test_as_many_as_are_needed(self) -> None:
+        assert len(gold_of({"q": dict.fromkeys("abc", 1.0)}, 3, needed=3).gold.items) == 3
+
+    def test_a_query_of_which_nothing_is_ranked_is_not_passed_over(self) -> None:
+        with pytest.raises(DataError, match="'r'") as caught:
+            reference_gold(lambda asked, k: as_ranking({"q": {"a": 1.0}}), pl.Series(["q", "r"]), 1, source="ada.trec")
+        assert caught.value.where == "ada.trec"
+
+
+def test_one_query_with_one_item() -> None:
+    found = gold_of({"ü": {"日": 0.5}}, 10)
+    assert lists(found.gold) == {"ü": [("日", 1.0)]} and found.notes((1, 10)) == []
+
+
+def test_the_order_of_queries_and_rows_is_of_no_account() -> None:
+    ids = [f"{number}" for number in range(30)]
+    matrix = model(30, 5)
+    order = np.random.default_rng(1).permutation(30)
+    found = []
+    for names, rows in ((ids, matrix), ([ids[place] for place in order], matrix[order])):
+        vectors = Vectors(pl.Series("id", names), rows)
+        for queries in (names, names[::-1], sorted(names)):
+
+            def rank(wanted: pl.Series, k: int, vectors: Vectors = vectors) -> Ranking:
+                return rank_vectors(vectors, k=k, metric="ip", wanted=wanted).ranking
+
+            found.append(lists(reference_gold(rank, pl.Series(queries), 3, ties="any").gold))
+    assert all(one == found[0] for one in found)

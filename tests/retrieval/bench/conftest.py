@@ -1,0 +1,5 @@
+"""What the tests of the lab share."""
+
+from tests.retrieval.bench.support import glance
+
+__all__ = ["glance"]

@@ -1,0 +1,358 @@
+"""An index measured whole: what is recorded, what is timed, and whether two similarities rank alike."""
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankjury.core.progress import Progress
+from rankjury.core.types import Ranking, Vectors
+from rankjury.errors import DataError, UnknownName
+from rankjury.io.vectors.quantize import normalised
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.measure import Clock, Measured, _shown, equivalence_of, measure, ranking_of
+from rankjury.retrieval.bench.result import Filtered, Indexed, figure_names
+from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from tests.retrieval.bench.support import vectors
+from tests.retrieval.bench.test_build import (
+    BOOTS,
+    CORPUS,
+    HATS,
+    NONE,
+    QUERIES,
+    TEXTS,
+    UNLUCKY,
+    Watched,
+    bench_of,
+    watched,
+)
+from tests.retrieval.engines.support import engine_of
+
+__all__ = ["watched"]
+
+K = 5
+QUICK = Clock(rounds=1, warm_up=0, concurrency=(1,))
+NAN = float("nan")
+
+
+def lists_of(ranking: Ranking) -> dict[str, list[str]]:
+    rows = zip(ranking.queries.to_list(), ranking.starts[:-1], ranking.starts[1:], strict=True)
+    return {query: ranking.items[first:last].to_list() for query, first, last in rows}
+
+
+def names(found: Neighbours) -> dict[str, list[str]]:
+    pairs = zip(QUERIES.ids.to_list(), found.items.tolist(), strict=True)
+    return {query: [CORPUS.ids[item] for item in row if item != NOBODY] for query, row in pairs}
+
+
+def check_form(found: Measured) -> dict[str, Any]:
+    """It can be written, whatever is not known."""
+    return json.loads(json.dumps(found.indexed.to_json(), allow_nan=False))  # type: ignore[no-any-return]
+
+
+class TestWhole:
+    def test_what_is_recorded(self) -> None:
+        bench = bench_of("faiss-ivf")
+        found = measure(bench, build={"nlist": 6}, search={"nprobe": 2}, clock=QUICK)
+        with bench.build({"nlist": 6}) as built:
+            recall, size = built.recall({"nprobe": 2}), built.size
+        form = check_form(found)
+        assert (form["engine"], form["metric"], form["items"], form["dimensions"]) == ("faiss-ivf", "cosine", 90, 8)
+        assert (form["build"], form["search"], form["settings"]) == ({"nlist": 6}, {"nprobe": 2}, {})
+        assert form["recall"] == recall.to_json()
+        assert form["own_exact"]["mean"] == 1.0 > form["recall"]["mean"]
+        assert Indexed.from_json(form) == found.indexed
+        assert (form["size_bytes"], form["failed"]) == (size, 0) and form["build_seconds"] > 0
+        assert form["facts"]["approximate"] is True and form["facts"]["library"] == "faiss"
+        assert (form["loss"], form["equivalence"], form["filters"]) == (None, None, [])
+
+    def test_usual_parameters_are_recorded_but_were_not_chosen(self) -> None:
+        found = measure(bench_of("faiss-hnsw"), build={"m": 8}).indexed
+        assert found.build["m"] == 8 and found.build["ef_construction"] > 0 and found.search["ef_search"] > 0
+        assert found.given == {"m": 8}
+
+    def test_rankings_are_what_the_index_and_what_exact_search_bring(self) -> None:
+        bench = bench_of("faiss-ivf")
+        found = measure(bench, build={"nlist": 6}, search={"nprobe": 1}, source="ivf over x")
+        with bench.build({"nlist": 6}) as built:
+            came = built.search({"nprobe": 1})
+        assert lists_of(found.ranking) == names(came) and found.ranking.source == "ivf over x"
+        assert lists_of(found.exact) == names(bench.truth()) and lists_of(found.exact) != lists_of(found.ranking)
+        np.testing.assert_allclose(found.scores, came.scores, rtol=1e-6)  # in 64 bits, not as the engine has them
+        assert found.ranking.scores is not None
+        assert found.ranking.scores.tolist() == came.scores[came.items != NOBODY].tolist()
+
+    @pytest.mark.parametrize(("depth", "deep"), [(None, K), (3, K), (12, 12)])
+    def test_as_deep_as_asked_and_no_less_than_k(self, depth: int | None, deep: int) -> None:
+        found = measure(bench_of("exact"), depth=depth)
+        assert np.diff(found.ranking.starts).tolist() == [deep] * len(QUERIES)
+        assert np.diff(found.exact.starts).tolist() == [deep] * len(QUERIES)
+        assert found.scores.shape == (len(QUERIES), deep) and found.indexed.recall.k == K
+
+    def test_recall_is_that_of_a_search_for_k_however_deep_the_ranking(self) -> None:
+        """A graph that is asked for a hundred looks further, and would find the first five as well."""
+        engine_of("usearch")
+        bench = Bench(vectors(400, "i", 1, 16), vectors(30, "q", 2, 16), engine="usearch", k=K)
+        build, search = {"connectivity": 8}, {"expansion_search": 5}
+        with bench.build(build) as built:
+            alone, deeper = built.recall(search), built.recall(found=built.search(search, k=100))
+        assert alone.mean < deeper.mean
+        found = measure(bench, build=build, search=search, depth=100)
+        assert found.indexed.recall.mean == alone.mean
+        assert np.diff(found.ranking.starts).tolist() == [100] * 30
+
+    def test_steps_are_told(self) -> None:
+        told: list[str] = []
+        measure(bench_of("faiss-hnsw"), clock=QUICK, progress=Progress(lambda what, done, of: told.append(what)))
+        assert list(dict.fromkeys(told))[:4] == ["Building", "Searching", "Timing the index", "Timing end to end"]
+
+    @pytest.mark.parametrize("given", [{"build": {"nlits": 3}}, {"search": {"nprob": 3}}])
+    def test_an_unknown_parameter_is_refused_before_the_build(self, given: dict[str, Any]) -> None:
+        told: list[str] = []
+        with pytest.raises(UnknownName, match="parameter"):
+            measure(bench_of("faiss-ivf"), progress=Progress(lambda what, done, of: told.append(what)), **given)
+        assert told == []
+
+    def test_it_is_closed_when_it_was_measured(self, watched: type[Watched]) -> None:
+        measure(bench_of("watched"), clock=Clock(1, 0, (1, 3), rate=2_000.0))
+        assert watched.opened > 1 and watched.open_now == 0
+
+    @pytest.mark.parametrize("fails_at", ["build", "search", "again"])
+    def test_it_is_closed_when_something_fails(
+        self, watched: type[Watched], monkeypatch: pytest.MonkeyPatch, fails_at: str
+    ) -> None:
+        monkeypatch.setattr(watched, "fails_at", fails_at)
+        with pytest.raises(MemoryError if fails_at == "build" else DataError):
+            measure(bench_of("watched"), clock=Clock(1, 0, (1, 4)))
+        assert watched.opened > 0 and watched.open_now == 0
+
+    def test_it_is_closed_when_nobody_waits_for_it_any_more(self, watched: type[Watched]) -> None:
+        def interrupted(what: str, done: int, of: int) -> None:
+            if what == "Timing end to end":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            measure(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
+        assert watched.opened > 0 and watched.open_now == 0
+
+    def test_secrets_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A header's value is only in the environment; its name may be shown."""
+        monkeypatch.setenv("RANKJURY_TEST_TOKEN", "s3cr3t")
+        settings = {
+            "url": "http://127.0.0.1:9/?key=s3cr3t",
+            "headers": "X-Key=env:RANKJURY_TEST_TOKEN",
+            "timeout": 0.05,
+        }
+        bench = Bench(CORPUS, QUERIES.take(np.array([0])), engine="endpoint", settings=settings, k=K)
+        with pytest.raises(DataError) as caught:
+            measure(bench)
+        with bench.build() as built:
+            shown = _shown(built.engine)
+        assert shown["headers"] == "X-Key=env:RANKJURY_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
+            caught.value
+        )
+
+
+class TestServices:
+    def test_queries_that_fail_are_counted_and_told(self) -> None:
+        found = measure(bench_of("endpoint", call="unlucky_service"), clock=Clock(2, 0, (1,)))
+        form = check_form(found)
+        assert (form["failed"], form["recall"]["n"], form["recall"]["mean"]) == (1, 10, pytest.approx(0.9))
+        (failure,) = form["facts"]["failures"]
+        assert failure["query"] == QUERIES.ids[UNLUCKY] and "no answer" in failure["why"]
+        assert lists_of(found.ranking)[QUERIES.ids[UNLUCKY]] == [] and len(found.ranking) == len(QUERIES)
+        latency = form["latency"]
+        assert (latency["index_only"]["n"], latency["index_only"]["failed"]) == (18, 2)
+        assert (latency["end_to_end"]["n"], latency["end_to_end"]["failed"]) == (18, 2)
+
+    def test_failures_are_told_too_where_the_ranking_is_deeper_than_k(self) -> None:
+        form = check_form(measure(bench_of("endpoint", call="unlucky_service"), depth=12))
+        assert form["failed"] == 1 and [one["query"] for one in form["facts"]["failures"]] == [QUERIES.ids[UNLUCKY]]
+
+    def test_no_more_than_five_failures_are_told(self) -> None:
+        form = check_form(measure(bench_of("endpoint", call="lucky_service"), clock=QUICK))
+        assert form["failed"] == 9 and len(form["facts"]["failures"]) == 5
+        assert form["latency"]["end_to_end"]["failed"] == 9 and form["recall"]["mean"] == 0.1
+
+    def test_a_service_that_takes_texts_has_no_time_of_its_own(self) -> None:
+        """What it does before it searches cannot be told from the search."""
+        bench = bench_of("endpoint", call="text_service", text=True, texts=TEXTS)
+        latency = measure(bench, clock=QUICK).indexed.latency
+        assert latency is not None and latency.index_only is None
+        assert latency.includes == ("request with the text", "search", "answer to ids")
+        assert latency.end_to_end.n == 10 and [one.n for one in latency.closed] == [10]
+
+    def test_only_ids_are_known(self) -> None:
+        corpus, asked = (Vectors(one.ids, np.empty((len(one), 0), np.float32)) for one in (CORPUS, QUERIES))
+        bench = bench_of("endpoint", call="text_service", text=True, texts=TEXTS, corpus=corpus, queries=asked)
+        found = measure(bench, clock=QUICK)
+        form = check_form(found)
+        assert (form["dimensions"], form["recall"]["n"], form["recall"]["mean"]) == (0, 0, None)
+        assert set(map(len, lists_of(found.exact).values())) == {0}
+        assert not [name for name in found.indexed.figures() if name.startswith("ann_recall")]
+
+
+class TestClock:
+    def test_without_a_clock_or_without_rounds_nothing_is_timed(self) -> None:
+        for clock in (None, Clock(rounds=0)):
+            found = measure(bench_of("exact"), clock=clock).indexed
+            assert found.latency is None and check_form(measure(bench_of("exact"), clock=clock))["latency"] is None
+            assert set(found.figures()) == {f"ann_recall@{K}", f"ann_recall_p5@{K}", "build_seconds", "failed_queries",
+                                            "index_mb"}  # fmt: skip
+
+    def test_every_number_of_callers_and_the_open_loop(self) -> None:
+        found = measure(bench_of("faiss-hnsw"), clock=Clock(2, 1, (1, 2, 3), rate=2_000.0)).indexed
+        assert found.latency is not None and found.latency.index_only is not None and found.latency.open is not None
+        assert [(one.kind, one.concurrency, one.n) for one in found.latency.closed] == [
+            ("closed", 1, 20),
+            ("closed", 2, 20),
+            ("closed", 3, 20),
+        ]
+        assert found.latency.closed[0] == found.latency.index_only, "one caller is not timed twice"
+        assert (found.latency.open.kind, found.latency.open.rate, found.latency.open.n) == ("open", 2_000.0, 20)
+        known = {name for name in figure_names(K) if not name.startswith(("drift", "churn"))}
+        assert set(found.figures()) == known, "all but those that need an earlier report"
+
+    def test_figures_are_those_of_the_latency_with_their_intervals(self) -> None:
+        found = measure(bench_of("faiss-hnsw"), clock=Clock(3, 0, ())).indexed
+        assert found.latency is not None and found.latency.index_only is not None and found.latency.closed == ()
+        figures, p95 = found.figures(), found.latency.index_only.p95
+        one = figures["latency_p95_ms"]
+        assert one.value == p95.ms and one.ci == p95.ci and one.n == 30
+        assert figures["end_to_end_p95_ms"].value == found.latency.end_to_end.p95.ms
+        assert figures["latency_qps"].value == found.latency.index_only.qps
+        assert figures[f"ann_recall@{K}"].ci == found.recall.ci and figures[f"ann_recall@{K}"].n == 10
+        assert figures["index_mb"].value == (found.size_bytes or 0) / 1e6
+        assert not [name for name in figures if name.startswith("open_loop")]
+
+    def test_end_to_end_holds_the_embedding_where_texts_are_known(self) -> None:
+        seen: list[str] = []
+
+        def embed(texts: list[str]) -> Any:
+            seen.extend(texts)
+            return QUERIES.values[[TEXTS.index(text) for text in texts]]
+
+        clock = Clock(1, 0, (1,), embed=embed)
+        with_texts = measure(bench_of("exact", texts=TEXTS), clock=clock).indexed.latency
+        assert with_texts is not None and with_texts.includes == ("text to vector", "search", "rows to ids")
+        assert sorted(seen) == sorted([TEXTS[0], *TEXTS])  # the first also to see whether it fits the index
+        without = measure(bench_of("exact"), clock=clock).indexed.latency
+        assert without is not None and without.includes == ("search", "rows to ids")
+
+
+class TestFilters:
+    FILTERS = (BOOTS, HATS, None, NONE, BOOTS, BOOTS, HATS, None, None, None)
+
+    def filtered(self, engine: str = "faiss-hnsw", **more: Any) -> tuple[Filtered, ...]:
+        bench = bench_of(engine, filters=self.FILTERS, **more)
+        search = {"ef_search": 500} if engine == "faiss-hnsw" else {}
+        found = measure(bench, search=search, clock=Clock(2, 0, (1,)))
+        check_form(found)
+        return found.indexed.filters
+
+    def test_a_row_a_filter_the_most_selective_first(self) -> None:
+        found = self.filtered()
+        assert [(one.filter, one.items, one.queries) for one in found] == [
+            ("kind=scarf", 0, 1),
+            ("kind=boot", 30, 3),
+            ("kind=hat", 30, 2),
+            ("none", 90, 4),
+        ]
+        assert [one.selectivity for one in found] == [0.0, 1 / 3, 1 / 3, 1.0]
+        assert [one.recall for one in found[1:]] == [1.0] * 3 and np.isnan(found[0].recall)
+        assert all(one.p95_ms > 0 for one in found) and found[0].to_json()["recall"] is None
+
+    def test_without_filters_there_are_no_rows(self) -> None:
+        assert measure(bench_of("exact"), clock=QUICK).indexed.filters == ()
+
+    def test_recall_under_filters_is_known_without_a_clock(self) -> None:
+        found = measure(bench_of("exact", filters=self.FILTERS)).indexed.filters
+        assert [(one.filter, one.queries) for one in found][1:] == [("kind=boot", 3), ("kind=hat", 2), ("none", 4)]
+        assert [one.recall for one in found[1:]] == [1.0] * 3 and all(np.isnan(one.p95_ms) for one in found)
+        assert found[1].to_json()["p95_ms"] is None
+
+    def test_a_filter_under_which_every_query_failed(self) -> None:
+        """Its time is not known: it is null, and the report can be written."""
+        filters: list[Any] = [None] * len(QUERIES)
+        filters[UNLUCKY] = HATS
+        found = measure(bench_of("endpoint", call="unlucky_service", filters=filters), clock=QUICK)
+        assert [one["p95_ms"] is None for one in found.indexed.to_json()["filters"]] == [True, False]
+        check_form(found)
+
+
+class TestRankings:
+    def test_places_that_stayed_empty_are_left_out(self) -> None:
+        found = Neighbours(np.array([[2, 0, NOBODY], [NOBODY] * 3, [1, NOBODY, NOBODY]]),
+                           np.array([[0.9, 0.5, -np.inf], [-np.inf] * 3, [0.7, -np.inf, -np.inf]]))  # fmt: skip
+        made = ranking_of(pl.Series(["x", "y", "z"]), pl.Series(["a", "b", "c"]), found, "s")
+        assert lists_of(made) == {"x": ["c", "a"], "y": [], "z": ["b"]}
+        assert made.scores is not None and made.scores.tolist() == [0.9, 0.5, 0.7]
+        assert made.queries.name == "query_id"
+
+
+class TestEquivalence:
+    def units(self, count: int, prefix: str, seed: int) -> Vectors:
+        found = vectors(count, prefix, seed)
+        return Vectors(found.ids, normalised(found.values))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_normalised_vectors_rank_alike(self, seed: int) -> None:
+        found = equivalence_of(self.units(80, "i", seed), self.units(12, "q", seed + 9), k=10)
+        assert (found.differing, found.example, found.normalised, found.queries, found.k) == (0, None, True, 12, 10)
+        form = found.to_json()
+        assert form["identical"] is True and form["first_counter_example"] is None
+        assert form["metrics"] == ["cosine", "ip"]
+
+    def test_of_raw_vectors_a_counter_example_is_named(self) -> None:
+        """b is long and aslant: the first by inner product, the last by cosine."""
+        corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[1.0, 0.0], [3.0, 4.0], [1.5, 0.5]]))
+        asked = Vectors(pl.Series(["y", "x"]), np.array([[1.0, 0.0], [2.0, 0.0]]))
+        form = equivalence_of(corpus, asked, k=2).to_json()
+        assert (form["normalised"], form["differing"], form["identical"]) == (False, 2, False)
+        assert form["first_counter_example"] == {
+            "query": "x",
+            "rank": 1,
+            "cosine": {"item": "a", "score": pytest.approx(1.0)},
+            "ip": {"item": "b", "score": pytest.approx(6.0)},
+        }
+
+    def test_the_rank_is_the_first_at_which_they_part(self) -> None:
+        """a is first by both; then b, which is long, and c, which is short and less aslant, change places."""
+        corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[9.0, 0.0], [3.0, 4.0], [0.8, 0.6]]))
+        found = equivalence_of(corpus, Vectors(pl.Series(["q1"]), np.array([[1.0, 0.0]])), k=3)
+        assert found.example is not None and (found.example["query"], found.example["rank"]) == ("q1", 2)
+        assert (found.example["cosine"]["item"], found.example["ip"]["item"]) == ("c", "b")
+
+    def test_only_the_first_k_are_looked_at(self) -> None:
+        corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[9.0, 0.0], [3.0, 4.0], [0.8, 0.6]]))
+        asked = Vectors(pl.Series(["q"]), np.array([[1.0, 0.0]]))
+        assert equivalence_of(corpus, asked, k=1).differing == 0
+
+    def test_equal_scores_go_by_id_under_both(self) -> None:
+        corpus = self.units(6, "i", 3)
+        twice = Vectors(
+            pl.Series([f"{one}{name}" for name in corpus.ids for one in "zab"]), np.repeat(corpus.values, 3, 0)
+        )
+        assert equivalence_of(twice, self.units(8, "q", 4), k=10).differing == 0
+
+    def test_fewer_items_than_k(self) -> None:
+        assert equivalence_of(self.units(3, "i", 0), self.units(4, "q", 1), k=10).differing == 0
+
+    def test_other_metrics(self) -> None:
+        found = equivalence_of(self.units(50, "i", 5), self.units(8, "q", 6), k=5, metrics=("cosine", "l2"))
+        assert found.to_json()["metrics"] == ["cosine", "l2"] and found.differing == 0
+
+
+def test_names_of_figures() -> None:
+    """What targets may be about, whatever was measured."""
+    known = figure_names(7)
+    assert {"ann_recall@7", "ann_recall_p5@7", "latency_p95_ms", "end_to_end_p99_ms", "open_loop_p50_ms"} <= set(known)
+    assert {"build_seconds", "index_mb", "failed_queries", "drift", "latency_qps", "latency_max_ms"} <= set(known)
+    assert len(known) == len(set(known))
+
+
+def test_an_index_of_unknown_size() -> None:
+    found: Indexed = measure(bench_of("endpoint")).indexed
+    assert found.size_bytes is None and "index_mb" not in found.figures()
