@@ -18,8 +18,10 @@ from typing import Any
 @contextmanager
 def viewing_here(archive: Path) -> Iterator[Any]:
     """A server in a thread, so that its processor time is this process's."""
-    from rankjury.tracking.archive import Archive
-    from rankjury.tracking.view import Pages, Server, Shelf
+    from rankjury.tracking.archive.archive import Archive
+    from rankjury.tracking.view.listing import Shelf
+    from rankjury.tracking.view.pages import Pages
+    from rankjury.tracking.view.server import Server
 
     with Server(Pages(Shelf(Archive(archive), [])), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

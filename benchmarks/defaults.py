@@ -1,7 +1,7 @@
 """Defaults of the recommenders, checked on any log with several splits: nDCG@10 on the test or validation window.
 
-Every model is fitted with its defaults, with those of rankjury 0.1.0, and beside popularity; nothing is tuned. The log is
-a file or a MovieLens folder; nothing is downloaded::
+Every model is fitted with its defaults, with those of rankjury 0.1.0, and beside popularity; nothing is tuned. The log
+is a file or a MovieLens folder; nothing is downloaded::
 
     python benchmarks/defaults.py ml-1m
     python benchmarks/defaults.py ml-latest-small --models ease,als --splits temporal,user-fraction

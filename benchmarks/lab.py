@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures what rankjury's lab adds to the engines that it measures.
 
-  overhead  100,000 x 128 in a FAISS HNSW index: all queries at once by rankjury and by FAISS alone, on the same graph; and
+  overhead  100,000 x 128 in a FAISS HNSW index: all queries at once by rankjury and by FAISS alone, on the same graph;
+  and
             one by one in rankjury's timed loop and in a bare loop; checks that both find the same
   pgvector  loading 100,000 x 384 into pgvector, beside a bare COPY BINARY
 

@@ -1,9 +1,10 @@
-"""Times how vectors get into pgvector: as rankjury's engine loads them, and a bare COPY BINARY of bytes that were ready.
+"""Times how vectors get into pgvector: as rankjury's engine loads them, and a bare COPY BINARY of bytes that were
+ready.
 
 One process starts an embedded PostgreSQL, makes the vectors and the ready bytes, and then the ways take turns; each is
 one transaction that makes the table, fills it and commits. It prints seconds as JSON, of every round, and whether the
-tables held the same. `attributes` is rankjury's way with two texts a row, `build` the engine's whole build with no index,
-statistics for the planner included.
+tables held the same. `attributes` is rankjury's way with two texts a row, `build` the engine's whole build with no
+index, statistics for the planner included.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.retrieval.engines import settled
+from rankjury.core.params import settled
 from rankjury.retrieval.engines.pgvector import Session, create, dropping
 from rankjury.retrieval.engines.pgvector.connection import Link, Target
 from rankjury.retrieval.engines.pgvector.copy import blocks_of, load

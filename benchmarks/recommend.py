@@ -76,7 +76,7 @@ REQUIRED = {
     ),
     "arrays": (("rankjury-arrays", "rectools", 5),),
 }
-"""Which of rankjury beside what: at least so many times faster; beside the bare products, at most so many times slower."""
+"""rankjury and a peer: at least so many times faster; and the bare products: at most so many times slower."""
 APART = 1e-9
 
 

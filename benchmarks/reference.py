@@ -2,8 +2,8 @@
 """Measures rankjury's agreement with a reference model against the papers protocol done plainly and the bare searches.
 
   speed   5,000 x 1,536 against two of 5,000 x 384, recall, nDCG, MRR and MAP (mean and standard deviation) at six k up
-          to 50, all queries: rankjury, the searches alone, the protocol done plainly, and without its loops; checks that
-          means agree
+          to 50, all queries: rankjury, the searches alone, the protocol done plainly, and without its loops; checks
+          that means agree
   memory  100,000 x 768 against 100,000 x 384, 1,000 queries sampled: what rankjury needs above the vectors
 
 Vectors are in memory when the clock starts. Exit status: 0 if all went well, whatever the speed; 1 if means disagree or

@@ -1,8 +1,8 @@
 """Times rankjury's searches in a FAISS HNSW index beside FAISS alone, on the same graph.
 
-A process builds one index through rankjury, makes one call of each kind that is not timed, and then takes turns: rankjury and
-FAISS, all queries at once and one by one. It prints seconds a query as JSON, of every round, and whether both found the
-same. Of one by one it is the median, which hardly hangs on what else the machine does.
+A process builds one index through rankjury, makes one call of each kind that is not timed, and then takes turns:
+rankjury and FAISS, all queries at once and one by one. It prints seconds a query as JSON, of every round, and whether
+both found the same. Of one by one it is the median, which hardly hangs on what else the machine does.
 """
 
 from __future__ import annotations

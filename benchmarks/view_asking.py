@@ -165,7 +165,7 @@ def measure_load(archive: Path, names: Sequence[str], label: str, rounds: int) -
 
 
 def measure(archive: Path, part: str, rounds: int) -> Results:
-    from rankjury.tracking.archive import Archive
+    from rankjury.tracking.archive.archive import Archive
 
     runs = Archive(archive).runs()
     names = [run.name for run in runs]

@@ -1,4 +1,5 @@
-"""Kill the real rankjury run at random moments, and look whether the archive is whole: python scripts/kill_runs.py [KILLS]
+"""Kill the real rankjury run at random moments, and look whether the archive is whole: python scripts/kill_runs.py
+[KILLS]
 
 ``tests/cli/crash_points.py`` ends forks of a process that has everything loaded at each of their writes in turn. Here
 every run is a command of its own, from its first import on. Half of the kills come at any moment of it, half in the few
@@ -12,7 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.run import Run
 
 PLAN = """
 name = "killed"

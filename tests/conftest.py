@@ -1,8 +1,8 @@
 """Before anything loads NumPy and Polars: with a worker of pytest a core, threads are time taken from another's tests.
 
-Those of BLAS that have nothing to do give way soon, as in rankjury's own commands; by default they wait for more work on a
-core each. How many there are, and so every digit, stays as it is. Polars and rankjury's own have one in each worker. Tests
-of what threads change ask for theirs.
+Those of BLAS that have nothing to do give way soon, as in rankjury's own commands; by default they wait for more work
+on a core each. How many there are, and so every digit, stays as it is. Polars and rankjury's own have one in each
+worker. Tests of what threads change ask for theirs.
 """
 
 import gc

@@ -127,7 +127,8 @@ def shown_output(command: str) -> list[str]:
     [
         "rankjury demo movies",
         "rankjury gate targets.toml qrels.txt dense.trec -b bm25.trec --record latency_p95_ms=31",
-        "rankjury demo --keep rankjury-demo && rankjury explain rankjury-demo/qrels.trec rankjury-demo/bm25.trec -m ndcg@10",
+        "rankjury demo --keep rankjury-demo && rankjury explain rankjury-demo/qrels.trec rankjury-demo/bm25.trec "
+        "-m ndcg@10",
     ],
 )
 def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> None:

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from rankjury.retrieval.agreement.api import agree
     from rankjury.retrieval.bench.api import try_index
     from rankjury.retrieval.engines import ENGINES, Engine
-    from rankjury.retrieval.fusion import Fusion, fuse
+    from rankjury.retrieval.fusion.align import fuse
+    from rankjury.retrieval.fusion.fusion import Fusion
     from rankjury.retrieval.rank import rank_vectors
     from rankjury.scale.evaluate_files import evaluate_files
     from rankjury.stats.comparison import Comparison

@@ -6,8 +6,6 @@ TYPE_CHECKING = False  # typing takes as long to load as everything before
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = ["run"]
-
 
 def run() -> "NoReturn":
     """Handle signals before anything else is loaded, then run the command line as a process of its own."""

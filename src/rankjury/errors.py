@@ -27,23 +27,6 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
-__all__ = [
-    "NATIVE_STDERR",
-    "DamagedRun",
-    "DataError",
-    "DuplicatePair",
-    "EngineLost",
-    "ImpossibleSetting",
-    "MissingExtra",
-    "RankjuryError",
-    "UnknownName",
-    "UsageError",
-    "guard_reading",
-    "list_some",
-    "parse_toml",
-    "shorten",
-]
-
 _PANIC = b"panicked at "
 
 

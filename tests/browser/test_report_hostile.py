@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rankjury.core.formatting import visible
-from rankjury.reporting.html import page_of
+from rankjury.reporting.html.page import page_of
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, MARK, SYSTEMS, hostile_report, item_of, title_of
 from tests.browser.reported import Reported, rows_on_all_pages

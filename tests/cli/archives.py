@@ -4,8 +4,9 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import manifest_bytes
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import START, carried_out, kept, put_small, ranked
 
 __all__ = ["stepped", "two_runs"]

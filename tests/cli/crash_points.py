@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 import typer.main  # noqa: E402
 
 from rankjury.cli import app, main  # noqa: E402
-from rankjury.tracking.archive import Archive  # noqa: E402
+from rankjury.tracking.archive.archive import Archive  # noqa: E402
 from tests.tracking.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
@@ -143,10 +143,20 @@ def check_journal() -> None:
 
 
 RUN = ["run", "plan.toml", "--archive", ".rankjury", "-q"]
-MODULES = ("rankjury.io.atomic", "rankjury.reporting.html", "rankjury.evaluation.api", "rankjury.scale.evaluate_files", "rankjury.retrieval.engines.temp_folder",
-           "rankjury.reporting.writers.json", "rankjury.reporting.writers.pages",
-           "rankjury.reporting.writers.pictures", "rankjury.reporting.writers.tables", "rankjury.scale.parquet_files", "numpy.ma",
-           "statistics")  # fmt: skip
+MODULES = (
+    "rankjury.io.atomic",
+    "rankjury.reporting.html",
+    "rankjury.evaluation.api",
+    "rankjury.scale.evaluate_files",
+    "rankjury.retrieval.engines.temp_folder",
+    "rankjury.reporting.writers.json",
+    "rankjury.reporting.writers.pages",
+    "rankjury.reporting.writers.pictures",
+    "rankjury.reporting.writers.tables",
+    "rankjury.scale.parquet_files",
+    "numpy.ma",
+    "statistics",
+)
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
 LOG_MODULES = ("rankjury.recsys.data.read", "rankjury.recsys.data.save", "rankjury.recsys.splitting")
 CASES = {
@@ -159,7 +169,8 @@ CASES = {
     "folds": Case(["split", "log.csv", "-o", "folds", "--kind", "users", "--folds", "2"], modules=LOG_MODULES,
                   check=check_folds),
     "embed": Case(["embed", "texts.csv", "--text", "title", "--model", "embedding:model", "-o", "v.npz"], ["v.npz"],
-                  modules=("rankjury.retrieval.embedding.vector_files", "rankjury.retrieval.embedding.corpus", "rankjury.retrieval.embedding.chunking")),
+                  modules=("rankjury.retrieval.embedding.vector_files", "rankjury.retrieval.embedding.corpus",
+                  "rankjury.retrieval.embedding.chunking")),
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
                  ["t.json"], modules=("rankjury.cli.shared.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,

@@ -6,7 +6,7 @@ from shutil import copytree
 
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests import paths
 from tests.cli.conftest import Rankjury
 from tests.paths import ROOT

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.run import Run
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury
 

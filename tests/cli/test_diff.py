@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests.cli.archives import two_runs
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rankjury.retrieval.engines import ENGINES, Param
+from rankjury.core.params import Param
+from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.exact import Exact
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width

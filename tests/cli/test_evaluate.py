@@ -1,4 +1,4 @@
-"""rankjury evaluate: its JSON and its files, and the conventions that options set, against values worked out by hand."""
+"""rankjury evaluate: JSON, files, and the conventions that options set, against values worked out by hand."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""rankjury gate: verdicts and exit codes, on reports and on files, against every kind of baseline; never a silent pass."""
+"""rankjury gate: verdicts and exit codes, on reports and files, against every kind of baseline; never a silent pass."""
 
 import json
 import os

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from rankjury.cli.shared.history_tables import history_to_csv
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.history import Point, Series
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import manifest_bytes
 from tests.cli.conftest import Rankjury
 from tests.tracking.archive.made import PLAN, put_small

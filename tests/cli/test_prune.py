@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, put

@@ -19,7 +19,7 @@ from rankjury.errors import RankjuryError
 from rankjury.plan.archive import begin
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests.cli.conftest import Rankjury
 from tests.retrieval.engines.service import Reply, Request, serving
 from tests.tracking.archive.made import PLAN, put_small

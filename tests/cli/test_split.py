@@ -1,4 +1,4 @@
-"""rankjury split: windows on the screen and as JSON, files that read back, what leaks as warnings, and what is refused."""
+"""rankjury split: windows on the screen and as JSON, files that read back, warnings of leaks, and refused input."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.recsys.data.save import read_folds, read_split
+from rankjury.recsys.data.load import read_folds, read_split
 from rankjury.recsys.splitting.split import WINDOWS
 from tests import paths
 from tests.cli.conftest import Rankjury

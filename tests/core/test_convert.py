@@ -254,7 +254,7 @@ def test_inputs_are_not_changed() -> None:
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:
-    """Importing ``rankjury.x`` sets the attribute ``x`` of the package, which hid the function ``rankjury.evaluate`` once."""
+    """Importing ``rankjury.x`` sets the attribute ``x`` of the package, which once hid ``rankjury.evaluate``."""
     code = (
         "import importlib, pkgutil, types, rankjury\n"
         "for module in pkgutil.walk_packages(rankjury.__path__, 'rankjury.'):\n"

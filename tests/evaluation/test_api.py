@@ -11,7 +11,8 @@ import pytest
 
 import rankjury
 from rankjury.errors import UsageError
-from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target
 from rankjury.reporting.writers import Request, write_reports
 from rankjury.stats.resampling import Resampling

@@ -13,7 +13,8 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Attribute, Cuts, parse_attributes
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute, parse_attributes
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300, seed=4)

@@ -17,7 +17,8 @@ from rankjury.evaluation.evaluate import Evaluation, evaluate, resolve_all
 from rankjury.evaluation.explain import explain
 from rankjury.evaluation.judge import judge
 from rankjury.evaluation.random_baseline import Chance, expected_scores
-from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.labeling.keywords.vocabulary import Predicates
 from rankjury.measures.judged import relevant_count
 from rankjury.measures.measure import METRICS, Measure, Metric

@@ -12,7 +12,8 @@ import rankjury
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import Evaluation, resolve_all
-from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.measure import METRICS
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0, 2.0, 2.0, 3.5])

@@ -21,8 +21,8 @@ from rankjury.core.validation import FiniteFloat, Positive, SignedInt
 from rankjury.errors import DataError
 from rankjury.evaluation.changes import Change
 from rankjury.evaluation.gate import Verdict
-from rankjury.evaluation.report import QueryData, Report, SystemResult
-from rankjury.evaluation.scores import Recorded, Scores
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
 from rankjury.evaluation.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
 from rankjury.evaluation.similarity_profile import QuerySimilarities
 from rankjury.evaluation.slices.stats import Gap, Slice

@@ -10,8 +10,8 @@ import pytest
 
 import rankjury
 from rankjury.core.formatting import estimate_shown
-from rankjury.evaluation.report import SCHEMA, Report, SystemResult
-from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.scores import Scores, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 
 NAN = math.nan

@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from rankjury.core.types import Bools, Floats
 from rankjury.evaluation.paired import pairs_of
 from rankjury.evaluation.scores import Scores
-from rankjury.evaluation.slices import Group
+from rankjury.evaluation.slices.groups import Group
 from rankjury.evaluation.slices.stats import (
     Gap,
     Slice,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import Attribute, Cuts, Group, group_by, parse_attributes, suitable_attributes
-from rankjury.evaluation.slices.groups import Census
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute, Census, Group, group_by, parse_attributes, suitable_attributes
 
 odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 

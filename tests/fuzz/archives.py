@@ -21,9 +21,10 @@ from urllib.parse import quote
 import polars as pl
 
 from rankjury.errors import RankjuryError, guard_reading
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import about_file, manifest_bytes
-from rankjury.tracking.view import Pages, Shelf
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.pages import Pages
 from rankjury.tracking.view.server import Refused, request_of
 from tests.fuzz import inputs, mutators
 from tests.fuzz.commands import run_command

@@ -1,8 +1,8 @@
 """Fuzz harness: surfaces, cases that can be repeated by their number, and workers that survive what a case does.
 
-A **surface** is one way into rankjury: a reader, a plan, a function of the API, a command. It has seeds, which are small
-valid inputs, a mutation, and a call. A call may succeed or raise a RankjuryError; anything else is a **finding**: another
-exception, a signal, a hang, more memory than ``MEMORY``, an open file or a file left behind.
+A **surface** is one way into rankjury: a reader, a plan, a function of the API, a command. It has seeds, which are
+small valid inputs, a mutation, and a call. A call may succeed or raise a RankjuryError; anything else is a **finding**:
+another exception, a signal, a hang, more memory than ``MEMORY``, an open file or a file left behind.
 
 Add a surface to a module named in ``MODULES``::
 
@@ -486,7 +486,7 @@ class Worker:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _traced(self) -> str:
-        """Return the innermost frame in rankjury of the trace that faulthandler wrote; the most recent call is first."""
+        """Return the innermost rankjury frame of faulthandler's trace, whose most recent call is first."""
         text = Path(f"{self.folder}.trace").read_text(errors="replace")
         for filename, line, function in re.findall(r'File "(.*?)", line (\d+) in (.*)', text):
             if _in_rankjury(filename):

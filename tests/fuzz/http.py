@@ -15,8 +15,10 @@ from random import Random
 from threading import Thread
 from urllib.parse import quote
 
-from rankjury.tracking.archive import Archive
-from rankjury.tracking.view import Pages, Server, Shelf
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.pages import Pages
+from rankjury.tracking.view.server import Server
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

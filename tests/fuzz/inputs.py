@@ -20,7 +20,7 @@ import polars as pl
 from rankjury.plan.archive import begin
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests.evaluation import drifting
 from tests.tracking.archive.made import PLAN, QUERIES, START, put_small, ranked
 

@@ -11,7 +11,7 @@ from typing import Any
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import gate
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.slices import parse_attributes
+from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.vocabulary import Match

@@ -142,7 +142,8 @@ def movies(session: Session) -> None:
     )
     session.rankjury("run", "run", "-o", "out")
     session.rankjury("baseline", "baseline", "set", "latest")
-    _edit("rankjury.toml", ("densecontent = 0.25", "densecontent = 0.05"), ('"vectors.npz:vibe"', '"vectors.npz:anchor"'),
+    _edit("rankjury.toml", ("densecontent = 0.25", "densecontent = 0.05"), ('"vectors.npz:vibe"',
+    '"vectors.npz:anchor"'),
           end="")  # fmt: skip
     session.rankjury(None, "run", "-o", "again", "-q")
     _edit("rankjury.toml", ("c = 60", "c = 10"), end="")

@@ -21,8 +21,8 @@ import typer.main
 
 from rankjury.cli import main
 from rankjury.retrieval.bench import identity
-from rankjury.tracking.archive import Archive
 from rankjury.tracking.archive import environment as surroundings
+from rankjury.tracking.archive.archive import Archive
 from tests.golden.normalise import digests, json_text, normalise_file, normalise_text
 
 __all__ = ["EXPECTED", "Case", "Session", "read_expected", "record"]

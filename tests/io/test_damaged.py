@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.evaluation.slices import Attribute, suitable_attributes
-from rankjury.evaluation.slices.groups import group_by
+from rankjury.evaluation.slices.groups import Attribute, group_by, suitable_attributes
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.formats import read
 from rankjury.recsys.data.attributes import read_items

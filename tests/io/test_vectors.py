@@ -1,4 +1,4 @@
-"""Files of vectors: every form gives the same Vectors, and whatever is wrong is an error of rankjury's that names it."""
+"""Files of vectors: every format gives the same Vectors, and every fault is a RankjuryError that names it."""
 
 import io
 import json

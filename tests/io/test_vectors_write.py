@@ -1,4 +1,4 @@
-"""Vectors that rankjury writes: read right by every command, the same bytes for the same input; and what headers say."""
+"""Vectors that rankjury writes: read by every command, the same bytes for the same input; contents of headers."""
 
 import io
 import json

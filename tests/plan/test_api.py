@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 import rankjury
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests import paths
 from tests.plan import SHORT, plan_in, with_runs
 

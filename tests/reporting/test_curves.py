@@ -18,7 +18,8 @@ from PIL import Image
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.reporting import charts
-from rankjury.reporting.charts import curves_grid, to_picture
+from rankjury.reporting.charts.grids import curves_grid
+from rankjury.reporting.charts.matplotlib import to_picture
 from rankjury.stats.estimates import Estimate
 from tests.reporting.test_cutoffs import PAPERS, at, example
 
@@ -269,7 +270,8 @@ class TestPng:
     def test_matplotlib_is_loaded_on_use_and_pyplot_never(self) -> None:
         code = (
             "import sys\n"
-            "from rankjury.reporting.charts import curves_grid, to_picture\n"
+            "from rankjury.reporting.charts.grids import curves_grid\n"
+            "from rankjury.reporting.charts.matplotlib import to_picture\n"
             "from tests.reporting.test_cutoffs import at, example\n"
             "report = example(at([1, 5]))\n"
             "print('matplotlib' in sys.modules)\n"

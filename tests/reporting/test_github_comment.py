@@ -144,8 +144,8 @@ class TestWhatIsSaid:
             assert plain(warning, 500) in summary
         assert "`ndcg@5`: `ndcg(gain=linear," in summary
         assert summary.splitlines()[-1] == (
-            f"<sub>rankjury {rankjury.__version__} · plan rankjury.toml · dialect trec_eval · made 2026-01-02T03:04:05Z "
-            "· 200 resamples, seed 0</sub>"
+            f"<sub>rankjury {rankjury.__version__} · plan rankjury.toml · dialect trec_eval · made "
+            "2026-01-02T03:04:05Z · 200 resamples, seed 0</sub>"
         )
 
     def test_a_report_needs_nothing_but_systems(self, report: Report) -> None:

@@ -12,7 +12,8 @@ import rankjury
 from rankjury.core.formatting import difference_shown, estimate_shown, p_shown, snippet_of
 from rankjury.errors import UnknownName
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import as_warnings
 from tests.reporting.small import HOSTILE, gated, small, with_verdicts
 

@@ -14,12 +14,14 @@ import pytest
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import SECTIONS, UnknownSection
 from rankjury.reporting.console import print_report
-from rankjury.reporting.html import page_of
+from rankjury.reporting.html.page import page_of
 from rankjury.reporting.sections import RENDERERS
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.json import read_report
 from rankjury.reporting.writers.markdown import to_markdown
-from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import Run
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.tracking.archive.made import START, carried_out, put_small
 

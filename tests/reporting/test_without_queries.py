@@ -8,10 +8,12 @@ import pytest
 
 import rankjury
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Quantiles, QuantileValues
-from rankjury.reporting.html import Details, to_html
+from rankjury.evaluation.sections import Quantiles
+from rankjury.reporting.html import to_html
+from rankjury.reporting.html.query_data import Details
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.markdown import to_markdown
+from rankjury.stats.estimates import QuantileValues
 from rankjury.tracking.integrations.loggable import files_of
 from tests.scale.made import Study
 

@@ -15,12 +15,13 @@ import pytest
 import rankjury
 from rankjury.errors import UsageError
 from rankjury.evaluation.changes import Change, Move
-from rankjury.evaluation.report import QueryData, Report, SystemResult
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.stats import Gap, break_down
 from rankjury.reporting import tables as model
-from rankjury.reporting.html import Details
+from rankjury.reporting.html.query_data import Details
 from rankjury.reporting.tables.differences import (
     changes_table,
     comparison_table,

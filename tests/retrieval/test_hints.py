@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
 from rankjury.retrieval.hints import GOOD_RECALL, Hint, hints_of
 from tests.evaluation.drifting import INDEX, PRINTS, entry, report, scores_of, stability
 

@@ -387,7 +387,7 @@ class TestRowNumbers:
 
 
 class TestVectorsInPython:
-    """rankjury.Vectors of what a script has; lists of ids ended in an AttributeError, NaN and duplicates went through."""
+    """rankjury.Vectors from Python values: lists of ids, NaN and duplicates."""
 
     ROWS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0))
 

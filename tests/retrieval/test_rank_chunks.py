@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from rankjury.core.types import Floats, Ints, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, aggregate, nearest_items, rank_chunks
 

@@ -13,7 +13,8 @@ from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Cuts, parse_attributes
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.io.attributes import read_attributes
 from rankjury.scale.inputs import SlicesAsked
 from rankjury.scale.local import evaluate_files

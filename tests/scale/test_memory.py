@@ -3,7 +3,8 @@
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.scale.memory import LEAST_MEMORY, Budget, available_memory, in_units, parse_memory
+from rankjury.io.source import available_memory, in_units
+from rankjury.scale.memory import LEAST_MEMORY, Budget, parse_memory
 
 
 @pytest.mark.parametrize(

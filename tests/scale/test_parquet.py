@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.parquet import Table, is_table, open_table
+from rankjury.scale.parquet import Table, open_table
+from rankjury.scale.parquet_files import is_table
 
 RUN = {"query_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "score": [3.0, 2.0, 1.0]}
 

@@ -22,7 +22,8 @@ from rankjury.errors import DataError
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.retrieval.fusion import Fusion, fuse
+from rankjury.retrieval.fusion.align import fuse
+from rankjury.retrieval.fusion.fusion import Fusion
 from rankjury.retrieval.rank import rank_vectors
 from tests.specs import slow_movies as slow
 

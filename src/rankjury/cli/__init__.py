@@ -18,8 +18,6 @@ from rankjury.core.formatting import visible
 from rankjury.core.version import __version__
 from rankjury.errors import NATIVE_STDERR, DataError, RankjuryError, shorten
 
-__all__ = ["app", "main", "run"]
-
 if TYPE_CHECKING:
     app: typer.Typer
     """The command line with all commands."""

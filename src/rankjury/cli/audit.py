@@ -20,8 +20,6 @@ from rankjury.cli.shared.logs import (
 if TYPE_CHECKING:
     from rankjury.recsys.audit import Audit
 
-__all__ = ["EPILOG", "audit_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury audit ml-1m\n\n"

@@ -9,16 +9,14 @@ from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive import Archive
-
-__all__ = ["EPILOG", "baseline_command"]
+    from rankjury.tracking.archive.archive import Archive
 
 EPILOG = (
     "Examples:\n\n"
     "  rankjury baseline\n\n"
     "  rankjury baseline set latest\n\n"
     "  rankjury baseline unset movies\n\n"
-    "Each plan has at most one. rankjury diff and rankjury history compare runs with it; rankjury prune never removes it."
+    "Each plan has at most one. diff and history compare runs with it; prune never removes it."
 )
 _ACTIONS = ("show", "set", "unset")
 

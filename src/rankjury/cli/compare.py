@@ -19,8 +19,6 @@ from rankjury.cli.shared.options import (
 )
 from rankjury.errors import DataError, UsageError
 
-__all__ = ["EPILOG", "compare_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury compare qrels.txt bm25.trec dense.trec\n\n"

@@ -9,8 +9,6 @@ import typer
 from rankjury.cli.shared.console import FormatOption, QuietOption, say, show_progress, warn
 from rankjury.errors import UsageError
 
-__all__ = ["EPILOG", "convert_command"]
-
 EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 
 _NAMED = 5

@@ -14,8 +14,6 @@ from rankjury.cli.shared.console import QuietOption, say, show_progress, warn
 from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
 from rankjury.errors import DataError, MissingExtra, UsageError
 
-__all__ = ["EPILOG", "demo_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury demo\n\n"

@@ -10,9 +10,8 @@ from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive import Archive, Run
-
-__all__ = ["EPILOG", "diff_command"]
+    from rankjury.tracking.archive.archive import Archive
+    from rankjury.tracking.archive.run import Run
 
 EPILOG = (
     "Examples:\n\n"

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.drift import Drift
     from rankjury.evaluation.report import Report
 
-__all__ = ["EPILOG", "drift_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury drift new.json last-week.json\n\n"

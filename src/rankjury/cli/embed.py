@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rankjury.retrieval.embedding.corpus import Corpus
     from rankjury.retrieval.embedding.vector_files import Choices, Made
 
-__all__ = ["EPILOG", "embed_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"
@@ -201,7 +199,7 @@ def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
         form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
         print_json(form)
     if made.zeros:
-        from rankjury.io.vectors.checks import listed
+        from rankjury.core.types import listed
 
         warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
     size = f"{told['count']:,} × {told['dimensions']:,}, {told['dtype']}"

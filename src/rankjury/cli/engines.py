@@ -8,9 +8,8 @@ from rankjury.cli.shared.options import JsonOption
 from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_kinds, print_params
 
 if TYPE_CHECKING:
-    from rankjury.retrieval.engines import Engine, Param
-
-__all__ = ["EPILOG", "engines_command"]
+    from rankjury.core.params import Param
+    from rankjury.retrieval.engines import Engine
 
 EPILOG = (
     "Examples:\n\n"

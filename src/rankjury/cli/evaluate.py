@@ -19,8 +19,6 @@ from rankjury.cli.shared.options import (
 )
 from rankjury.errors import UsageError
 
-__all__ = ["EPILOG", "evaluate_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury evaluate qrels.txt bm25.trec dense.trec\n\n"

@@ -21,8 +21,6 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from rankjury.evaluation.explain import Explained
 
-__all__ = ["EPILOG", "explain_command"]
-
 EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.targets import Targets
 
-__all__ = ["EPILOG", "gate_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury gate targets.toml report.json\n\n"

@@ -20,9 +20,7 @@ from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
     from rankjury.cli.shared.history_tables import History
-    from rankjury.tracking.archive import Run
-
-__all__ = ["EPILOG", "history_command"]
+    from rankjury.tracking.archive.run import Run
 
 _PICTURES = (".png", ".svg")
 _TABLES = (".csv", ".json")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rankjury.labeling.keywords.quality import Mistake, Quality
     from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
-__all__ = ["EPILOG", "keywords_command"]
-
 EPILOG = (
     "Examples:\n\n"
     '  rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv\n\n'

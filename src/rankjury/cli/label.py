@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rankjury.labeling.products.human import LabelAgreement
     from rankjury.labeling.products.labels import Labels
 
-__all__ = ["EPILOG", "label_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury label catalogue.jsonl queries.jsonl -o labels.jsonl\n\n"

@@ -11,8 +11,6 @@ from rankjury.cli.shared.console import QuietOption, exists, print_line, say, sp
 from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
-__all__ = ["EPILOG", "log_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury log --to mlflow --experiment search\n\n"

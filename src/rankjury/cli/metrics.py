@@ -9,8 +9,6 @@ from rankjury.cli.shared.console import print_json
 if TYPE_CHECKING:
     from rankjury.measures.measure import Metric
 
-__all__ = ["EPILOG", "metrics_command"]
-
 EPILOG = "Examples: rankjury metrics · rankjury metrics ndcg · rankjury metrics ndcg_cut_10"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankjury.core.types import Ranking
     from rankjury.retrieval.rank import Space
 
-__all__ = ["EPILOG", "neighbours_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury neighbours vectors.npz:anchor -k 5\n\n"

@@ -7,8 +7,6 @@ import typer
 from rankjury.cli.shared.console import QuietOption, print_json, say
 from rankjury.errors import DataError, UsageError
 
-__all__ = ["EPILOG", "pin_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury pin queries.jsonl\n\n"

@@ -13,10 +13,9 @@ from rankjury.core.formatting import count
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive import Archive, Run
+    from rankjury.tracking.archive.archive import Archive
     from rankjury.tracking.archive.listing import Damaged
-
-__all__ = ["EPILOG", "prune_command"]
+    from rankjury.tracking.archive.run import Run
 
 EPILOG = (
     "Examples:\n\n"

@@ -9,8 +9,6 @@ from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, pr
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender
 
-__all__ = ["EPILOG", "recommenders_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury recommenders\n\n"

@@ -25,19 +25,17 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.plan.parse import Checked
     from rankjury.plan.run import PlanResult
-    from rankjury.tracking.archive import Archive
-
-__all__ = ["EPILOG", "PLAN_FILE", "carry_out", "carry_out_content", "run_command"]
+    from rankjury.tracking.archive.archive import Archive
 
 PLAN_FILE = "rankjury.toml"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury run\n\n"
     "  rankjury run movies.toml -o results\n\n"
-    "A plan names gold, systems, measures, slices, targets and outputs; rankjury init writes one. Paths are relative to "
-    "the plan. Exit code: 4 a target failed, 5 unsure under --strict.\n\n"
-    "Each run is kept in the nearest .rankjury folder, else in one made here: rankjury history, rankjury show, rankjury diff and "
-    "rankjury view look at it."
+    "A plan names gold, systems, measures, slices, targets and outputs; rankjury init writes one. Paths are relative "
+    "to the plan. Exit code: 4 a target failed, 5 unsure under --strict.\n\n"
+    "Each run is kept in the nearest .rankjury folder, else in one made here: history, show, diff and view "
+    "look at it."
 )
 
 
@@ -160,7 +158,7 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 
     An archive that may not be written to is the user's choice, and no failure.
     """
-    from rankjury.tracking.archive import is_forbidden
+    from rankjury.tracking.archive.files import is_forbidden
 
     error = result.archive_error
     if error is not None and is_forbidden(error):

@@ -7,8 +7,6 @@ import typer
 
 from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say
 
-__all__ = ["EPILOG", "schema_command", "schema_text"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury schema -o rankjury.schema.json\n\n"

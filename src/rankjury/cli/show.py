@@ -10,9 +10,7 @@ from rankjury.cli.shared.console import QuietOption, check_folder, print_json, p
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive import Run
-
-__all__ = ["EPILOG", "RunArgument", "show_command"]
+    from rankjury.tracking.archive.run import Run
 
 _SUFFIXES = (".html", ".md", ".json")
 _PAGE = "report.html"
@@ -92,7 +90,7 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
     if not paths and pictures is None:
         return []
     from rankjury.io.atomic import together, write_files
-    from rankjury.reporting.charts import write_pictures
+    from rankjury.reporting.charts.matplotlib import write_pictures
 
     with together():
         write_files({path: _content(run, path.suffix.lower()) for path in paths})
@@ -110,6 +108,6 @@ def _content(run: "Run", suffix: str) -> str | bytes:
         return summary_of(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
-    from rankjury.reporting.html import page_of
+    from rankjury.reporting.html.page import page_of
 
     return page_of(run.report)

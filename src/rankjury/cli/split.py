@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-__all__ = ["EPILOG", "split_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury split ratings.csv -o split\n\n"

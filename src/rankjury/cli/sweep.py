@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rankjury.plan.parse import Checked
     from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
-__all__ = ["EPILOG", "FOLDER", "sweep_command"]
-
 FOLDER = "rankjury-sweep"
 _JOURNAL = "journal.jsonl"
 EPILOG = (
@@ -112,7 +110,8 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
         folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
     }
     if any(sweep.comparable for sweep in sweeps):
-        from rankjury.reporting.charts import sweeps_chart, to_picture
+        from rankjury.reporting.charts.builders.sweep import sweeps_chart
+        from rankjury.reporting.charts.matplotlib import to_picture
 
         contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
     write_files(contents)
@@ -132,9 +131,7 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quie
     failed = sum(len(sweep.of("failed")) for sweep in sweeps)
     if failed:
         of = sum(len(sweep.points) for sweep in sweeps)
-        say(
-            f"error: {failed} of {of} settings failed; what was measured is kept: a second rankjury sweep tries only these"
-        )
+        say(f"error: {failed} of {of} settings failed; results are kept; run rankjury sweep again to retry these")
         raise typer.Exit(1)
     choices = {sweep.name: sweep.cheapest(by=cost) for sweep, cost in zip(sweeps, costs, strict=True) if sweep.aims}
     say(f"Next: {_next_step(choices, checked.where)}", quiet=quiet)

@@ -11,8 +11,6 @@ from rankjury.errors import UnknownName, UsageError
 if TYPE_CHECKING:
     from rankjury.plan.parse import Checked
 
-__all__ = ["EPILOG", "tune_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury tune qrels.txt bm25.trec dense.trec -m ndcg@10\n\n"

@@ -9,8 +9,6 @@ from rankjury.cli.shared.console import QuietOption, print_json, say, warn
 if TYPE_CHECKING:
     from rankjury.io.vectors.listing import Listed
 
-__all__ = ["EPILOG", "vectors_command"]
-
 EPILOG = (
     "Examples:\n\n"
     "  rankjury vectors\n\n"

@@ -15,10 +15,8 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankjury.tracking.archive import Run
-    from rankjury.tracking.view import Server
-
-__all__ = ["EPILOG", "view_command"]
+    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.view.server import Server
 
 EPILOG = (
     "Examples:\n\n"
@@ -52,7 +50,9 @@ def view_command(
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)
-    from rankjury.tracking.view import Pages, Server, Shelf
+    from rankjury.tracking.view.listing import Shelf
+    from rankjury.tracking.view.pages import Pages
+    from rankjury.tracking.view.server import Server
 
     try:
         server = Server(Pages(Shelf(kept, found)), port)

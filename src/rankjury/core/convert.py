@@ -12,29 +12,6 @@ from rankjury.core.types import Floats, Gold, Ints, Ranking, cut_rows, in_thread
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading, shorten
 
-__all__ = [
-    "GRADE",
-    "ITEM",
-    "QUERY",
-    "RANK",
-    "SCORE",
-    "are_whole",
-    "as_gold",
-    "as_ids",
-    "as_ranking",
-    "check_grades",
-    "find_id_column",
-    "finite_numbers",
-    "frame_of",
-    "gold_from_frame",
-    "is_item_column",
-    "looks_like_header",
-    "match_columns",
-    "ordered_gold",
-    "ranking_from_frame",
-    "stable_order",
-]
-
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
 _FEWEST_SCORES = 20
 _GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."

@@ -16,26 +16,6 @@ if TYPE_CHECKING:
     from rankjury.stats.estimates import Estimate
     from rankjury.stats.resampling import Bounds
 
-__all__ = [
-    "FORMULA_START",
-    "ITEM_SLICES",
-    "SNIPPETS",
-    "aligned",
-    "bounds_shown",
-    "count",
-    "decimals_of",
-    "difference_shown",
-    "estimate_shown",
-    "figure_shown",
-    "markdown_text",
-    "named",
-    "p_shown",
-    "percent",
-    "snippet_of",
-    "spreadsheet_text",
-    "visible",
-]
-
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
 )

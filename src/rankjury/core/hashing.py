@@ -7,8 +7,6 @@ import polars as pl
 
 from rankjury.core.types import Vectors
 
-__all__ = ["fingerprint", "fingerprint_ids"]
-
 _ROWS_AT_ONCE = 4096
 
 

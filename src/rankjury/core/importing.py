@@ -11,8 +11,6 @@ from typing import Any
 
 from rankjury.errors import UnknownName, UsageError
 
-__all__ = ["code_digest", "function_at", "is_function_name", "looked_for_here", "thing_at"]
-
 
 def is_function_name(spelling: str) -> bool:
     """Whether a text may be the name of a function."""

@@ -15,8 +15,6 @@ from typing import Any, Self
 
 from rankjury.errors import DataError
 
-__all__ = ["SCHEMA", "Entry", "Journal", "digest"]
-
 SCHEMA = "rankjury.journal/1"
 _HEAD = f'{{"schema":"{SCHEMA}"}}\n'.encode()
 

@@ -11,11 +11,6 @@ from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_sch
 
 from rankjury.errors import DataError, shorten
 
-__all__ = [
-    *("COUNT", "FINITE", "FLAG", "INTERVAL", "NUMBER", "TEXT", "VALUE"),
-    *("array", "check_json", "optional", "parse_json", "record", "table"),
-]
-
 _LARGEST = 1e150
 """Bound of the numbers that others are computed from: their differences and squares stay finite."""
 _LARGEST_COUNT = 2**53

@@ -11,8 +11,6 @@ import polars as pl
 from rankjury.core.types import Ints, Matrix, freeze, gathered, places_in
 from rankjury.errors import UsageError
 
-__all__ = ["Background", "Lists", "checked_background"]
-
 
 @dataclass(frozen=True, eq=False)
 class Background:

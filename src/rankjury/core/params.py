@@ -7,8 +7,6 @@ from numbers import Integral
 
 from rankjury.errors import UnknownName, UsageError, shorten
 
-__all__ = ["Param", "Params", "Setting", "is_whole", "settled"]
-
 _LARGEST = 2**31 - 1
 """Engines and models take whole numbers in 32 bits, unless a parameter has a limit of its own."""
 Setting = int | float | str | bool

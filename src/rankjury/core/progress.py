@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-__all__ = ["NO_PROGRESS", "Progress"]
-
 
 class Progress:
     """A receiver of progress reports.

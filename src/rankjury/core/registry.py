@@ -8,16 +8,14 @@ from typing import Generic, TypeVar
 
 from rankjury.errors import UnknownName, UsageError
 
-__all__ = ["Registry"]
-
 Entry = TypeVar("Entry")
 
 
 class Registry(Generic[Entry]):
     """Named things of one kind.
 
-    ``home`` is the module whose import registers rankjury's own entries, or a package, each of whose modules does; it is
-    imported on first use, so that a registry costs nothing until it is asked. Where entries are far apart and one of
+    ``home`` is the module whose import registers rankjury's own entries, or a package, each of whose modules does; it
+    is imported on first use, so that a registry costs nothing until it is asked. Where entries are far apart and one of
     them is needed at a time, it is a table of names and places (``module:object``), each imported when it is looked
     up. ``group`` names the entry points by which third parties add theirs; they are loaded only when a name is not
     found otherwise.

@@ -17,11 +17,6 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 from rankjury.errors import UsageError
 
-__all__ = [
-    "MASK", "PLACES", "Masker", "forms_of", "is_harmless", "is_secret", "mask_entry", "mask_settings", "mask_url",
-    "quote_places", "read_variable", "redact",
-]  # fmt: skip
-
 MASK = "***"
 PLACES = ("vector", "text", "k", "filter")
 """What is filled into a URL or a body, such as ``{text}``."""

@@ -12,8 +12,6 @@ TYPE_CHECKING = False  # this is loaded before signals can be handled, and so lo
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["Working", "exit_code", "install", "is_ending"]
-
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _received: int | None = None
 _works = False

@@ -18,19 +18,6 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
-__all__ = [
-    "SERVER",
-    "TemporaryFolder",
-    "abandoned_folders",
-    "is_alive",
-    "new_folder_name",
-    "new_mark",
-    "new_part",
-    "remove_abandoned_folders",
-    "remove_abandoned_parts",
-    "started_at",
-]
-
 SERVER = "pgvector"
 """The kind of folder in which a database server works: it has to be stopped before the folder is removed."""
 _MARK = r"(?P<process>\d{1,10})-(?P<started>\d+)-(?P<place>[0-9a-f]{8})-[0-9a-z_]{8}"

@@ -24,32 +24,6 @@ from numpy.typing import NDArray
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
 
-__all__ = [
-    "ROW_NUMBER",
-    "WHOLE",
-    "Bools",
-    "Floats",
-    "Gold",
-    "Ints",
-    "Matrix",
-    "Ranking",
-    "Runs",
-    "Vectors",
-    "as_floats",
-    "cut_into_blocks",
-    "cut_rows",
-    "freeze",
-    "gathered",
-    "ids_and_rows",
-    "in_threads",
-    "listed",
-    "names_of",
-    "places_in",
-    "segments_within",
-    "sort_key",
-    "threads",
-]
-
 Matrix = NDArray[np.floating]
 _LISTED = 5
 

@@ -38,18 +38,6 @@ from rankjury.errors import DataError, RankjuryError, UsageError, shorten
 if TYPE_CHECKING:  # NumPy and pydantic are imported where they are used: `rankjury --help` needs neither
     from pydantic_core import CoreSchema, SchemaValidator
 
-__all__ = [
-    "FiniteFloat",
-    "Positive",
-    "Record",
-    "RecordError",
-    "SignedInt",
-    "check_arguments",
-    "check_fields",
-    "read_record",
-    "to_json",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

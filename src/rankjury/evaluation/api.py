@@ -20,7 +20,8 @@ from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
-from rankjury.evaluation.slices import Cuts, parse_attributes
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target, parse_targets
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.formats import read_gold, read_run
@@ -28,8 +29,6 @@ from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, Value
 from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["compare", "evaluate", "gate"]
 
 _RESAMPLING = Resampling()
 

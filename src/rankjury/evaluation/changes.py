@@ -11,8 +11,6 @@ from rankjury.core.types import ROW_NUMBER, Floats, Gold
 from rankjury.core.validation import Record
 from rankjury.measures.judged import Judged
 
-__all__ = ["Change", "Move", "Trace", "changes_between", "largest_drops"]
-
 _ROUNDING = 2.0**-36
 """Share of the largest score under which two are equal."""
 

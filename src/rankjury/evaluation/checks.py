@@ -13,8 +13,6 @@ from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
 from rankjury.measures.judged import Judged, relevant_count, within
 from rankjury.measures.measure import Measure
 
-__all__ = ["Findings"]
-
 _LISTED = 3
 
 

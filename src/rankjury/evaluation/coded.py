@@ -21,13 +21,11 @@ from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, free
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_all
-from rankjury.evaluation.judge import Bench, TieRule
+from rankjury.evaluation.judge import Bench
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.shared_ids import IdSample, SharedIds
-from rankjury.measures.judged import Judged, TieGroups, order_rows
+from rankjury.measures.judged import Judged, TieGroups, TieRule, order_rows
 from rankjury.measures.measure import Measure, Value
-
-__all__ = ["NO_ITEM", "Codes", "evaluate_arrays", "look_up", "stands_twice"]
 
 NO_ITEM = -1
 _MOST_ITEMS = 1 << 40

@@ -18,16 +18,14 @@ from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.paired import compare_scores, pairs_of
 from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
 from rankjury.evaluation.random_baseline import Chance, expected_scores, has_expectation
-from rankjury.evaluation.report import QueryData, Report, SystemResult
-from rankjury.evaluation.scores import Scores, estimates_of
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import QueryData, Scores, SystemResult, estimates_of
 from rankjury.evaluation.sections import QUERIES, ReportWarning, with_unit
 from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
 from rankjury.evaluation.slices.stats import Crossings, Slice, Slicing
 from rankjury.measures.dialects import Asked
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["Rankings", "assess", "cautions"]
 
 Rankings = Mapping[str, Ranking | Chance] | Iterable[tuple[str, Ranking | Chance]]
 """Systems by name; or one after the other, so that only one ranking needs to be in memory."""

@@ -30,21 +30,6 @@ from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
 
-__all__ = [
-    "ALLOWED",
-    "DRIFT_SCHEMA",
-    "Churn",
-    "Churned",
-    "Drift",
-    "Moved",
-    "Tested",
-    "churn_between",
-    "drift_between",
-    "overlap_of",
-    "rbo_of",
-    "systems_in_both",
-]
-
 DRIFT_SCHEMA = "rankjury.drift/1"
 ALLOWED = 0.05
 _ROUNDING_OF_SHARES = 1e-12

@@ -12,25 +12,13 @@ from rankjury.core.lists import Background, Lists, checked_background
 from rankjury.core.types import Bools, Floats, Gold, Ranking
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
-from rankjury.evaluation.judge import Bench, DuplicateRule, Places, TieRule
+from rankjury.evaluation.judge import Bench, DuplicateRule, Places
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import ItemGroups
 from rankjury.measures.dialects import Asked, resolve
-from rankjury.measures.judged import Judged, relevant_count
+from rankjury.measures.judged import Judged, TieRule, relevant_count
 from rankjury.measures.measure import Measure, Value
-
-__all__ = [
-    "DEFAULT_MEASURES",
-    "Evaluation",
-    "against_part",
-    "cut_gold",
-    "evaluate",
-    "measure_values",
-    "resolve_all",
-    "scores_under",
-    "too_short",
-]
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
 

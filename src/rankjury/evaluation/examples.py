@@ -13,8 +13,6 @@ from rankjury.core.validation import Record
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import Section
 
-__all__ = ["Example", "ExampleItem", "Examples", "examples_of"]
-
 _SHOWN = 10
 _MISSED_SHOWN = 5
 

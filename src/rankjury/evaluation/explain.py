@@ -14,8 +14,6 @@ from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, usual_name
 from rankjury.stats.estimates import summarise
 
-__all__ = ["Explained", "explain"]
-
 _SAME = 1e-12
 _MOST_GRADES = 5
 

@@ -25,8 +25,6 @@ from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES, Estimate
 from rankjury.stats.resampling import Bounds, Resampling, normal_quantile
 
-__all__ = ["GATE_SCHEMA", "Gate", "Verdict", "check_targets", "measures_of"]
-
 GATE_SCHEMA = "rankjury.gate/1"
 
 
@@ -59,9 +57,9 @@ class Verdict(Decision, Record):
 class Gate(Decision, Section):
     """The verdicts of all targets.
 
-    A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")`` fails where the
-    target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure`` distinguish all
-    three outcomes.
+    A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")`` fails
+    where the target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure``
+    distinguish all three outcomes.
     """
 
     name = "gate"

@@ -36,18 +36,6 @@ from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
 from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
 from rankjury.measures.judged import Judged, Ordered, TieGroups, TieRule, order_rows
 
-__all__ = [
-    "Bench",
-    "DuplicateRule",
-    "Places",
-    "Rows",
-    "TieRule",
-    "judge",
-    "keep_one_of_each",
-    "match_rows",
-    "without_self_matches",
-]
-
 DuplicateRule = Literal["error", "first", "last", "max"]
 Keys = NDArray[np.uint64]
 

@@ -11,8 +11,6 @@ from rankjury.evaluation.scores import Scores
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct, with_relative
 from rankjury.stats.resampling import Resampling, keys_of
 
-__all__ = ["ScorePair", "compare_scores", "pair_scores", "pairs_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScorePair:

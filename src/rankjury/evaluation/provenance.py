@@ -15,8 +15,6 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fingerprints
 from rankjury.retrieval.bench.result import Indexed
 
-__all__ = ["Changed", "Circumstances", "Difference", "circumstances_between", "differences_between"]
-
 _LONGEST = 60
 _HASH = r"[0-9a-f]{32,64}"
 _NO_CAUSE = ("name", "outputs", "output", "meta")

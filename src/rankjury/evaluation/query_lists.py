@@ -16,18 +16,6 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.measures.judged import TieRule
 
-__all__ = [
-    "GOLD_SHOWN",
-    "Answers",
-    "Entry",
-    "Listed",
-    "first_rows",
-    "first_scores",
-    "known_scores",
-    "listed_gold",
-    "listed_ranking",
-]
-
 _KEY = "key"
 
 

@@ -28,8 +28,6 @@ from rankjury.measures.judged import Judged, cut_or_depth, divide, hits_of, rele
 from rankjury.measures.measure import Measure
 from rankjury.measures.metrics import cascade, counts, gain, sets
 
-__all__ = ["EXPECTATIONS", "Chance", "expected_scores", "has_expectation"]
-
 Function = Callable[..., Floats]
 
 

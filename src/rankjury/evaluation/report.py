@@ -1,8 +1,9 @@
 """Report: evaluation results as one value, with one versioned JSON form.
 
 Every writer, the gate, drift, the archive and the page take a ``Report``, fresh or read back:
-``Report.from_json(report.to_json()) == report``. What a speciality adds is a section (``rankjury.evaluation.sections``). Data of
-single queries, of which there may be many, is outside of the value (``queries``).
+``Report.from_json(report.to_json()) == report``. What a speciality adds is a section
+(``rankjury.evaluation.sections``). Data of single queries, of which there may be many, is outside of the value
+(``queries``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +28,6 @@ from rankjury.measures.measure import Measure, beside, usual_names
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["SCHEMA", "QueryData", "Report", "SystemResult", "check_schema"]
 
 SCHEMA = "rankjury.report/1"
 _MOST_QUERIES_KEPT = 50_000

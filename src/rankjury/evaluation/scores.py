@@ -19,8 +19,6 @@ from rankjury.measures.measure import Aggregate, Measure, beside, is_descriptive
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.stats.resampling import Resampling, keys_of
 
-__all__ = ["QueryData", "Recorded", "Scores", "SystemResult", "estimates_of"]
-
 
 @dataclass(frozen=True)
 class Recorded(Record):

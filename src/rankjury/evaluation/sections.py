@@ -1,8 +1,8 @@
 """Sections: what a speciality adds to a report, such as embedding diagnostics, an index benchmark or a drift.
 
 A section is a frozen dataclass with a name. It belongs to one system or to the report as a whole, is one key of the
-report's JSON, and has its tables and charts in one renderer (``rankjury.reporting.sections``) that all writers use. To add
-one, write the dataclass, the renderer and a test; nothing else knows its name.
+report's JSON, and has its tables and charts in one renderer (``rankjury.reporting.sections``) that all writers use. To
+add one, write the dataclass, the renderer and a test; nothing else knows its name.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,25 +12,6 @@ from typing import Any, ClassVar, TypeVar
 from rankjury.core.registry import Registry
 from rankjury.core.validation import Record, RecordError
 from rankjury.stats.estimates import QuantileValues
-
-__all__ = [
-    "QUERIES",
-    "SECTIONS",
-    "Facts",
-    "Fingerprints",
-    "Fusion",
-    "Keywords",
-    "MappingSection",
-    "Quantiles",
-    "ReportWarning",
-    "ScoreHistogram",
-    "Section",
-    "UnknownSection",
-    "as_warnings",
-    "merge_warnings",
-    "read_sections",
-    "with_unit",
-]
 
 QUERIES = ("query", "queries")
 """What a query is called, and queries are, unless they are users."""
@@ -141,7 +122,7 @@ SECTIONS: Registry[type[Section]] = Registry(
     },
     group="rankjury.sections",
 )
-"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.evaluation.sections``."""
+"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.sections``."""
 
 S = TypeVar("S", bound=Section)
 

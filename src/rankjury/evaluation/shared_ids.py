@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from rankjury.errors import DataError
 
-__all__ = ["FEWEST_IDS", "IdSample", "SharedIds", "no_item_in_common"]
-
 _KEPT = 1 << 14
 _LOOKED_AT = 8 * _KEPT
 _HASH_SEED = 0

@@ -12,8 +12,6 @@ from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
 from rankjury.stats.sums import mean_and_std
 
-__all__ = ["QuerySimilarities", "Spread", "Stability", "stability_of"]
-
 
 @dataclass(frozen=True)
 class Spread(Record):

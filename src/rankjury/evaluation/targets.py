@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rankjury.core.validation import FiniteFloat, Record, check_arguments
 from rankjury.errors import UnknownName, UsageError, parse_toml, shorten
 
-__all__ = ["ABOUT_DRIFT", "Decision", "Outcome", "Target", "Targets", "parse_target", "parse_targets"]
-
 Outcome = Literal["pass", "fail", "unsure"]
 Sign = Literal[">=", "<=", ">", "<"]
 Direction = Literal["drop", "gain", "rise"]

@@ -23,8 +23,6 @@ from types import FrameType
 from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
 
-__all__ = ["check_destination", "make_folder", "replacing", "together", "write_errors", "write_files", "write_text"]
-
 _SYSTEM_ERROR = re.compile(r"([^:]*) \(os error (\d+)\)")
 """How Rust, and so Polars, ends the message of an error of the system."""
 _ENDING = tuple(

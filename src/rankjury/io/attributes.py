@@ -16,8 +16,6 @@ from rankjury.io.jsonl import read_json_table
 from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
-__all__ = ["check_attributes", "is_query_lines", "query_lines", "read_attributes", "read_column"]
-
 _EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
 _HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
 _LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"

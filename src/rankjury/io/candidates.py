@@ -3,12 +3,10 @@
 import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, RANK, match_columns
+from rankjury.core.types import names_of
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, plain_suffix
-from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import TABLES, read_ids, read_table
-
-__all__ = ["read_candidates"]
 
 
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:

@@ -10,8 +10,6 @@ from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_column
 from rankjury.errors import DataError
 from rankjury.io.source import SEPARATORS, Source, cells_of, separator_of
 
-__all__ = ["as_numbers", "misfit", "read", "unreadable"]
-
 _SHOWN = 80
 
 

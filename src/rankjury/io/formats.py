@@ -18,19 +18,6 @@ from rankjury.io import jsonl, parquet, trec
 from rankjury.io.atomic import replacing
 from rankjury.io.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
 
-__all__ = [
-    "FORMATS",
-    "TABLE_FORMATS",
-    "form_to_write",
-    "format_of",
-    "kind_of",
-    "read",
-    "read_gold",
-    "read_run",
-    "write",
-    "write_table",
-]
-
 _READERS = {
     "trec": trec.read,
     "json": nested.read,

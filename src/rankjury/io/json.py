@@ -11,8 +11,6 @@ from rankjury.errors import DataError
 from rankjury.io.jsonl import duplicate_error, parse_json, table_of
 from rankjury.io.source import Source
 
-__all__ = ["read", "records_by_id", "to_text"]
-
 
 class _Pairs(list[tuple[str, Any]]):
     """An object's members as they stand, so that a repeated key is not lost."""

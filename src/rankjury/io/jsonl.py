@@ -16,20 +16,6 @@ from rankjury.errors import DataError
 from rankjury.io.csv import as_numbers, first_bad_number, not_a_number
 from rankjury.io.source import Source
 
-__all__ = [
-    "Octets",
-    "check_depth",
-    "count_octets",
-    "duplicate_error",
-    "may_hold_surrogates",
-    "parse_json",
-    "read",
-    "read_json_table",
-    "refuse_surrogates",
-    "table_of",
-    "unique_members",
-]
-
 _DEEPEST = 64
 """Polars takes longer with each level, and at 1,000 does not come to an end."""
 _NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')

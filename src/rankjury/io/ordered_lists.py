@@ -23,8 +23,6 @@ from rankjury.io.formats import format_of, read
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
 
-__all__ = ["ONLY_ASPECT", "Ordered", "aspects_of", "check_lists", "read_ordered"]
-
 ONLY_ASPECT = "gold"
 """The name of the aspect where there is but one, and it has none."""
 _FIELD = re.compile(r"(?P<length>\d+)_most_similar_(?:[A-Za-z]+_)?(?P<aspect>.+)_ordered")

@@ -17,8 +17,6 @@ from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_column
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, available_memory, most_unpacked
 
-__all__ = ["check_parquet", "check_rows", "read", "read_schema", "read_whole", "scan"]
-
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 _LONGEST_FOOTER = 2 << 20
 """Longer footers, of very many columns or row groups, take too long to walk in Python: one second for 2 MB."""
@@ -302,7 +300,8 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 def check_rows(frame: pl.DataFrame, found: Mapping[str, str], where: str, *, rows_before: int = 0) -> None:
     """Refuse nulls, values that are no numbers, and a gold's that are a run's.
 
-    ``found`` maps rankjury's names of the columns to the file's; ``rows_before``: as many of its rows came before these.
+    ``found`` maps rankjury's names of the columns to the file's; ``rows_before``: as many of its rows came before
+    these.
     """
     for name in frame.columns:
         if frame[name].null_count():

@@ -14,8 +14,6 @@ from rankjury.io.jsonl import refuse_surrogates, unique_members
 from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
-__all__ = ["Record", "parsed", "read_records"]
-
 _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
 """Under which key an object may hold the records."""
 _LINES = (".jsonl", ".ndjson")

@@ -23,23 +23,6 @@ import polars as pl
 from rankjury.core.convert import looks_like_header
 from rankjury.errors import DataError, guard_reading
 
-__all__ = [
-    "COMPRESSIONS",
-    "SEPARATORS",
-    "Packing",
-    "Source",
-    "available_memory",
-    "cells_of",
-    "check_zstd",
-    "gunzip",
-    "gunzip_head",
-    "in_units",
-    "most_unpacked",
-    "plain_suffix",
-    "refuse_size",
-    "separator_of",
-]
-
 SEPARATORS = ",\t;|"
 _ALWAYS_UNPACKED = 256_000_000
 """Bytes that any file may become."""

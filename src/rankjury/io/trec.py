@@ -22,8 +22,6 @@ from rankjury.core.types import sort_key
 from rankjury.errors import DataError
 from rankjury.io.source import Source
 
-__all__ = ["Layout", "look_over", "read", "write"]
-
 _CHUNK = 1 << 17
 _BLANK, _TAB, _NEWLINE, _HASH = map(ord, " \t\n#")
 

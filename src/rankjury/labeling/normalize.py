@@ -8,8 +8,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["BREAK", "Phrase", "key_of", "singular", "surfaces", "tokens"]
-
 Phrase = tuple[str, ...]
 
 BREAK = "."

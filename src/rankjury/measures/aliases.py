@@ -7,18 +7,6 @@ from dataclasses import dataclass, field
 from rankjury.errors import UnknownName, UsageError
 from rankjury.measures.measure import METRICS, Measure, Value, split_spelling
 
-__all__ = [
-    "FAMILIAR",
-    "Options",
-    "Reader",
-    "Spelled",
-    "names_at_k",
-    "names_elsewhere",
-    "read_ir_measures",
-    "read_ranx",
-    "read_trec",
-]
-
 Options = Mapping[str, Value]
 
 

@@ -7,8 +7,6 @@ from rankjury.measures.aliases import names_elsewhere
 from rankjury.measures.dialects import DIALECTS, Dialect
 from rankjury.measures.measure import METRICS, Measure, Metric, usual_names
 
-__all__ = ["dialect_facts", "dialects_table", "metric_facts", "metrics_table"]
-
 
 def metrics_table() -> list[list[str]]:
     """Name, rankjury's own aliases, title."""

@@ -31,8 +31,6 @@ from rankjury.measures.aliases import (
 )
 from rankjury.measures.measure import METRICS, Measure, Value, own_aliases, split_spelling
 
-__all__ = ["DIALECTS", "Asked", "Dialect", "resolve"]
-
 _LONGEST_SPELLING = 1_000
 """Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
 

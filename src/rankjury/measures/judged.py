@@ -25,28 +25,6 @@ from rankjury.core.types import (
 from rankjury.errors import DataError
 from rankjury.measures.measure import COMMON_OPTIONS, Option
 
-__all__ = [
-    "HIGHEST_SUMMED",
-    "NEGATIVE",
-    "REL",
-    "Judged",
-    "Ordered",
-    "TieGroups",
-    "TieRule",
-    "check_highest",
-    "discounts",
-    "divide",
-    "hits_of",
-    "nth_in_row",
-    "order_rows",
-    "relevant",
-    "relevant_count",
-    "running_count",
-    "sum_by_row",
-    "ties_or",
-    "within",
-]
-
 _PER_HIT = ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
 _MOST_LAID_OUT = 1 << 22
 

@@ -17,23 +17,6 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
 
-__all__ = [
-    "COMMON_OPTIONS",
-    "LEGEND",
-    "METRICS",
-    "Measure",
-    "Metric",
-    "Option",
-    "Value",
-    "beside",
-    "is_descriptive",
-    "metric",
-    "own_aliases",
-    "split_spelling",
-    "usual_name",
-    "usual_names",
-]
-
 _LARGEST_CUT = 2**31 - 1
 """Positions are counted in 32 bits where lists are kept."""
 Value = str | float | None

@@ -4,8 +4,6 @@ from pydantic import BaseModel
 
 from rankjury.core.registry import Registry
 
-__all__ = ["GOLD_KINDS", "SYSTEM_KINDS"]
-
 GOLD_KINDS: Registry[type[BaseModel]] = Registry(
     "kind of gold", home="rankjury.plan.kinds", group="rankjury.plan.golds"
 )

@@ -17,11 +17,11 @@ from rankjury.plan.input_digests import digests_of, inputs_of
 from rankjury.plan.parse import Checked
 from rankjury.plan.schema import Plan
 from rankjury.plan.toml import as_toml
-from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.environment import commit_of
 from rankjury.tracking.archive.files import name_of_plan
-
-__all__ = ["Begun", "begin", "is_equal_to", "page_with_history", "plan_name"]
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import Run
 
 _HISTORY = 50
 """How many earlier runs of a plan its page shows."""
@@ -77,7 +77,7 @@ def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
     """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
 
     def page(report: Report, run: Run) -> str:
-        from rankjury.reporting.html import page_of
+        from rankjury.reporting.html.page import page_of
         from rankjury.tracking.view.trends import charts_of
 
         earlier = archive.recent(run.plan, _HISTORY)

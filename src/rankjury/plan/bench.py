@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.hashing import fingerprint, fingerprint_ids
-from rankjury.core.types import Floats, Gold, Ranking, Vectors
+from rankjury.core.types import Floats, Gold, Ranking, Vectors, listed
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.examples import examples_of
@@ -20,7 +20,6 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
 from rankjury.evaluation.similarity_profile import Stability, stability_of
 from rankjury.io.attributes import read_attributes
-from rankjury.io.vectors.checks import listed
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import Context, Loaded, Table
 from rankjury.plan.earlier_run import Reference, References
@@ -36,8 +35,6 @@ from rankjury.retrieval.threshold import shown_from
 
 if TYPE_CHECKING:
     from rankjury.plan.schema import Plan
-
-__all__ = ["LabTable", "LabWork", "LoadedIndex", "add_lab_results", "vector_sections"]
 
 _ENOUGH_TIMED = 1_000
 """Queries that P99 can be read from."""

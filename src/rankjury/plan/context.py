@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from rankjury.recsys.task import Task
     from rankjury.recsys.tiers import Tiers
 
-__all__ = [
-    "TOP",
-    "Context",
-    "GoldTable",
-    "Loaded",
-    "LoadedGold",
-    "SystemContext",
-    "SystemTable",
-    "Table",
-    "TableForSystem",
-    "loose_measures",
-]
-
 TOP = 10
 """How many of each query are looked at where no measure says how deep it looks."""
 

@@ -10,8 +10,6 @@ from rankjury.labeling.normalize import singular
 from rankjury.plan.draft_scan import Found
 from rankjury.plan.toml import text_of
 
-__all__ = ["KINDS", "aspect_for", "draft", "kind_for", "names_of", "register", "top"]
-
 Draft = Callable[[Found], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry(
     "kind of plan", home="rankjury.plan.draft_kinds", group="rankjury.plan.drafts"

@@ -7,8 +7,6 @@ from rankjury.plan.draft_scan import Found
 from rankjury.plan.toml import key_of, text_of
 from rankjury.retrieval.agreement.reference import measures_for
 
-__all__ = ["TUNING_GRIDS"]
-
 TUNING_GRIDS: dict[str, dict[str, list[int | float]]] = {
     "item-knn": {"neighbours": [50, 100, 500], "shrinkage": [0.0, 20.0, 100.0]},
     "als": {"factors": [8, 16, 32, 64], "alpha": [1.0, 5.0]},
@@ -59,7 +57,7 @@ def _spaces(found: Found) -> list[str]:
             'method = "rrf"',
         ]
         lines += [
-            f"weights = {{ {', '.join(f'{key_of(name)} = 1' for name in spaces)} }}   # rankjury tune searches better ones"
+            f"weights = {{ {', '.join(f'{key_of(name)} = 1' for name in spaces)} }}   # rankjury tune finds better ones"
         ]
         lines += [
             "c = 60",

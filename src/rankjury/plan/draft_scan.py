@@ -10,7 +10,7 @@ import polars as pl
 
 from rankjury.core.convert import is_item_column
 from rankjury.errors import RankjuryError, guard_reading
-from rankjury.evaluation.slices import Attribute, parse_attributes, suitable_attributes
+from rankjury.evaluation.slices.groups import Attribute, parse_attributes, suitable_attributes
 from rankjury.io.attributes import is_query_lines, query_lines, read_attributes
 from rankjury.io.formats import kind_of
 from rankjury.io.jsonl import parse_json
@@ -28,8 +28,6 @@ from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.recsys.data.columns import find_columns
 from rankjury.recsys.data.log import TIME, VALUE
 from rankjury.recsys.data.movielens_folder import FILES, find_beside, find_companions
-
-__all__ = ["Found", "look"]
 
 _MOST_FILES = 200
 _MOST_BYTES = 64 << 20

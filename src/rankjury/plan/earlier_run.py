@@ -18,8 +18,6 @@ from rankjury.io.source import Source
 from rankjury.reporting.writers import as_file_name
 from rankjury.reporting.writers.json import read_report
 
-__all__ = ["Reference", "References"]
-
 _INDEX = "{index}"
 _SHOWN = 3
 

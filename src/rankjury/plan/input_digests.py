@@ -17,8 +17,6 @@ from rankjury.io.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
 from rankjury.recsys.data.load import is_split
 from rankjury.recsys.data.movielens_folder import find_beside
 
-__all__ = ["contents_of", "digests_of", "inputs_of"]
-
 _NAMES_NO_INPUT = frozenset(
     (
         *("name", "meta", "measures", "cutoffs", "headline", "baseline", "targets", "target", "outputs", "output"),

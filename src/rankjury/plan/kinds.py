@@ -12,7 +12,7 @@ from pydantic import Field
 
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
-from rankjury.core.types import ROW_NUMBER, Ranking, Vectors
+from rankjury.core.types import ROW_NUMBER, Ranking, Vectors, names_of
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.query_lists import first_rows, first_scores
 from rankjury.evaluation.random_baseline import Chance
@@ -22,31 +22,23 @@ from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
 from rankjury.io.vectors import split_off_key
-from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.bench import add_lab_results, vector_sections
 from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
-from rankjury.plan.gold import interactions, keywords
-from rankjury.plan.systems import index as indexes
-from rankjury.plan.systems import recommender as recommenders
-from rankjury.plan.systems import texts
 from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.agreement import stats as agreement
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.retrieval.agreement.reference import Reference, reference_gold
 from rankjury.retrieval.diagnostics import GoldSpaces
 from rankjury.retrieval.exclude_self import excludes_self, own_note, own_rows, without_own
-from rankjury.retrieval.fusion import METHODS as FUSIONS
-from rankjury.retrieval.fusion import NORMALISATIONS, Fusion, fuse
+from rankjury.retrieval.fusion.align import fuse
+from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS
+from rankjury.retrieval.fusion.fusion import Fusion
+from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 from rankjury.retrieval.rank import Space, check_same_items, rank_listed, rank_vectors, those
-
-__all__ = [
-    "FusionSystem", "LabelsGold", "OrderedGold", "RandomSystem", "ReferenceGold", "RunSystem", "VectorsSystem",
-    "indexes", "interactions", "keywords", "recommenders", "texts",
-]  # fmt: skip
 
 _REFERENCE_DEPTH = 100
 _FULL_UP_TO = 2_000

@@ -16,8 +16,6 @@ from rankjury.plan.parse import Checked
 from rankjury.plan.schema import OutputTable, Plan
 from rankjury.reporting.writers import Request, Writer, as_file_name, find_writer, write_reports
 
-__all__ = ["check_outputs", "file_parts", "write_outputs"]
-
 _DATE = "{date}"
 
 

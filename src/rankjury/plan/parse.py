@@ -12,7 +12,7 @@ from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.gate import measures_of
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import parse_attributes
+from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.io.source import Source
 from rankjury.measures.dialects import DIALECTS, Asked
@@ -32,8 +32,6 @@ from rankjury.plan.toml import (
 )
 from rankjury.retrieval.bench.quantization_loss import measure_of_loss
 from rankjury.retrieval.bench.result import CLOCKS, drifting, figure_names
-
-__all__ = ["Checked", "aim_targets", "check_plan", "figures_of", "overrides_of", "read_plan", "targets_of"]
 
 _LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
 

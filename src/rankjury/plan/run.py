@@ -33,9 +33,9 @@ from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
-from rankjury.tracking.archive import Archive, Run, telling
-
-__all__ = ["Inputs", "Outcome", "PlanResult", "carry_out", "execute_plan", "rankings_of", "run_plan", "timestamp"]
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.store import telling
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def run_plan(
     Args:
         plan: The plan file.
         output: The folder for the plan's files; without it they are written where the plan is.
-        archive: The archive that keeps the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the nearest
+        archive: The archive that keeps the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the
+        nearest
             ``.rankjury`` folder, else one made here. False: the run is not kept.
         write: Whether the plan's files are written.
         strict: Whether a gate that is unsure is false.

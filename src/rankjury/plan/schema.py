@@ -15,17 +15,6 @@ from rankjury.plan.sweep import SweepTable
 from rankjury.plan.tune import TuneTable
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
-__all__ = [
-    "AgreementTable",
-    "Conventions",
-    "OutputTable",
-    "Plan",
-    "Statistics",
-    "TargetTable",
-    "plan_model",
-    "plan_schema",
-]
-
 _USUAL = Resampling()
 
 
@@ -64,9 +53,9 @@ class OutputTable(Table):
     """A file to write, and its form where the suffix does not tell."""
 
     file: str = Field(
-        description="Relative to the plan, or to the folder of rankjury run -o; {system} makes one of each with cutoffs, "
-        "{index} one of each index with evaluation, {chart} one of each chart with charts; {date} and {model} are "
-        "filled in."
+        description="Relative to the plan, or to the folder of rankjury run -o; {system} makes one of each with "
+        "cutoffs, {index} one of each index with evaluation, {chart} one of each chart with charts; {date} and {model} "
+        "are filled in."
     )
     form: str | None = Field(
         None,

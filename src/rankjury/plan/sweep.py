@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from rankjury.core.journal import Journal
+from rankjury.core.params import Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.targets import Target
@@ -16,15 +17,13 @@ from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.grid import Grid
 from rankjury.retrieval.bench.sweep import sweep
 from rankjury.retrieval.bench.sweep_result import Cost, Sweep
-from rankjury.retrieval.engines import ENGINES, Setting
+from rankjury.retrieval.engines import ENGINES
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import Checked
     from rankjury.plan.run import Inputs
     from rankjury.plan.schema import Plan
     from rankjury.plan.systems.index import IndexSystem
-
-__all__ = ["SweepTable", "Swept", "sweeps_of"]
 
 _EXAMPLE = "[sweep.NAME] with search = { ef_search = [16, 32, 64] }"
 _P95 = "latency_p95_ms"

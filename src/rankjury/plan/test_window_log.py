@@ -17,8 +17,6 @@ from rankjury.io.jsonl import parse_json
 from rankjury.plan.input_digests import contents_of
 from rankjury.plan.parse import Checked
 
-__all__ = ["Looks", "opened"]
-
 _SUFFIX = ".opened.jsonl"
 
 

@@ -20,21 +20,6 @@ from rankjury.plan.schema import AgreementTable, Conventions, OutputTable, Stati
 from rankjury.plan.sweep import SweepTable
 from rankjury.plan.tune import RangeTable, TuneTable
 
-__all__ = [
-    "Fault",
-    "KeyPath",
-    "as_toml",
-    "each_once",
-    "fault_error",
-    "fault_of",
-    "key_of",
-    "line_of",
-    "lines_of",
-    "spelled",
-    "text_of",
-    "unusable_values",
-]
-
 KeyPath = tuple[str | int, ...]
 
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rankjury.plan.schema import Conventions, Plan
     from rankjury.plan.systems.recommender import RecommenderSystem
 
-__all__ = ["RangeTable", "TuneTable", "on_validation", "recommenders_of", "subjects_of", "with_chosen"]
-
 _EXAMPLE = "[tune.NAME] with params = { factors = [16, 64] }"
 _FULL_UP_TO, _USUAL_DEPTH = 2_000, 1_000
 

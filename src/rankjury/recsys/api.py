@@ -26,8 +26,6 @@ from rankjury.recsys.splitting import fold_option, split_log
 from rankjury.recsys.splitting.split import Split, Window
 from rankjury.recsys.task import Sampled, Task
 
-__all__ = ["held_out", "recommend"]
-
 _UNCUT_DEPTH = 1_000
 """How many are ranked for measures that have no cut-off, as in plans."""
 
@@ -126,7 +124,8 @@ def recommend(
 
     Args:
         task: What is predicted from what, as ``rankjury.held_out`` makes it.
-        model: A name (``rankjury recommenders`` lists them), a Recommender, or a function, class or object of your own (as
+        model: A name (``rankjury recommenders`` lists them), a Recommender, or a function, class or object of your own
+        (as
             the model callable takes them).
         k: How many items to rank for a user. None: as many as ``measures`` look at. Measures that look deeper than k
             are refused when the ranking is scored.

@@ -12,8 +12,6 @@ from rankjury.recsys.splitting.split import Split, Window
 from rankjury.recsys.task import Task
 from rankjury.stats.resampling import keys_of, pair_words, random_words
 
-__all__ = ["Catalogue", "catalogue_of", "drawn"]
-
 Catalogue = Literal["items", "seen", "train"]
 """The items of a file, all that were seen up to the end of the window, or those of the training windows."""
 

@@ -8,8 +8,6 @@ from rankjury.core.lists import Lists
 from rankjury.core.types import Floats, Ints
 from rankjury.evaluation.sections import Section
 
-__all__ = ["Exposure", "exposure_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Exposure(Section):

@@ -10,8 +10,6 @@ from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
 from rankjury.recsys.candidates import Catalogue
 
-__all__ = ["CatalogueSize", "Interactions", "SampledCandidates", "TierSize", "WindowSize"]
-
 
 @dataclass(frozen=True)
 class WindowSize(Record):

@@ -16,8 +16,6 @@ from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.recsys.data.log import Log, Pairs
 from rankjury.recsys.splitting.split import WINDOWS, Split, Window
 
-__all__ = ["Facts", "Sampled", "Task"]
-
 
 @dataclass(frozen=True, eq=False)
 class Facts:

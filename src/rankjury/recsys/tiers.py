@@ -13,11 +13,10 @@ from rankjury.core.formatting import count
 from rankjury.core.params import is_whole
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
-from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.recsys.splitting.fractions import exactly
 from rankjury.recsys.task import Task
-
-__all__ = ["CROSSINGS", "Tier", "Tiers", "describe", "item_cuts", "item_tiers", "user_cuts", "user_tiers"]
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
 """Which tiers of users are crossed with which of items, where crossings are asked for."""

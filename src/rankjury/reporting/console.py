@@ -21,14 +21,6 @@ from rankjury.reporting.tables.differences import (
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = [
-    "console",
-    "print_block",
-    "print_report",
-    "print_rows",
-    "print_table",
-]
-
 _GAP = 2
 _FOLDED = 8
 """Columns that a text is folded to at most: in fewer it cannot be read."""

@@ -12,10 +12,9 @@ from rankjury.core.formatting import count
 from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import COSINES, norms_of
-
-__all__ = ["HUB_K", "GoldSpaces", "Hygiene", "inspect"]
 
 HUB_K = 10
 NEAR = 0.999

@@ -12,9 +12,7 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.types import Bools, Ints, Ranking, Vectors
 from rankjury.io.vectors import same_file
-from rankjury.retrieval.knn.search import NOBODY
-
-__all__ = ["excludes_self", "own_item", "own_note", "own_rows", "without_own"]
+from rankjury.retrieval.knn.select import NOBODY
 
 
 def excludes_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -> bool:

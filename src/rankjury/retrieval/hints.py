@@ -17,8 +17,6 @@ from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.diagnostics import Hygiene
 
-__all__ = ["Hint", "Hints", "hints_of"]
-
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
 """What a search over an index, and a ranking, should reach."""
 _WEAK_QUERIES = 0.8

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Vectors
+from rankjury.core.types import Vectors, as_floats
 from rankjury.errors import DataError
 from rankjury.io.vectors import read_vectors
-from rankjury.io.vectors.checks import as_floats, checked
-
-__all__ = ["as_vectors"]
+from rankjury.io.vectors.checks import checked
 
 
 def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:

@@ -16,10 +16,9 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
 from rankjury.retrieval.exclude_self import excludes_self, own_item, own_note
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
-
-__all__ = ["Space", "check_pair", "check_same_items", "rank_listed", "rank_vectors", "those"]
 
 Search = Callable[..., Neighbours]
 """Takes what ``rankjury.retrieval.knn.search.nearest`` takes, and finds the same with its scores."""

@@ -14,11 +14,10 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.exclude_self import own_note
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import COSINES, norms_of, similarity_of
 from rankjury.retrieval.rank import check_pair
-
-__all__ = ["AGGREGATES", "Chunked", "aggregate", "nearest_items", "rank_chunks"]
 
 AGGREGATES = ("best", "mean")
 _CELLS_AT_ONCE = 1 << 20

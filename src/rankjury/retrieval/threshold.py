@@ -8,8 +8,6 @@ import polars as pl
 from rankjury.core.types import Ranking
 from rankjury.evaluation.query_lists import known_scores
 
-__all__ = ["shown_from"]
-
 
 def shown_from(ranking: Ranking, threshold: float) -> Ranking:
     """Only what scores so much or more; a query of which nothing is left has found nothing."""

@@ -8,10 +8,10 @@ from rankjury.core.convert import gold_from_frame
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
-from rankjury.evaluation.judge import Bench, DuplicateRule, TieRule
+from rankjury.evaluation.judge import Bench, DuplicateRule
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Attribute, parse_attributes
-from rankjury.measures.judged import Judged
+from rankjury.evaluation.slices.groups import Attribute, parse_attributes
+from rankjury.measures.judged import Judged, TieRule
 from rankjury.measures.measure import Measure, Value
 from rankjury.scale.blocks import blocks_of
 from rankjury.scale.duplicates import naming_files
@@ -22,8 +22,6 @@ from rankjury.scale.parquet import open_table
 from rankjury.scale.request import Request
 from rankjury.scale.rounds.score import ranking_of
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["attributes_named", "evaluate", "judge", "request_for"]
 
 _RESAMPLING = Resampling()
 
@@ -82,7 +80,8 @@ def judge(
     temp: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Judged]:
-    """Look a ranking up in a gold block by block, for measures of your own: ``rankjury.judge`` of some queries each time.
+    """Look a ranking up in a gold block by block, for measures of your own: ``rankjury.judge`` of some queries each
+    time.
 
     Both are Parquet files or folders of them; every query of the gold is in one of the blocks.
     """

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from rankjury.core.convert import ITEM, QUERY, stable_order
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.scale.memory import Budget, in_units
+from rankjury.io.source import in_units
+from rankjury.scale.memory import Budget
 from rankjury.scale.parquet import Table
 from rankjury.scale.storage import Piece, Scratch
-
-__all__ = ["Block", "Partition", "are_sorted", "blocks_of", "merged", "with_ids_alike"]
 
 Block = tuple[pl.DataFrame, ...]
 """One frame a table, perhaps empty."""

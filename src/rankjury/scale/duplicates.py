@@ -9,8 +9,6 @@ from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DuplicatePair
 from rankjury.scale.parquet import Table
 
-__all__ = ["naming_files"]
-
 _MOST_NAMED = 3
 
 

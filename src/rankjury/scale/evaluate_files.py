@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.evaluation.scores import Scores
     from rankjury.evaluation.sections import Quantiles
-    from rankjury.evaluation.slices import Attribute, Cuts
+    from rankjury.evaluation.slices import Cuts
+    from rankjury.evaluation.slices.groups import Attribute
     from rankjury.measures.dialects import Asked
     from rankjury.measures.measure import Value
     from rankjury.scale.memory import Budget
     from rankjury.scale.request import Request
     from rankjury.stats.resampling import Resampling
-
-__all__ = ["evaluate_files", "looks_like_path", "name_systems", "read_cuts"]
 
 _Place = Literal["here", "spark"]
 _MEMORY_OF_A_TASK = 10**9
@@ -315,7 +314,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
 
 def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
     """Return the path, and what to group by; None: whatever groups well."""
-    from rankjury.evaluation.slices import parse_attributes
+    from rankjury.evaluation.slices.groups import parse_attributes
 
     if text and exists(place(text)):
         return text, None
@@ -336,7 +335,7 @@ def _is_for_blocks(
     size = sum(path.stat().st_size for path in paths if isfile(path))
     if not folders and size <= _LARGE:
         return False
-    from rankjury.scale.memory import available_memory
+    from rankjury.io.source import available_memory
     from rankjury.scale.parquet_files import is_table
 
     fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
@@ -355,7 +354,8 @@ def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) 
 
 
 def _budget(memory: str | None, on: str) -> "Budget":
-    from rankjury.scale.memory import LEAST_MEMORY, Budget, available_memory, parse_memory
+    from rankjury.io.source import available_memory
+    from rankjury.scale.memory import LEAST_MEMORY, Budget, parse_memory
 
     if memory is not None:
         return Budget(parse_memory(memory))

@@ -10,16 +10,15 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DataError, guard_reading
-from rankjury.evaluation.slices import Attribute, Cuts, ItemGroups
+from rankjury.evaluation.slices import Cuts, ItemGroups
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.parquet import read_whole
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import Table, is_table, open_table
-from rankjury.scale.parquet_files import names_of_folders, parquet_files
+from rankjury.scale.parquet import Table, open_table
+from rankjury.scale.parquet_files import is_table, names_of_folders, parquet_files
 from rankjury.scale.request import AttributesAsked, Request
 from rankjury.scale.storage import temporary_folder
-
-__all__ = ["SlicesAsked", "opened", "read_item_cuts"]
 
 _SHARE_OF_ATTRIBUTES = 10
 _ITEMS_AT_ONCE = 1_000_000

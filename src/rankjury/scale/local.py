@@ -33,8 +33,6 @@ from rankjury.scale.rounds.scored import Scored
 from rankjury.scale.storage import Piece, Scratch
 from rankjury.stats.mergeable import Ranks, ranges_for
 
-__all__ = ["Kept", "PerQuery", "check_target", "evaluate_files", "evaluate_in_blocks", "writing_per_query"]
-
 
 class Kept:
     """Frames that can be gone through several times."""

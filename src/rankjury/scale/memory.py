@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rankjury.errors import UsageError
-from rankjury.io.source import available_memory, in_units
-
-__all__ = ["LEAST_MEMORY", "Budget", "available_memory", "in_units", "parse_memory"]
+from rankjury.io.source import in_units
 
 LEAST_MEMORY = 512 * 10**6
 """Most of it is taken before many rows are read."""

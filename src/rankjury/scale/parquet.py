@@ -10,10 +10,8 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, as_ids, find_id_column, finite_numbers, match_columns
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.parquet import check_rows, scan
-from rankjury.scale.parquet_files import Named, is_table, names_of_folders, parquet_files
+from rankjury.scale.parquet_files import Named, names_of_folders, parquet_files
 from rankjury.scale.storage import packed
-
-__all__ = ["Part", "Table", "is_table", "open_table"]
 
 _SAMPLED_ROWS = 10_000
 

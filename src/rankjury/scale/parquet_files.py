@@ -9,8 +9,6 @@ from urllib.parse import unquote
 
 from rankjury.errors import DataError
 
-__all__ = ["Named", "is_table", "names_of_folders", "parquet_files"]
-
 Named = Mapping[str, str | int | None]
 """What the folders above a file say of all its rows, by column."""
 

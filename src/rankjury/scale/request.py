@@ -11,8 +11,6 @@ from rankjury.measures.dialects import Asked
 from rankjury.stats.mergeable import Column, Layout
 from rankjury.stats.resampling import Resampling
 
-__all__ = ["AttributesAsked", "Request"]
-
 
 @dataclass(frozen=True)
 class AttributesAsked:

@@ -14,9 +14,7 @@ import polars as pl
 
 from rankjury.core.temp_files import TemporaryFolder
 from rankjury.errors import DataError
-from rankjury.scale.memory import in_units
-
-__all__ = ["Piece", "Scratch", "packed", "temporary_folder", "unpacked"]
+from rankjury.io.source import in_units
 
 _HINT = "Name another folder with --temp DIR, or in the environment as TMPDIR."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

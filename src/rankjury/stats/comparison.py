@@ -30,17 +30,6 @@ from rankjury.stats.significance import (
 )
 from rankjury.stats.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
 
-__all__ = [
-    "Comparison",
-    "Differences",
-    "Paired",
-    "Versus",
-    "compare_pairs",
-    "contributions_of_all",
-    "correct",
-    "with_relative",
-]
-
 
 @dataclass(frozen=True)
 class Comparison(Record):

@@ -20,25 +20,6 @@ from rankjury.measures.measure import Aggregate
 from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
 from rankjury.stats.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
 
-__all__ = [
-    "ERROR",
-    "FEW_QUERIES",
-    "FRACTION",
-    "Estimate",
-    "Pooled",
-    "QuantileValues",
-    "Quantiles",
-    "about",
-    "bits_to_drop",
-    "estimate_all",
-    "mean_of",
-    "off_scale",
-    "onto_scale",
-    "pool",
-    "summarise",
-    "with_interval",
-]
-
 FEW_QUERIES = 20
 """An interval from fewer queries is too narrow more often than it says."""
 _GEOMETRIC_FLOOR = 0.00001

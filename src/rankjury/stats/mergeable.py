@@ -22,23 +22,6 @@ from rankjury.stats.resampling import Keys, Resampling, draw_sums, flip_sums
 from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
 from rankjury.stats.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
 
-__all__ = [
-    "Column",
-    "ColumnOutline",
-    "Layout",
-    "Outline",
-    "Pair",
-    "PairOutline",
-    "Ranks",
-    "RanksWithin",
-    "Spread",
-    "Tally",
-    "added",
-    "moved",
-    "plainly_estimated",
-    "ranges_for",
-]
-
 
 @dataclass(frozen=True)
 class Column:

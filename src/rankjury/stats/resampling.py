@@ -27,31 +27,6 @@ from rankjury.core.validation import Record, SignedInt, check_fields
 from rankjury.errors import UnknownName, UsageError
 from rankjury.stats.sums import LARGEST_BLOCK
 
-__all__ = [
-    "FEWEST_RESAMPLES",
-    "MOST_RESAMPLES",
-    "Bounds",
-    "Influence",
-    "IntervalMethod",
-    "Keys",
-    "Resampling",
-    "Signs",
-    "Weights",
-    "bootstrap_weights",
-    "draw_sums",
-    "flip_sums",
-    "interval",
-    "keys_of",
-    "normal_cdf",
-    "normal_quantile",
-    "normal_tails",
-    "pair_words",
-    "random_words",
-    "sign_bits",
-    "t_quantile",
-    "t_tails",
-]
-
 Keys = NDArray[np.uint64]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

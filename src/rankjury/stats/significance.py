@@ -10,30 +10,6 @@ from rankjury.core.types import Floats, Ints
 from rankjury.stats.resampling import Keys, flip_sums, normal_quantile, normal_tails, t_quantile, t_tails
 from rankjury.stats.sums import exact_sum, mean_and_std
 
-__all__ = [
-    "ENUMERATED",
-    "EXACT_RANKS",
-    "POWER",
-    "Randomised",
-    "RankSums",
-    "SignedRanks",
-    "apart_test",
-    "apart_test_of",
-    "at_floor",
-    "benjamini_hochberg",
-    "detectable_difference",
-    "enumerated",
-    "holm",
-    "is_shown",
-    "queries_needed",
-    "randomised",
-    "sign_flip_tests",
-    "t_test",
-    "t_test_of",
-    "welch_test",
-    "wilcoxon_test",
-]
-
 PValues = Sequence[float | None]
 _ROUNDING = 1e-12
 

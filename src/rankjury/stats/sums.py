@@ -15,24 +15,6 @@ import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, cut_rows
 
-__all__ = [
-    "LARGEST_BLOCK",
-    "ExactSum",
-    "Extent",
-    "Fixed",
-    "Powers",
-    "central_products",
-    "exact_products",
-    "exact_sum",
-    "mean_and_std",
-    "means_and_stds",
-    "same_sum",
-    "steps_of",
-    "to_fixed",
-    "total_of",
-    "unit_for",
-]
-
 _BITS = 36
 _SMALLEST = 5e-324
 LARGEST_BLOCK = 1 << 13

@@ -319,7 +319,8 @@ def test_its_own_candidates_would_find_nothing() -> None:
 def test_keybert_leaves_warnings_alone() -> None:
     script = (
         "import warnings; before = list(warnings.filters)\n"
-        "from rankjury.labeling.keywords.mapping import *\nfrom rankjury.labeling.keywords.vocabulary import Vocabulary\n"
+        "from rankjury.labeling.keywords.mapping import *\n"
+        "from rankjury.labeling.keywords.vocabulary import Vocabulary\n"
         "make_mapper(Vocabulary.of({'g': ['bus']}), Settings('keybert'))\n"
         "import keybert\n"
         "print(*(sum(one[0] == 'ignore' and one[2] is FutureWarning for one in listed) "

@@ -1,4 +1,4 @@
-"""Catalogues: rankjury's own columns in every form, what shops export in many shapes, and faults that name their place."""
+"""Catalogues: rankjury's own columns in every format, exports of shops, and errors that name their place."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def only(catalogue: Catalogue) -> dict[str, Any]:
     return catalogue.frame.to_dicts()[0]
 
 
-# --- rankjury's own ----------------------------------------------------------------------------------------------------
+# --- rankjury's own columns ---
 
 
 def own_files(folder: Path) -> list[Path]:

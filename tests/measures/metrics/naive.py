@@ -1,4 +1,4 @@
-"""Every metric written out by its definition on one query's lists: slow, plain, and independent of rankjury's arrays."""
+"""Every metric written out by its definition on one query's lists: slow, plain, independent of rankjury's arrays."""
 
 from math import exp2, log2
 

@@ -14,7 +14,8 @@ import rankjury
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.judge import Bench
-from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.metrics.cascade import err
 from tests.measures.metrics import naive
 

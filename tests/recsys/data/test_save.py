@@ -10,8 +10,9 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data import save as saving
+from rankjury.recsys.data.load import is_split, read_folds, read_split
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.data.save import is_split, read_folds, read_split, write_folds, write_split
+from rankjury.recsys.data.save import write_folds, write_split
 from rankjury.recsys.splitting import counts, folds_of, split_log
 from rankjury.recsys.splitting.split import WINDOWS, Split
 from tests.core.test_temp_files import mark_of_the_dead

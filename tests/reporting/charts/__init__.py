@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from rankjury.reporting.charts import Chart, to_svg
+from rankjury.reporting.charts.spec import Chart
+from rankjury.reporting.charts.svg import to_svg
 
 __all__ = ["Axis", "all_of", "dots_of", "drawn", "spot_of", "texts_of"]
 

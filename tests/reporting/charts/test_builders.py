@@ -10,24 +10,18 @@ import numpy as np
 import pytest
 
 from rankjury.evaluation.drift import Drift, drift_between
-from rankjury.evaluation.report import Report, SystemResult
-from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Recorded, SystemResult
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.reporting.charts import (
-    DotPlot,
-    Histogram,
-    all_charts,
-    curves_charts,
-    differences_chart,
-    drift_chart,
-    frontier_chart,
-    headline_chart,
-    history_chart,
-    score_charts,
-    slices_chart,
-)
+from rankjury.reporting.charts.builders import all_charts
+from rankjury.reporting.charts.builders.distributions import score_charts
+from rankjury.reporting.charts.builders.drift import drift_chart
+from rankjury.reporting.charts.builders.history import history_chart
+from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
+from rankjury.reporting.charts.builders.sweep import frontier_chart
+from rankjury.reporting.charts.spec import DotPlot, Histogram
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.diagnostics import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
 from rankjury.retrieval.diagnostics import Histogram as Counts

@@ -21,9 +21,9 @@ from PIL import Image
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reporting.charts import Chart, DotPlot, Histogram, LineChart, Scatter, all_charts, to_figure, to_picture
-from rankjury.reporting.charts.matplotlib import write_pictures
-from rankjury.reporting.charts.spec import Bars, Dot, Grid, Row
+from rankjury.reporting.charts.builders import all_charts
+from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures
+from rankjury.reporting.charts.spec import Bars, Chart, Dot, DotPlot, Grid, Histogram, LineChart, Row, Scatter
 from tests.reporting.charts.test_svg import HOSTILE, TestBars, TestPoints, charts_named, lines
 
 PLAIN = charts_named("a name", "another")

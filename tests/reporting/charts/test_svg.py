@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankjury.reporting.charts import Chart, DotPlot, Histogram, LineChart, Scatter, to_svg
 from rankjury.reporting.charts.layout import width_of
-from rankjury.reporting.charts.spec import Bars, Dot, Line, Mark, Point, Ring, Row
+from rankjury.reporting.charts.spec import (
+    Bars,
+    Chart,
+    Dot,
+    DotPlot,
+    Histogram,
+    Line,
+    LineChart,
+    Mark,
+    Point,
+    Ring,
+    Row,
+    Scatter,
+)
+from rankjury.reporting.charts.svg import to_svg
 from tests.reporting.charts import Axis, all_of, dots_of, drawn, ends_of, spot_of, texts_of
 
 TITLE, ABOUT = "What it is", "What it shows."

@@ -5,7 +5,7 @@ import polars as pl
 
 from rankjury.core.types import segments_within
 from rankjury.evaluation.query_lists import Answers, Listed
-from rankjury.reporting.html import Details
+from rankjury.reporting.html.query_data import Details
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 

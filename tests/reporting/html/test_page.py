@@ -18,9 +18,9 @@ from rankjury.measures.measure import Measure
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.summary import Interactions
-from rankjury.reporting.html import Details, page_of, to_html
-from rankjury.reporting.html.page import measures_matrix, slice_tables
-from rankjury.reporting.html.query_data import cases_of
+from rankjury.reporting.html import to_html
+from rankjury.reporting.html.page import measures_matrix, page_of, slice_tables
+from rankjury.reporting.html.query_data import Details, cases_of
 from rankjury.reporting.html.render import cell_html, embedded, script, shown, style
 from rankjury.reporting.sections.interactions import windows_table
 from rankjury.reporting.tables import Cell

@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 from rankjury.core.journal import Journal
+from rankjury.core.params import Param, Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, settled
+from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.stats.resampling import Resampling

@@ -8,13 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.params import Params
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.engines import ENGINES, Filter, Params
+from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.stats.resampling import Resampling
 from tests.retrieval.bench.support import vectors
 

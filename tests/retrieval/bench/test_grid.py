@@ -2,9 +2,10 @@
 
 import pytest
 
+from rankjury.core.params import Param
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.retrieval.bench.grid import MOST_POINTS, Grid, key_of, not_above, spelled
-from rankjury.retrieval.engines import ENGINES, Engine, Param
+from rankjury.retrieval.engines import ENGINES, Engine
 
 KNOWN = {
     "ef": Param(64, "more", least=1, more_finds_more=True),

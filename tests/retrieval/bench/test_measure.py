@@ -14,7 +14,8 @@ from rankjury.io.vectors.quantize import normalised
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import Clock, Measured, _shown, equivalence_of, measure, ranking_of
 from rankjury.retrieval.bench.result import Filtered, Indexed, figure_names
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from tests.retrieval.bench.support import vectors
 from tests.retrieval.bench.test_build import (
     BOOTS,

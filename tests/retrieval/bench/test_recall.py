@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, recall_of, share_found
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.stats.resampling import Resampling
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -7,9 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.params import Params
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, Params
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.engines import ENGINES, Engine, Filter
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 
 # Engines that need something besides a library are tested on their own.
 ELSEWHERE = {"pgvector", "endpoint"}

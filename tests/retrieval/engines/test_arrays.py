@@ -10,7 +10,7 @@ import pytest
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.engines import Filter
 from rankjury.retrieval.engines.arrays import Turns, column_of, columns_of, neighbours_of, singles
-from rankjury.retrieval.knn.search import NOBODY
+from rankjury.retrieval.knn.select import NOBODY
 
 
 def test_vectors_of_32_bits_in_one_piece() -> None:

@@ -20,7 +20,7 @@ from rankjury.retrieval.bench.timing.latency import summarise
 from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.endpoint import Endpoint
 from rankjury.retrieval.engines.exact import Exact
-from rankjury.retrieval.knn.search import NOBODY
+from rankjury.retrieval.knn.select import NOBODY
 from tests.retrieval.engines.service import Reply, Request, Service, serving
 
 CHANCE = np.random.default_rng(7)

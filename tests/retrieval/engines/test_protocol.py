@@ -12,7 +12,8 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.engines import ENGINES, Engine, Filter
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from tests.retrieval.engines.support import (
     ELSEWHERE,
     KINDS,

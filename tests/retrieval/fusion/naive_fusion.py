@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import sqrt
 
 import rankjury
-from rankjury.retrieval.fusion import Fusion
+from rankjury.retrieval.fusion.fusion import Fusion
 
 Run = dict[str, dict[str, float]]
 Place = dict[str, int]

@@ -10,7 +10,9 @@ import pytest
 import rankjury
 from rankjury.core.types import Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
+from rankjury.retrieval.fusion.align import Aligned, fuse
+from rankjury.retrieval.fusion.fusion import METHODS, Fusion
+from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 from tests.retrieval.fusion.naive_fusion import spread_out
 
 # x ranks a, b, c; y ranks c, d, a.

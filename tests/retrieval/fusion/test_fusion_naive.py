@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.retrieval.fusion import METHODS, NORMALISATIONS, Aligned, Fusion, fuse
 from rankjury.retrieval.fusion import exact_sums as precise
+from rankjury.retrieval.fusion.align import Aligned, fuse
+from rankjury.retrieval.fusion.fusion import METHODS, Fusion
+from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 from tests.retrieval.fusion.naive_fusion import Run, fused, spread_out
 
 QUERIES = ("q1", "q10", "q2", "é", "Q")

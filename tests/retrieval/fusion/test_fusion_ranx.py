@@ -2,18 +2,20 @@
 
 Where they do not:
 
-- Equal scores: ranx leaves their order to an unstable sort, rankjury goes by id. So scores within a list differ here, and
-  fused lists are compared as item to score.
+- Equal scores: ranx leaves their order to an unstable sort, rankjury goes by id. So scores within a list differ here,
+  and fused lists are compared as item to score.
 - Queries: ranx asks for the same ones in every run. It has no depth: it is given lists that were cut before.
-- Weights: rrf and isr of ranx have none; its wsum is rankjury's weighted combsum, its w_bordafuse the weighted borda. Its
-  wmnz is another formula (sum of scores × sum of weights, where rankjury's is the number of lists × the weighted sum).
+- Weights: rrf and isr of ranx have none; its wsum is rankjury's weighted combsum, its w_bordafuse the weighted borda.
+  Its wmnz is another formula (sum of scores × sum of weights, where rankjury's is the number of lists × the weighted
+  sum).
 - Normalisation: ranx divides by no less than 1e-9, so scores that lie closer together are not stretched to 0 … 1;
   rankjury divides by what there is. Of equal scores both make 0.
 - combmax: to ranx an item that a run lacks has -1e9 there; rankjury looks at the lists that hold it only.
-- borda: a query for which a run found nothing is to ranx a vote for all alike, to rankjury no vote. The order is the same.
+- borda: a query for which a run found nothing is to ranx a vote for all alike, to rankjury no vote. The order is the
+  same.
 - condorcet: ranx sorts by majority, with a draw won by whichever the sort looks at first, a vote for the second
-  of two items that a run lacks, and the places as scores. rankjury counts the items that are beaten. The two agree where
-  all lists hold the same items and the majorities make one order.
+  of two items that a run lacks, and the places as scores. rankjury counts the items that are beaten. The two agree
+  where all lists hold the same items and the majorities make one order.
 """
 
 from itertools import pairwise
@@ -25,7 +27,8 @@ from ranx import Run as RanxRun
 from ranx import fuse as ranx_fuse
 
 import rankjury
-from rankjury.retrieval.fusion import Fusion, fuse
+from rankjury.retrieval.fusion.align import fuse
+from rankjury.retrieval.fusion.fusion import Fusion
 from tests.retrieval.fusion.naive_fusion import Run, spread_out
 
 pytestmark = [

@@ -13,8 +13,8 @@ import rankjury
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.evaluate import resolve_all
-from rankjury.recsys.tuning import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
-from rankjury.retrieval.fusion import METHODS, Fusion
+from rankjury.retrieval.fusion.fusion import METHODS, Fusion
+from rankjury.retrieval.fusion.tune import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from rankjury.stats.resampling import Resampling
 from tests.measures.metrics import naive
 from tests.retrieval.fusion.naive_fusion import Run, fused

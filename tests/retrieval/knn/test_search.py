@@ -15,7 +15,8 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.knn import search as neighbours
 from rankjury.retrieval.knn import similarity
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.select import NOBODY
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

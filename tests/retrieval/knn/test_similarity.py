@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankjury.core.types import Matrix
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.knn import similarity
-from rankjury.retrieval.knn.similarity import Matrix, Similarity, similarity_of
+from rankjury.retrieval.knn.similarity import Similarity, similarity_of
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.retrieval.knn.search import NOBODY, nearest
+from rankjury.retrieval.knn.search import nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.scale.spark.neighbors import nearest_on_spark
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, put

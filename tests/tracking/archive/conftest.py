@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.plan.run import Outcome
-from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import START, carried_out, put_small
 
 

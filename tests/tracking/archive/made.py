@@ -6,7 +6,9 @@ from pathlib import Path
 from rankjury.plan.archive import begin
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import Run
 
 QUERIES = 12
 START = datetime(2026, 1, 1, 6, 30, tzinfo=UTC)

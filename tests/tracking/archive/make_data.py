@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from shutil import copytree
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import CURRENT
 from tests.tracking.archive.made import kept, put_small
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import PLAN, QUERIES, kept, put_small, ranked
 
 

@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DamagedRun, DataError
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
 from rankjury.tracking.archive.manifest import manifest_bytes
+from rankjury.tracking.archive.run import Run
 
 TABLES = ("scores.parquet", "queries.parquet", "rankings.parquet", "golds.parquet", "items.parquet")
 

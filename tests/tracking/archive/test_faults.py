@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.tracking.archive import Archive, is_forbidden
-from rankjury.tracking.archive.files import write_error
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.files import is_forbidden, write_error
 from tests.tracking.archive.made import PLAN, kept, put_small
 
 FAILING = PLAN.replace("rr >= 0.3", "rr >= 0.99")

@@ -11,8 +11,9 @@ import pytest
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.plan.run import Outcome
-from rankjury.tracking.archive import Archive, Origin, Run
-from rankjury.tracking.archive.manifest import manifest_bytes
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import Origin, manifest_bytes
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import PLAN, START, kept, put_small
 
 

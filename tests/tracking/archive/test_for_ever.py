@@ -7,10 +7,11 @@ import pytest
 
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
 from rankjury.tracking.archive.history import series_of
 from rankjury.tracking.archive.manifest import CURRENT
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import QUERIES, kept, put_small, ranked
 from tests.tracking.archive.make_data import DATA
 

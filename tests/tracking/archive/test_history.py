@@ -10,9 +10,11 @@ import pytest
 from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import differences_between
 from rankjury.plan.run import Outcome
-from rankjury.tracking.archive import Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.files import to_text
 from rankjury.tracking.archive.history import series_of, steps_in
+from rankjury.tracking.archive.manifest import Origin
+from rankjury.tracking.archive.run import Run
 from tests.tracking.archive.made import START
 
 

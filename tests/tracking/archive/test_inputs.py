@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.archive import as_toml, begin, plan_name
+from rankjury.plan.archive import begin, plan_name
 from rankjury.plan.input_digests import digests_of, inputs_of
 from rankjury.plan.parse import read_plan
+from rankjury.plan.toml import as_toml
 from tests.tracking.archive.made import PLAN, put_small
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.tracking.archive import Archive, Run, telling
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.store import telling
 
 
 def files_of(archive: Archive) -> list[str]:

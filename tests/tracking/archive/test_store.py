@@ -10,10 +10,12 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DamagedRun, UnknownName, UsageError
-from rankjury.evaluation.report import QueryData
+from rankjury.evaluation.scores import QueryData
 from rankjury.plan.run import Outcome
 from rankjury.reporting.writers.json import read_report
-from rankjury.tracking.archive import SCHEMA, Archive, Origin, Run
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import SCHEMA, Origin
+from rankjury.tracking.archive.run import Run
 from rankjury.tracking.archive.store import write_run
 from tests.tracking.archive.made import PLAN, QUERIES, START, carried_out, kept, put_small
 

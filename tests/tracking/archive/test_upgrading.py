@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import CURRENT, SCHEMA, STEPS, lifted
+from rankjury.tracking.archive.run import Run
 
 TABLE = {
     1: lambda old: {"plan": old.pop("name"), **old},

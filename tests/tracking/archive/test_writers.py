@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive, Origin
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.archive.manifest import Origin
 from tests.tracking.archive.made import START, carried_out, put_small
 
 WRITERS, EACH = 3, 6

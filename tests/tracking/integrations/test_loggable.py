@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.retrieval.bench.result import AnnRecall, Indexed
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
 from tests.paths import ROOT
 from tests.reporting.small import HOSTILE, gated, small

@@ -112,7 +112,10 @@ def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_the_library_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['sentence_transformers'] = None; import rankjury.tracking.integrations.sentence_transformers"
+    code = (
+        "import sys; sys.modules['sentence_transformers'] = None\n"
+        "import rankjury.tracking.integrations.sentence_transformers"
+    )
     done = in_a_process(code)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
@@ -122,7 +125,10 @@ def test_without_the_library_the_extra_is_named() -> None:
 
 
 def test_what_needs_no_library_loads_none() -> None:
-    code = "import sys, rankjury.tracking.integrations; sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
+    code = (
+        "import sys, rankjury.tracking.integrations\n"
+        "sys.exit(any(m in sys.modules for m in ('sentence_transformers', 'torch')))"
+    )
     done = in_a_process(code)
     assert done.returncode == 0, done.stderr
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from rankjury.tracking.view import Pages, Server, Shelf
-from rankjury.tracking.view.server import Request, Response
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.pages import Pages
+from rankjury.tracking.view.server import Request, Response, Server
 
 __all__ = ["Answered", "answered", "get", "head_of", "served", "spoken"]
 

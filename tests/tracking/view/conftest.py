@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.tracking.archive import Archive
-from rankjury.tracking.view import Server, Shelf
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.server import Server
 from tests.browser.reported import movies_plan
 from tests.tracking.archive.made import QUERIES, kept, put_small
 from tests.tracking.view.asking import served

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from tests.tracking.view.conftest import tree_of
 
 

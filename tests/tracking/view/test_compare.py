@@ -8,11 +8,12 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from rankjury.tracking.archive import Archive
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
-from rankjury.tracking.view import Server, Shelf
 from rankjury.tracking.view.compare import ALL, CHANGED, Beside, Pair
+from rankjury.tracking.view.listing import Shelf
 from rankjury.tracking.view.open_run import Asked
+from rankjury.tracking.view.server import Server
 from tests.tracking.archive.made import kept, put_small
 from tests.tracking.view.asking import get, served
 from tests.tracking.view.conftest import placed

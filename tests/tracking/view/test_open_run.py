@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.reporting.html import Details, context_of
-from rankjury.reporting.html.query_data import few_digits
-from rankjury.tracking.archive import Archive
-from rankjury.tracking.view import Server, Shelf
+from rankjury.reporting.html.page import context_of
+from rankjury.reporting.html.query_data import Details, few_digits
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.view.listing import Shelf
 from rankjury.tracking.view.open_run import Asked
+from rankjury.tracking.view.server import Server
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan
 from tests.tracking.archive.made import START, carried_out

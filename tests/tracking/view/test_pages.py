@@ -11,11 +11,12 @@ from urllib.parse import quote
 import pytest
 
 from rankjury.core.progress import NO_PROGRESS
-from rankjury.tracking.archive import Archive, telling
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.history import series_of, steps_in
 from rankjury.tracking.archive.manifest import manifest_bytes
-from rankjury.tracking.view import Server, Shelf
-from rankjury.tracking.view.listing import PAGE
+from rankjury.tracking.archive.store import telling
+from rankjury.tracking.view.listing import PAGE, Shelf
+from rankjury.tracking.view.server import Server
 from tests.tracking.archive.made import START, carried_out, put_small
 from tests.tracking.archive.make_data import DATA
 from tests.tracking.view.asking import get, served

@@ -5,8 +5,8 @@ import socket
 import polars as pl
 import pytest
 
-from rankjury.tracking.view import Server, Shelf
-from rankjury.tracking.view.server import HEADERS, Request, Response
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.server import HEADERS, Request, Response, Server
 from tests.tracking.view.asking import Answered, answered, get, head_of, served, spoken
 
 SECRET = "root:"

@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.tracking.archive import Archive
-from rankjury.tracking.view import Server, Shelf
-from rankjury.tracking.view.server import HEADERS, Refused, Request, Response, as_json, request_of
+from rankjury.tracking.archive.archive import Archive
+from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.server import HEADERS, Refused, Request, Response, Server, as_json, request_of
 from tests.tracking.view.asking import get, head_of, served, spoken
 from tests.tracking.view.conftest import tree_of
 

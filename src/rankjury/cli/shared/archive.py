@@ -13,19 +13,8 @@ from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
-    from rankjury.tracking.archive import Archive, Run
-
-__all__ = [
-    "ArchiveOption",
-    "archive_at",
-    "check_there",
-    "known_baselines",
-    "measures_meant",
-    "plan_meant",
-    "report_of",
-    "run_named",
-    "tell_troubles",
-]
+    from rankjury.tracking.archive.archive import Archive
+    from rankjury.tracking.archive.run import Run
 
 _SHOWN = 3
 ArchiveOption = Annotated[
@@ -42,7 +31,7 @@ ArchiveOption = Annotated[
 
 def archive_at(given: Path | None = None) -> "Archive":
     """The archive that is meant; it need not be there yet."""
-    from rankjury.tracking.archive import Archive
+    from rankjury.tracking.archive.archive import Archive
 
     return Archive.at(given=given)
 

@@ -19,29 +19,6 @@ from rankjury.errors import DataError, UsageError
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
 
-__all__ = [
-    "Duplicates",
-    "DuplicatesOption",
-    "FormatOption",
-    "QuietOption",
-    "check_apart",
-    "check_folder",
-    "check_form",
-    "check_outputs",
-    "check_standard_input",
-    "deliver",
-    "exists",
-    "print_json",
-    "print_line",
-    "say",
-    "say_own_item",
-    "show_progress",
-    "split_measures",
-    "unless_unread",
-    "warn",
-    "write_outputs",
-]
-
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0

@@ -5,8 +5,6 @@ import io
 import os
 import sys
 
-__all__ = ["prepare_process"]
-
 _ESCAPE = "rankjury.escape"
 _ASCII = {
     **{"−": "-", "–": "-", "×": "x", "…": "...", "·": "-", "→": ">", "±": "+-", "≥": ">=", "≤": "<=", "≈": "~"},

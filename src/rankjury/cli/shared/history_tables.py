@@ -17,8 +17,6 @@ from rankjury.tracking.archive.history import Point, Series, Stepped, lines_of
 from rankjury.tracking.archive.listing import Damaged
 from rankjury.tracking.archive.run import Run
 
-__all__ = ["History", "history_to_csv", "history_to_json", "history_to_picture", "print_history"]
-
 _SCHEMA = "rankjury.history/1"
 _ROWS_ALONE, _ROWS_OF_MANY = 20, 8
 _COLUMNS = ("time", "day", "run", "value", "change", "mark", "verdict", "commit")
@@ -178,7 +176,7 @@ def history_to_csv(history: History) -> str:
 
 def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
     """Draw all series in one chart, with a mark where any of them steps."""
-    from rankjury.reporting.charts import history_chart
+    from rankjury.reporting.charts.builders.history import history_chart
     from rankjury.reporting.charts.matplotlib import to_picture
 
     measures = ", ".join(dict.fromkeys(series.measure for series, _ in history.series))

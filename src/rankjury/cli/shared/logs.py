@@ -6,16 +6,6 @@ import typer
 
 from rankjury.errors import UsageError
 
-__all__ = [
-    "FormatOption",
-    "ItemColumn",
-    "ScaleOption",
-    "TimeColumn",
-    "UserColumn",
-    "ValueColumn",
-    "read_scale",
-]
-
 UserColumn = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")]
 ItemColumn = Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")]
 ValueColumn = Annotated[

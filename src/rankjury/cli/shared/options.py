@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.stats.resampling import Resampling
 
-__all__ = [
-    "BaselineOption",
-    "ExcludeSelfOption",
-    "GoldArgument",
-    "JsonOption",
-    "MasterOption",
-    "MeasuresOption",
-    "MetricOption",
-    "OnOption",
-    "OutputOption",
-    "Place",
-    "RunsArgument",
-    "Scoring",
-    "assess_files",
-    "takes_scoring_options",
-]
-
 
 class Place(StrEnum):
     here = "here"

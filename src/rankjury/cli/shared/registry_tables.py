@@ -1,4 +1,4 @@
-"""What a registry has to offer, and what can be set of one of its kinds: for rankjury engines and rankjury recommenders."""
+"""Tables of a registry's entries and their parameters, for rankjury engines and rankjury recommenders."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -7,8 +7,6 @@ import typer
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
-
-__all__ = ["NameArgument", "params_as_json", "print_kinds", "print_params"]
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 

@@ -8,7 +8,7 @@ from textwrap import wrap
 from rankjury.cli.shared.console import print_line
 from rankjury.core.formatting import count
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.report import QueryData
+from rankjury.evaluation.scores import QueryData
 from rankjury.reporting.console import console, print_block, print_table
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.tables import about_line, first_labels, recorded_table
@@ -24,8 +24,6 @@ from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.tracking.archive.compare import Compared
 from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
 from rankjury.tracking.archive.run import Run
-
-__all__ = ["print_compared", "print_run", "size_shown"]
 
 _SLICES_SHOWN = 8
 _INPUTS_SHOWN = 20

@@ -8,8 +8,6 @@ import typer
 
 from rankjury.errors import UsageError
 
-__all__ = ["SEPARATOR", "GroupOption", "IdOption", "SelectOption", "SeparatorOption", "Table", "groups_of"]
-
 SEPARATOR = "|"
 
 GroupOption = Annotated[

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from rankjury.core.types import Gold, Ranking
     from rankjury.measures.dialects import Asked
     from rankjury.plan.parse import Checked
-    from rankjury.recsys.tuning import Tuning
-    from rankjury.retrieval.fusion import Fusion
-
-__all__ = ["FusionOptions", "one_measure", "tune_fusion"]
+    from rankjury.retrieval.fusion.fusion import Fusion
+    from rankjury.retrieval.fusion.tune import Tuning
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ def tune_fusion(
     quiet: bool,
 ) -> None:
     """Of a plan, where it is ``checked``, or of a gold and runs."""
-    from rankjury.recsys.tuning import CONSTANTS, tune
+    from rankjury.retrieval.fusion.tune import CONSTANTS, tune
     from rankjury.stats.resampling import Resampling
 
     if output is not None:
@@ -110,7 +108,7 @@ class _Task:
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
     from rankjury.evaluation.evaluate import resolve_all
     from rankjury.io.formats import read_gold, read_run
-    from rankjury.retrieval.fusion import Fusion
+    from rankjury.retrieval.fusion.fusion import Fusion
 
     gold, *runs = files
     if system is not None:
@@ -173,7 +171,7 @@ def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -
 
 def _spelled(found: "Tuning") -> str:
     """The best setting, as a plan spells it."""
-    from rankjury.retrieval.fusion import METHODS
+    from rankjury.retrieval.fusion.fusion import METHODS
 
     weights = zip(found.systems, found.best.weights_of(len(found.systems)), strict=True)
     spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
@@ -183,7 +181,7 @@ def _spelled(found: "Tuning") -> str:
 def _show(found: "Tuning") -> None:
     from rankjury.core.formatting import count, difference_shown, estimate_shown, p_shown, percent
     from rankjury.reporting.console import console, print_rows
-    from rankjury.retrieval.fusion import METHODS
+    from rankjury.retrieval.fusion.fusion import METHODS
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
     rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rankjury.recsys.tuning.result import ModelTuning
     from rankjury.stats.comparison import Comparison
 
-__all__ = ["FOLDER", "ModelOptions", "as_toml", "tune_models"]
-
 FOLDER = "rankjury-tune"
 _SCHEMA = "rankjury.tuning-models/1"
 _MOST_SHOWN = 20
@@ -228,9 +226,7 @@ def _end(
     bare = [one.system for one in found if one.best is None]
     if bare:
         shut = ", and the test window was not opened" if options.final else ""
-        say(
-            f"error: all trials of {', '.join(bare)} failed{shut}; they are kept, and a second rankjury tune tries again"
-        )
+        say(f"error: all trials of {', '.join(bare)} failed{shut}; they are kept; run rankjury tune again to retry")
         raise typer.Exit(1)
     better = [one for one in found if one.best is not one.own]
     for one in better:

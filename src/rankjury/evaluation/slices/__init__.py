@@ -17,27 +17,7 @@ from rankjury.core.formatting import count
 from rankjury.core.types import Bools, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices.groups import (
-    NO_VALUE,
-    Attribute,
-    Group,
-    group_by,
-    parse_attributes,
-    suitable_attributes,
-)
-
-__all__ = [
-    "NO_ITEM_GROUPS",
-    "Attribute",
-    "Cuts",
-    "Group",
-    "ItemGroups",
-    "Shared",
-    "align",
-    "group_by",
-    "parse_attributes",
-    "suitable_attributes",
-]
+from rankjury.evaluation.slices.groups import NO_VALUE, Attribute, Group, group_by, suitable_attributes
 
 _JOINED = "\0id"
 """A name that no column has."""

@@ -13,26 +13,6 @@ from rankjury.core.types import Bools, Floats, Ints
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.stats.estimates import FRACTION, about, bits_to_drop
 
-__all__ = [
-    "MOST_GROUPS",
-    "NO_VALUE",
-    "Attribute",
-    "Census",
-    "Definition",
-    "Group",
-    "Rows",
-    "can_group",
-    "check_number",
-    "define",
-    "group_by",
-    "parse_attributes",
-    "prepared",
-    "spelled",
-    "suitable_attributes",
-    "suitable_names",
-    "written",
-]
-
 _SPELLING = re.compile(r"(?P<name>[^()*]+?)\s*(?:\(\s*(?P<option>quantiles|bins)\s*=\s*(?P<value>[^()]+)\))?")
 MOST_GROUPS = 100
 

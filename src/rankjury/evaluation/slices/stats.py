@@ -22,7 +22,8 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.paired import pairs_of
 from rankjury.evaluation.scores import Scores, estimates_of
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, Group, ItemGroups
+from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
+from rankjury.evaluation.slices.groups import Group
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison, compare_pairs, correct
 from rankjury.stats.estimates import (
@@ -38,22 +39,6 @@ from rankjury.stats.mergeable import Column
 from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, keys_of
 from rankjury.stats.significance import apart_test, is_shown
 from rankjury.stats.sums import Fixed, to_fixed
-
-__all__ = [
-    "Crossings",
-    "Gap",
-    "Lost",
-    "Slice",
-    "Sliced",
-    "Slicing",
-    "break_down",
-    "check_slice_names",
-    "correct_slices",
-    "gap_between",
-    "signs_for",
-    "slice_of_items",
-    "worst_slices",
-]
 
 _TESTS_PER_RESAMPLES = 100
 """So many tests can be corrected for with the usual number of signs."""

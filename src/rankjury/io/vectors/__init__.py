@@ -7,15 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.types import Vectors
+from rankjury.core.types import Vectors, as_floats
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, MissingExtra, UsageError, guard_reading
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import arrays, tables
-from rankjury.io.vectors.checks import Raw, as_floats, checked, the_only_one
+from rankjury.io.vectors.checks import Raw, checked, the_only_one
 from rankjury.io.vectors.ids import beside, ids_of_json, read_ids
-
-__all__ = ["VECTOR_SUFFIXES", "ids_beside", "read_vectors", "same_file", "split_off_key"]
 
 
 def _read_safetensors(source: Source, key: str | None) -> Raw:

@@ -19,8 +19,6 @@ from rankjury.io.vectors.headers import are_single_vectors, array_header, check_
 from rankjury.io.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
 from rankjury.io.vectors.quantize import DTYPES, Codes, decode
 
-__all__ = ["find_ids", "ids_of", "load", "read_npy", "read_npz"]
-
 _ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
 _LIKE_IDS = re.compile(r"(^|_)ids?$|[a-z]I[dD]s?$")
 """movie_ids, item_id and movieIds, but not centroids."""

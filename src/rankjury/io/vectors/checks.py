@@ -6,10 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.types import Matrix, Vectors, as_floats, listed, names_of
+from rankjury.core.types import Matrix, Vectors, listed, names_of
 from rankjury.errors import DataError
-
-__all__ = ["Raw", "as_floats", "check_lengths", "checked", "listed", "names_of", "the_only_one"]
 
 _CHOICES_LISTED = 20
 

@@ -16,10 +16,6 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import most_unpacked, plain_suffix, refuse_size
 
-__all__ = [
-    "Header", "are_single_vectors", "array_header", "check_member", "member_headers", "read_array", "read_headers",
-]  # fmt: skip
-
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
 ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an array."""

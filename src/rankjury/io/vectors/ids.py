@@ -12,8 +12,6 @@ from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, plain_suffix
 from rankjury.io.vectors.arrays import ids_of, load
 
-__all__ = ["TABLES", "beside", "ids_of_json", "read_ids", "read_table"]
-
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 

@@ -11,8 +11,6 @@ from rankjury.errors import DataError, RankjuryError
 from rankjury.io.vectors.headers import Header, read_headers
 from rankjury.io.vectors.metadata import VALUES_NAME, read_metadata
 
-__all__ = ["LISTED_SUFFIXES", "Listed", "list_vectors"]
-
 LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
 """Of binary files only: to tell vectors in texts, they would have to be read."""
 

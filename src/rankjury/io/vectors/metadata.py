@@ -16,18 +16,6 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.source import plain_suffix
 from rankjury.io.vectors.headers import check_member
 
-__all__ = [
-    "METADATA_NAME",
-    "SCHEMA",
-    "VALUES_NAME",
-    "fingerprint",
-    "hash_strings",
-    "parse_metadata",
-    "read_metadata",
-    "read_record",
-    "time_now",
-]
-
 SCHEMA = "rankjury.vectors/1"
 METADATA_NAME = "rankjury.json"
 VALUES_NAME = "vectors"

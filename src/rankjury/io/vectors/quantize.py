@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from rankjury.core.types import Floats, Matrix, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 
-__all__ = ["DTYPES", "Codes", "are_units", "decode", "encode", "normalised", "vary", "widened"]
-
 DTYPES = ("float64", "float32", "float16", "int8", "binary")
 _HIGHEST = 127
 _OFF_ONE = 1e-3

@@ -10,8 +10,6 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import Source, plain_suffix
 
-__all__ = ["holds_vectors"]
-
 _ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
 """Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
 _FEWEST_NUMBERS = 2

@@ -7,13 +7,12 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import find_id_column
+from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.io.jsonl import check_depth, parse_json, unique_members
 from rankjury.io.parquet import scan
 from rankjury.io.source import Source
-from rankjury.io.vectors.checks import Raw, check_lengths, listed, the_only_one
-
-__all__ = ["json_spaces", "read_json", "read_jsonl", "read_parquet"]
+from rankjury.io.vectors.checks import Raw, check_lengths, the_only_one
 
 
 def read_parquet(source: Source, key: str | None) -> Raw:

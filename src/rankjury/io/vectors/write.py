@@ -15,8 +15,6 @@ from rankjury.io.atomic import replacing
 from rankjury.io.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
 from rankjury.io.vectors.quantize import are_units, encode
 
-__all__ = ["check_output", "write_vectors"]
-
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
 """As early as an archive can tell: the time of writing is in the record alone."""
 

@@ -18,8 +18,6 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates
 
-__all__ = ["MOST_LISTED", "KeywordGold", "WithoutKeywords", "ask_items", "ask_keywords", "keyword_gold"]
-
 MOST_LISTED = 5_000_000
 """Relevant items of all queries that are held by name; where there are more, only those that a ranking names."""
 _NAMED = 5

@@ -12,8 +12,6 @@ from rankjury.io.source import Source
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.labeling.products.queries import read_queries
 
-__all__ = ["KEYWORDS", "Labelled", "read_labelled"]
-
 KEYWORDS = "keywords"
 _EXPECTED = f'a list such as "{KEYWORDS}": ["bicyclist", "entering ego path"]'
 

@@ -16,19 +16,6 @@ from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
-__all__ = [
-    "MAPPERS",
-    "Candidate",
-    "Dropped",
-    "Extraction",
-    "Mapped",
-    "Mapper",
-    "Settings",
-    "make_mapper",
-    "map_texts",
-    "with_nearest",
-]
-
 _MOST_WORDS = 10
 _NEAREST_SHOWN = 3
 

@@ -22,8 +22,6 @@ from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import embed
 from rankjury.retrieval.embedding.models import find_model
 
-__all__ = ["ANY", "DIGITS", "Near", "Ngrams", "Read"]
-
 DIGITS = 6
 """Of a cosine: more than that, vectors of 32 bits do not tell."""
 ANY = -2.0

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from rankjury.labeling.normalize import BREAK, Phrase, key_of, singular, surfaces
 
-__all__ = ["FILLERS", "STOP_WORDS", "Words", "phrase_of", "read_words"]
-
 _FILLERS = "a an the this that these those there is are was were am be been being some any"
 _STOP_WORDS = (
     "about after and as at before but by for from he her him his i in into it its me my of off on onto or our out over "

@@ -21,10 +21,6 @@ from rankjury.evaluation.sections import Section
 from rankjury.labeling.keywords.vocabulary import Annotations, Predicates
 from rankjury.measures.judged import TieRule
 
-__all__ = [
-    "Alike", "Instead", "LookAlike", "Looked", "Missed", "Partial", "Result", "ResultCounts", "partial_matches",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Result(Record):

@@ -12,8 +12,6 @@ from math import fsum, nan
 from rankjury.core.validation import Record
 from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
-__all__ = ["Compared", "Mistake", "Quality", "mistakes", "quality", "quality_by_group", "within"]
-
 Numbers = Sequence[AbstractSet[int]]
 
 

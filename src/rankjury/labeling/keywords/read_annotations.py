@@ -19,8 +19,6 @@ from rankjury.io.attributes import read_attributes
 from rankjury.io.jsonl import parse_json
 from rankjury.labeling.keywords.vocabulary import Annotations, Vocabulary
 
-__all__ = ["NO_VALUE", "SEPARATOR", "annotations_from_frame", "read_annotations"]
-
 SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
 """What cells say that have no value, in any case of letters."""

@@ -5,8 +5,6 @@ import polars as pl
 from rankjury.labeling.keywords.vocabulary import Annotations
 from rankjury.retrieval.embedding.corpus import Corpus
 
-__all__ = ["rendered"]
-
 
 def rendered(annotations: Annotations) -> Corpus:
     """Of each item its keywords by group: ``bicyclist, entering ego path; urban``. One without any is left out."""

@@ -6,8 +6,6 @@ from dataclasses import replace
 from rankjury.labeling.keywords.mapping import Candidate, Dropped, Extraction, Mapped
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 
-__all__ = ["best_first", "settle"]
-
 _NAMED = 3
 
 

@@ -18,8 +18,6 @@ from rankjury.labeling.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.labeling.normalize import Phrase, key_of
 
-__all__ = ["KeywordSynonyms", "Spelling", "Spellings", "read_keyword_synonyms", "spellings_of"]
-
 _TABLE, _IGNORED = "synonyms", "ignored"
 _EXPECTED = 'phrases, such as ["cyclist", "bike rider"]'
 

@@ -18,8 +18,6 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
 
-__all__ = ["Annotations", "Bits", "Keyword", "Match", "Predicates", "Vocabulary", "places_of"]
-
 
 @dataclass(frozen=True, order=True)
 class Keyword:

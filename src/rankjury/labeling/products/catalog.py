@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from rankjury.core.types import listed
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.formats import form_to_write, write_table
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
-from rankjury.io.vectors.checks import listed
 from rankjury.labeling.products.fields import (
     DEPARTMENT,
     FIELDS,
@@ -32,8 +32,6 @@ from rankjury.labeling.products.fields import (
     spread,
 )
 from rankjury.retrieval.embedding.corpus import Corpus
-
-__all__ = ["TEXTS", "Catalogue", "read_catalogue", "write_catalogue"]
 
 TEXTS = ("title", "bullets", "description")
 _STEP = " > "
@@ -99,8 +97,8 @@ class Catalogue:
 def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Catalogue:
     """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
 
-    ``id_field`` says which field holds the ids where several do; else it is the first of those rankjury knows that every
-    record has. Products without any text stay where other fields tell something of them.
+    ``id_field`` says which field holds the ids where several do; else it is the first of those rankjury knows that
+    every record has. Products without any text stay where other fields tell something of them.
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):

@@ -13,8 +13,6 @@ from rankjury.labeling.normalize import BREAK, Phrase
 from rankjury.labeling.products.catalog import Catalogue
 from rankjury.labeling.products.synonyms import CATEGORY, Synonyms
 
-__all__ = ["AUDIENCE", "BRAND", "FIELDS", "LONGEST", "Features", "features_of", "phrases_of", "runs", "spellings"]
-
 AUDIENCE, BRAND = "audience", "brand"
 FIELDS = ("color", "material", AUDIENCE, BRAND)
 LONGEST = 4

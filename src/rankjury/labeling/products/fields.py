@@ -7,12 +7,6 @@ from typing import Any
 
 from rankjury.io.records import parsed
 
-__all__ = [
-    *("DEPARTMENT", "FIELDS", "IDS", "PATHS"),
-    *("as_brand", "as_list", "as_paths", "as_price", "as_prose", "as_text"),
-    *("folded", "is_simple", "paths_of", "spread"),
-]
-
 IDS = ("id", "item_id", "product_id", "parent_asin", "asin", "sku", "_id")
 FIELDS: dict[str, tuple[str, ...]] = {
     "title": ("title", "name", "product_name", "product_title", "item_name"),

@@ -21,18 +21,6 @@ from rankjury.io.source import Source
 from rankjury.labeling.products.labels import GRADES, Labels
 from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
 
-__all__ = [
-    "HUMAN",
-    "Kappa",
-    "LabelAgreement",
-    "Weighting",
-    "cohen_kappa",
-    "confusion",
-    "kappa_of",
-    "merge",
-    "read_human",
-]
-
 Weighting = Literal["none", "linear", "quadratic"]
 _FEWEST_DEFINED = 0.9
 """Of the resamples, for an interval: in the others one side gives a single grade, and κ is undefined."""

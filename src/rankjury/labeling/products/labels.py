@@ -22,7 +22,7 @@ from rankjury.io.formats import FORMATS, form_to_write, write, write_table
 from rankjury.labeling.normalize import key_of
 from rankjury.labeling.products.catalog import Catalogue
 from rankjury.labeling.products.features import features_of
-from rankjury.labeling.products.match import NOWHERE, Matcher
+from rankjury.labeling.products.match import Matcher
 from rankjury.labeling.products.parse_query import (
     Reading,
     Term,
@@ -33,10 +33,8 @@ from rankjury.labeling.products.parse_query import (
     vocabulary_of,
 )
 from rankjury.labeling.products.rules import SCHEMA, grade_pairs
-from rankjury.labeling.products.scan import keys_in, scan
+from rankjury.labeling.products.scan import NOWHERE, keys_in, scan
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
-
-__all__ = ["GRADES", "RELEVANT_FROM", "Labels", "label", "write_labels"]
 
 GRADES = (0, 1, 2, 3)
 RELEVANT_FROM = 2

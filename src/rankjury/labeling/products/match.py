@@ -12,8 +12,6 @@ from rankjury.labeling.products.parse_query import Term, Vocabulary, find_spans
 from rankjury.labeling.products.scan import NOWHERE, Codes, Scanned
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
-__all__ = ["NOWHERE", "Codes", "Matcher"]
-
 
 class Matcher:
     """Looks terms up in fields and, for items without the field, in texts.

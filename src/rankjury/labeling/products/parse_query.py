@@ -15,8 +15,6 @@ from rankjury.labeling.products.features import BRAND, LONGEST, Features, phrase
 from rankjury.labeling.products.scan import Scanned
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
-__all__ = ["Reading", "Span", "Term", "Vocabulary", "find_spans", "leftovers", "read_query", "vocabulary_of"]
-
 Vocabulary = Mapping[str, tuple[str, ...]]
 """The kinds that a key may be of; category alone where it is one."""
 

@@ -14,15 +14,13 @@ from typing import Any, Literal
 
 import polars as pl
 
+from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.io.atomic import write_text
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
-from rankjury.io.vectors.checks import listed
 from rankjury.io.vectors.metadata import hash_strings
 from rankjury.labeling.products.queries import read_queries
-
-__all__ = ["PINS_SCHEMA", "QuerySet", "check_pins", "pin", "pins_beside", "read_pinned", "read_query_set"]
 
 PINS_SCHEMA = "pins/1"
 _SHORT = 12

@@ -12,8 +12,6 @@ from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.fields import as_text
 
-__all__ = ["query_records", "read_queries"]
-
 _TEXTS = ("text", "query_text", "query", "question", "title")
 _TYPES = ("type", "query_type", "kind")
 _VERSIONS = ("version", "query_set_version", "set_version")

@@ -14,10 +14,9 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY
 from rankjury.core.types import Bools, Ints
-from rankjury.labeling.products.match import NOWHERE, Codes, Matcher
+from rankjury.labeling.products.match import Matcher
 from rankjury.labeling.products.parse_query import Reading
-
-__all__ = ["RULES", "SCHEMA", "grade_pairs", "rules_of"]
+from rankjury.labeling.products.scan import NOWHERE, Codes
 
 RULES = {
     "category and attributes": 3,

@@ -11,8 +11,6 @@ from rankjury.labeling.products.catalog import TEXTS, Catalogue
 from rankjury.labeling.products.features import LONGEST
 from rankjury.labeling.products.synonyms import Synonyms
 
-__all__ = ["NOWHERE", "Codes", "Scanned", "keys_in", "scan"]
-
 Codes = NDArray[np.uint8]
 NOWHERE = 255
 

@@ -12,8 +12,6 @@ from rankjury.errors import DataError, UnknownName, parse_toml
 from rankjury.io.source import Source
 from rankjury.labeling.normalize import BREAK, Phrase, key_of, singular, surfaces, tokens
 
-__all__ = ["CATEGORY", "KINDS", "OTHER", "Synonyms", "read_synonyms"]
-
 CATEGORY, OTHER = "category", "other"
 KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
 _PARTS = ("same", "known", "counts_as", "whole")

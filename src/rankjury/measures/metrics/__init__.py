@@ -1,14 +1,3 @@
 """Pure functions Judged → float64[queries]; one file a family. Importing this package registers them all."""
 
-from rankjury.measures.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety
-
-__all__ = [
-    "average",
-    "cascade",
-    "counts",
-    "exposure",
-    "gain",
-    "novelty",
-    "sets",
-    "variety",
-]
+from rankjury.measures.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety  # noqa: F401

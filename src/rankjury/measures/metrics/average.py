@@ -20,8 +20,6 @@ from rankjury.measures.judged import (
 )
 from rankjury.measures.measure import Option, metric
 
-__all__ = ["ap", "bpref", "gm_ap", "gm_bpref", "inf_ap", "iprec", "iprec_mean", "rr"]
-
 _OVER = Option("over", "divisor", ("relevant", "found", "min", "least"))
 _TIES = ties_or("group", "precision is taken at the end of a group of equal scores")
 _INF_AP_SMOOTHING = 0.00001

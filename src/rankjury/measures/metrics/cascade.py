@@ -6,8 +6,6 @@ from rankjury.core.types import Floats, Ints
 from rankjury.measures.judged import HIGHEST_SUMMED, REL, Judged, check_highest, is_relevant, within
 from rankjury.measures.measure import Option, metric
 
-__all__ = ["err", "rbp"]
-
 _FEW_ROWS = 32
 """So few queries are finished one by one: a NumPy call on fewer numbers costs more than the numbers do."""
 _MAX = Option("max", "highest grade of the scale (otherwise the highest in the gold)", low=0.0, from_gold=True)

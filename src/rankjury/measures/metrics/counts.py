@@ -17,19 +17,6 @@ from rankjury.measures.judged import (
 )
 from rankjury.measures.measure import Option, metric
 
-__all__ = [
-    "hit_count",
-    "judged_share",
-    "num_nonrel_ret",
-    "num_q",
-    "num_rel",
-    "num_rel_ret",
-    "num_ret",
-    "pooled_precision",
-    "unjudged",
-    "utility",
-]
-
 
 @metric("judged", needs_relevant=False, by_position=False, descriptive=True)
 def judged_share(judged: Judged, k: int | None) -> Floats:

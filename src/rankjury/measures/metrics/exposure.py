@@ -13,8 +13,6 @@ from rankjury.measures.judged import Judged
 from rankjury.measures.measure import COMMON_OPTIONS, Option, metric
 from rankjury.measures.metrics.shown import lists_of, per_list
 
-__all__ = ["coverage", "exposure_entropy", "exposure_gini", "personalisation"]
-
 _MISSING = Option(
     "missing",
     "a user whom the ranking lacks: counted with an empty list, not counted, or an error",

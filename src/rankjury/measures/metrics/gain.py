@@ -17,8 +17,6 @@ from rankjury.measures.judged import (
 )
 from rankjury.measures.measure import Option, metric
 
-__all__ = ["dcg", "ndcg"]
-
 _HIGHEST = 1000.0
 """The grade up to which sums of 2^grade are certainly floats."""
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))

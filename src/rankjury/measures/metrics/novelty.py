@@ -7,8 +7,6 @@ from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, relevant
 from rankjury.measures.measure import Option, metric
 from rankjury.measures.metrics.shown import lists_of, mean_shown
 
-__all__ = ["mean_popularity", "novelty", "serendipity"]
-
 
 @metric(
     "mean_popularity",

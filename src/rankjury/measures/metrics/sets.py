@@ -7,8 +7,6 @@ from rankjury.errors import DataError
 from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
 from rankjury.measures.measure import Option, metric
 
-__all__ = ["f1", "hit_rate", "precision", "r_precision", "rbo", "recall", "set_ap"]
-
 
 @metric(
     "precision",

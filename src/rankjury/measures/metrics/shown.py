@@ -10,8 +10,6 @@ from rankjury.errors import UsageError
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import Option
 
-__all__ = ["BY", "by_blocks", "feature", "lists_of", "mean_shown", "per_list", "row_sums"]
-
 BY = Option("by", "the feature of items that is looked at", ("genre", "text", "tag", "category"))
 _CELLS_AT_ONCE = 1 << 16
 

@@ -12,8 +12,6 @@ from rankjury.measures.judged import Judged
 from rankjury.measures.measure import Option, metric
 from rankjury.measures.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
 
-__all__ = ["calibration", "diversity"]
-
 _SMOOTHING = 0.01
 
 

@@ -37,8 +37,6 @@ from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cu
 from rankjury.reporting.tables.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model
 
-__all__ = ["InteractionsGold", "LoadedInteractions", "SplitTable", "TiersTable", "below_chance"]
-
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
 _OF_LOGS = ("user", "item", "value", "time", "scale", "split")
 """Keys that a folder of rankjury split has answered."""

@@ -18,8 +18,6 @@ from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.labeling.products.queries import query_records, read_queries
 from rankjury.plan.context import Context, Table
 
-__all__ = ["MappingTable", "Texts", "given_texts", "mapped_texts"]
-
 _NAMED = 5
 
 

@@ -14,7 +14,8 @@ from rankjury.core.formatting import count, named
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
-from rankjury.evaluation.slices import Attribute, Cuts
+from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.labeling.keywords.gold import KeywordGold, WithoutKeywords, ask_items, ask_keywords
 from rankjury.labeling.keywords.mapping import MAPPERS
@@ -27,8 +28,6 @@ from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, l
 from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, given_texts, mapped_texts
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.exclude_self import without_own
-
-__all__ = ["KeywordsGold", "LoadedKeywords"]
 
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5

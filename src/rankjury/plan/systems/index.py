@@ -8,6 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.formatting import count
+from rankjury.core.params import Params, Setting, settled
 from rankjury.core.types import Ints, Vectors
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning, as_warnings
@@ -19,7 +20,7 @@ from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import equivalence_of, measure
 from rankjury.retrieval.bench.stored import read_stored
-from rankjury.retrieval.engines import ENGINES, Filter, Params, Setting, passing, settled
+from rankjury.retrieval.engines import ENGINES, Filter, passing
 from rankjury.retrieval.engines.temp_folder import clear_left_over
 from rankjury.retrieval.exclude_self import own_item, own_note
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
@@ -27,8 +28,6 @@ from rankjury.retrieval.rank import check_pair, those
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import Checked
-
-__all__ = ["IndexSystem", "on_database"]
 
 _LISTED = 5
 

@@ -15,8 +15,6 @@ from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.models.rank import recommend
 
-__all__ = ["COLD_ITEMS", "RecommenderSystem"]
-
 COLD_ITEMS = "cold_items"
 """The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""
 _FULL_UP_TO = 2_000

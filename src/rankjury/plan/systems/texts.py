@@ -11,12 +11,11 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.formatting import count
-from rankjury.core.types import Matrix, Ranking, Vectors
+from rankjury.core.types import Matrix, Ranking, Vectors, listed
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import first_scores
 from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.io.attributes import read_attributes
-from rankjury.io.vectors.checks import listed
 from rankjury.labeling.products.catalog import Catalogue, read_catalogue
 from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
@@ -31,8 +30,6 @@ from rankjury.retrieval.embedding.models import MODELS, Embedder, find_model
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
-
-__all__ = ["TextsSystem"]
 
 _FULL_UP_TO = 2_000
 _USUAL_DEPTH = 1_000

@@ -13,8 +13,6 @@ from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
 from rankjury.plan.context import Context, Table
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 
-__all__ = ["EXCLUDE_SELF", "VectorFiles"]
-
 EXCLUDE_SELF = (
     "Leave the item with the query's own id out of its results; unset: where the queries are the items (no other file "
     "is named, or the gold says so)."

@@ -22,21 +22,6 @@ from rankjury.recsys.data.read import read_log
 from rankjury.recsys.splitting.fractions import read_fractions
 from rankjury.recsys.splitting.timestamps import written_moment
 
-__all__ = [
-    "Audit",
-    "Bin",
-    "Catalogue",
-    "Ratings",
-    "Side",
-    "Spread",
-    "audit",
-    "duplicates",
-    "gini",
-    "histogram",
-    "share_of_top",
-    "spread",
-]
-
 _MOST_VALUES = 20
 _BINS = 10
 

@@ -13,8 +13,6 @@ from rankjury.recsys.splitting.fractions import Fractions
 from rankjury.recsys.splitting.temporal import cutoffs_at
 from rankjury.recsys.splitting.timestamps import written_moment
 
-__all__ = ["BULK", "Future", "Ties", "Times", "future_of", "ties_of", "times_of"]
-
 BULK = 10
 """More rows of a user than this within one second were not made one by one."""
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)

@@ -12,8 +12,6 @@ from rankjury.io.parquet import read_schema
 from rankjury.io.source import SEPARATORS, Source, cells_of
 from rankjury.recsys.data.columns import usual_id
 
-__all__ = ["as_lists", "read_table"]
-
 _NO_GENRES = "(no genres listed)"
 TITLE = "title"
 _TITLES = (TITLE, "name", "item_name", "product_name", "movie_title")

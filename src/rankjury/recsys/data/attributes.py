@@ -17,8 +17,6 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens_folder import file_of
 from rankjury.recsys.task import Facts
 
-__all__ = ["GENRES", "Attributes", "facts_of", "read_items", "read_users"]
-
 GENRES = "genres"
 _FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
 """What measures and models call a feature of items, and its columns."""

@@ -7,8 +7,6 @@ import polars as pl
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 
-__all__ = ["COLUMNS", "NO_COLUMN", "as_whole", "find_columns", "names_columns", "usual_id"]
-
 COLUMNS = (USER, ITEM, VALUE, TIME)
 NO_COLUMN = "none"
 _USUAL = {

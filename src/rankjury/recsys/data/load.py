@@ -16,8 +16,6 @@ from rankjury.io.parquet import read_whole
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from rankjury.recsys.splitting.split import WINDOWS, Split
 
-__all__ = ["IDS", "RECORD", "SCHEMA", "is_split", "read_folds", "read_split"]
-
 SCHEMA = "rankjury.split/1"
 RECORD, IDS = "split.json", "ids.parquet"
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rankjury.core.types import Bools, Floats, Ints, freeze, names_of, places_in
 from rankjury.core.validation import check_arguments
 
-__all__ = ["ITEM", "TIME", "USER", "VALUE", "Codes", "Log", "Pairs", "log_from_frame"]
-
 USER, ITEM, VALUE, TIME = "user", "item", "value", "time"
 """The columns of a log's frame."""
 Codes = NDArray[np.int32]

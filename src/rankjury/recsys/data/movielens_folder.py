@@ -5,8 +5,6 @@ from pathlib import Path
 
 from rankjury.errors import DataError
 
-__all__ = ["FILES", "file_of", "find_beside", "find_companions"]
-
 FILES = {
     "log": (
         *("ratings.dat", "ratings.csv", "u.data", "ratings.parquet", "ratings.csv.gz", "ratings.dat.gz"),

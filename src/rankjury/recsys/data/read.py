@@ -18,10 +18,8 @@ from rankjury.recsys.data.columns import COLUMNS, as_whole, find_columns
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
 from rankjury.recsys.data.movielens_folder import file_of
 from rankjury.recsys.data.read_rows import Rows
-from rankjury.recsys.data.read_tables import FORMATS, read_rows
+from rankjury.recsys.data.read_tables import read_rows
 from rankjury.recsys.data.read_times import read_times
-
-__all__ = ["FORMATS", "read_log"]
 
 _FRAME = "frame"
 

@@ -11,8 +11,6 @@ from rankjury.errors import DataError
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
 
-__all__ = ["Rows", "Text", "json_fault", "line_of"]
-
 _SHOWN = 80
 
 

@@ -15,8 +15,6 @@ from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.data.read_rows import Rows, Text, json_fault, line_of
 from rankjury.recsys.data.read_text import is_number, read_text
 
-__all__ = ["FORMATS", "read_rows"]
-
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
 _HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
 _NAMES = ("user", "item", "rating", "timestamp")

@@ -10,8 +10,6 @@ from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.data.read_rows import Rows, Text
 from rankjury.recsys.data.read_times import format_of
 
-__all__ = ["is_number", "read_text"]
-
 _DOUBLE = "::"
 
 

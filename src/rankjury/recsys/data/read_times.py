@@ -8,8 +8,6 @@ import polars as pl
 from rankjury.errors import DataError
 from rankjury.recsys.data.time_units import PER_SECOND, UNTIL, unit_of
 
-__all__ = ["Times", "format_of", "read_times"]
-
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _PLAIN_BELOW = 1e8
 """Where no time is as late as March 1973 in seconds, they are plain numbers, such as steps."""

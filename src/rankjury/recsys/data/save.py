@@ -14,22 +14,11 @@ from rankjury.core.temp_files import remove_abandoned_parts
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import check_destination, make_folder, replacing, together
-from rankjury.recsys.data.load import IDS, RECORD, SCHEMA, is_split, read_folds, read_split
+from rankjury.recsys.data.load import IDS, RECORD, SCHEMA
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.splitting import counts
 from rankjury.recsys.splitting.split import WINDOWS, Split
 from rankjury.recsys.splitting.timestamps import written_moment
-
-__all__ = [
-    "check_target",
-    "fold_names",
-    "is_split",
-    "read_folds",
-    "read_split",
-    "record_of",
-    "write_folds",
-    "write_split",
-]
 
 _WINDOW_FILES = tuple(f"{name}.parquet" for name in WINDOWS)
 _FILES = (RECORD, IDS, *_WINDOW_FILES)

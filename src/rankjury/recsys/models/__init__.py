@@ -20,8 +20,6 @@ from rankjury.errors import MissingExtra
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.task import Facts
 
-__all__ = ["RECOMMENDERS", "Recommender", "make_recommender"]
-
 
 class Recommender(ABC):
     """Learns from a log who may like what."""

@@ -13,8 +13,6 @@ from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of
 from rankjury.recsys.task import Facts
 
-__all__ = ["CONTENT", "Content"]
-
 CONTENT = {
     "features": Param(
         "genre", "which of the items' attributes: a name that the plan gives them, such as genre or text"

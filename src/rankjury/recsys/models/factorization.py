@@ -15,8 +15,6 @@ from rankjury.recsys.models.fit import ByFactors, Known, known_of, ratings_of
 from rankjury.recsys.models.sparse import matrix_of, quietly, steadily
 from rankjury.recsys.task import Facts
 
-__all__ = ["Baseline", "LeastSquares", "PairwiseRanking", "TruncatedSvd", "baseline_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Baseline:

@@ -21,8 +21,6 @@ from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of, ratings_of
 from rankjury.recsys.task import Facts
 
-__all__ = ["FactorizationMachine"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Side:

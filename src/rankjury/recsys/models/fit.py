@@ -14,8 +14,6 @@ from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Codes, Log
 from rankjury.recsys.models import Recommender
 
-__all__ = ["ByFactors", "ByRows", "Known", "Trained", "are_known", "known_of", "products", "ratings_of"]
-
 _CELLS_AT_ONCE = 1 << 22
 
 

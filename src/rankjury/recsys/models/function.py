@@ -14,8 +14,6 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.task import Facts
 
-__all__ = ["Called", "recommender_of"]
-
 _FAILURES = (Exception, SystemExit)
 """What somebody's own code may throw; to leave the program is not up to it."""
 

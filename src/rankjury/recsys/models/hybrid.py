@@ -17,8 +17,6 @@ from rankjury.recsys.models.neighbors import ItemNeighbours
 from rankjury.recsys.task import Facts
 from rankjury.recsys.tiers import Tiers
 
-__all__ = ["Hybrid"]
-
 _MODELS: dict[str, type[Trained]] = {"ease": Ease, "als": LeastSquares, "item-knn": ItemNeighbours}
 
 

@@ -13,8 +13,6 @@ from rankjury.recsys.models.fit import ByRows, known_of
 from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly, steadily
 from rankjury.recsys.task import Facts
 
-__all__ = ["Ease", "Slim"]
-
 
 class _Linear(ByRows):
     """The sum of the weights from what a user took to an item."""

@@ -11,8 +11,6 @@ from rankjury.recsys.models.fit import ByRows, known_of
 from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly
 from rankjury.recsys.task import Facts
 
-__all__ = ["ItemNeighbours", "UserNeighbours"]
-
 _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 
 

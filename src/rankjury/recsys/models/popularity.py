@@ -14,8 +14,6 @@ from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.task import Facts
 from rankjury.stats.resampling import Keys, keys_of, pair_words
 
-__all__ = ["Popularity", "RandomOrder"]
-
 _DAY = 86_400
 
 

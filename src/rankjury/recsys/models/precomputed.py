@@ -21,8 +21,6 @@ from rankjury.recsys.models.fit import are_known, products
 from rankjury.recsys.models.precomputed_tables import Cells, Grid, read_scores
 from rankjury.recsys.task import Facts
 
-__all__ = ["GivenFactors", "GivenScores"]
-
 _FEW = 3
 
 

@@ -12,8 +12,6 @@ from rankjury.errors import DataError
 from rankjury.recsys.models.rank import CELLS_AT_ONCE, candidates_of
 from rankjury.recsys.task import Task
 
-__all__ = ["check_recommendations"]
-
 _FEW = 3
 
 

@@ -9,16 +9,13 @@ from numpy.typing import NDArray
 
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.formatting import count, named
-from rankjury.core.types import Floats, Ints, freeze
+from rankjury.core.types import Floats, Ints, freeze, names_of
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import read
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.arrays import ids_of, load, read_npz
-from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
-
-__all__ = ["Cells", "Grid", "read_scores"]
 
 _FEW = 3
 

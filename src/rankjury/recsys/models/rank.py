@@ -14,9 +14,8 @@ from rankjury.errors import DataError, UnknownName
 from rankjury.recsys.candidates import drawn
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.task import Task
-from rankjury.retrieval.knn.search import NOBODY, LeftOut, nearest
-
-__all__ = ["CELLS_AT_ONCE", "COLD", "Recommended", "candidates_of", "recommend", "top_of"]
+from rankjury.retrieval.knn.search import LeftOut, nearest
+from rankjury.retrieval.knn.select import NOBODY
 
 COLD = ("popularity", "nothing")
 """What users get of whom a model knows nothing."""

@@ -1,4 +1,4 @@
-"""Training as scipy's matrix, and products that do not hang on how many users are asked for at once (rankjury[recsys])."""
+"""Training data as a scipy matrix, and products that do not depend on the batch size (rankjury[recsys])."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,8 +9,6 @@ import numpy as np
 
 from rankjury.core.types import Floats, Matrix
 from rankjury.recsys.models.fit import Known
-
-__all__ = ["by_rows", "matrix_of", "product", "quietly", "steadily"]
 
 
 def matrix_of(known: Known, values: Floats | None = None, dtype: type = np.float64) -> Any:

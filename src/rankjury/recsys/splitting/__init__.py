@@ -22,19 +22,6 @@ from rankjury.recsys.data.read import read_log
 from rankjury.recsys.splitting.split import WINDOWS, Parts, Split
 from rankjury.recsys.splitting.timestamps import written_moment
 
-__all__ = [
-    "SPLITS",
-    "Kind",
-    "Parted",
-    "check_options",
-    "counts",
-    "fold_option",
-    "folds_of",
-    "number_of_folds",
-    "split_kind",
-    "split_log",
-]
-
 
 def counts(split: Split) -> dict[str, dict[str, Any]]:
     """Of each window: rows, their share, users, items, those of them that training does not have, and its times.

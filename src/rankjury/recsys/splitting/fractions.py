@@ -9,8 +9,6 @@ from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.errors import UsageError
 
-__all__ = ["FRACTIONS", "Fractions", "exactly", "fractions_told", "read_fractions", "rows_of"]
-
 Fractions = tuple[Fraction, Fraction, Fraction]
 """Of train, validation and test; they sum to one."""
 FRACTIONS = Param("0.8/0.1/0.1", "shares of train, validation and test; or percent, 80/10/10")

@@ -17,8 +17,6 @@ from rankjury.recsys.splitting.split import Parts
 from rankjury.recsys.splitting.temporal import times_of
 from rankjury.stats.resampling import keys_of
 
-__all__ = ["leave_last", "user_folds", "user_fraction"]
-
 _SAME = -1
 """As many for validation as for test."""
 

@@ -15,8 +15,6 @@ from rankjury.recsys.splitting.fractions import FRACTIONS, fractions_told, read_
 from rankjury.recsys.splitting.split import WINDOWS, Parts
 from rankjury.stats.resampling import keys_of, random_words
 
-__all__ = ["chances", "drawn_at_random", "learnt_later"]
-
 _BLOCK = 1 << 20
 _WORDS = 2**64
 

@@ -13,8 +13,6 @@ from rankjury.recsys.splitting.fractions import exactly
 from rankjury.recsys.splitting.temporal import cutoffs_at, parts_between, times_of
 from rankjury.recsys.splitting.timestamps import days_in
 
-__all__ = ["rolling"]
-
 _SHARE = 0.1
 
 

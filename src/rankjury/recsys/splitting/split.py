@@ -13,8 +13,6 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName
 from rankjury.recsys.data.log import Log
 
-__all__ = ["NOWHERE", "WINDOWS", "Parts", "Split", "Window"]
-
 Window = Literal["train", "validation", "test"]
 WINDOWS: tuple[Window, ...] = ("train", "validation", "test")
 NOWHERE = -1

@@ -15,8 +15,6 @@ from rankjury.recsys.splitting.fractions import FRACTIONS, fractions_told, read_
 from rankjury.recsys.splitting.split import NOWHERE, Parts
 from rankjury.recsys.splitting.timestamps import read_moment
 
-__all__ = ["cutoffs_at", "parts_between", "times_of"]
-
 
 def times_of(log: Log) -> Ints:
     """The times, which the kinds that ask for them have been told to be there."""

@@ -10,8 +10,6 @@ import numpy as np
 from rankjury.errors import UsageError
 from rankjury.recsys.data.time_units import PER_SECOND, unit_of
 
-__all__ = ["days_in", "read_moment", "written_moment"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS_A_DAY = 86_400
 _MOST_DAYS = 100_000

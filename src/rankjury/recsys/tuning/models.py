@@ -37,8 +37,6 @@ from rankjury.retrieval.bench.grid import key_of
 from rankjury.retrieval.threshold import shown_from
 from rankjury.stats.resampling import Resampling
 
-__all__ = ["MOST_EXTENSIONS", "Subject", "identity_of", "tune_model", "without_test"]
-
 
 def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
     """Of a task and of what a model is; small enough to be kept beside every trial."""

@@ -19,8 +19,6 @@ from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.stats.estimates import Estimate, estimate_all
 from rankjury.stats.resampling import Resampling, keys_of
 
-__all__ = ["ModelTuning"]
-
 _SAME = 12
 """Decimals to which two means are the same."""
 

@@ -11,8 +11,6 @@ from rankjury.core.params import Param, Params, Setting
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.retrieval.bench.grid import key_of
 
-__all__ = ["MOST_TRIALS", "Edge", "Range", "Search", "Tried", "check_tried", "edges_of", "settings_to_try", "widened"]
-
 Search = Literal["grid", "random"]
 MOST_TRIALS = 10_000
 _DIGITS = 6

@@ -17,8 +17,6 @@ from rankjury.core.params import Setting
 from rankjury.core.types import Floats, freeze
 from rankjury.retrieval.bench.identity import changes
 
-__all__ = ["Memory", "Trial"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:

@@ -4,16 +4,13 @@ from rankjury.reporting.charts.builders import (
     HistoryPoint,
     HistorySeries,
     all_charts,
-    curves_charts,
-    differences_chart,
-    drift_chart,
-    frontier_chart,
-    headline_chart,
     history_chart,
     score_charts,
-    slices_chart,
     sweeps_chart,
 )
+from rankjury.reporting.charts.builders.drift import drift_chart
+from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
+from rankjury.reporting.charts.builders.sweep import frontier_chart
 from rankjury.reporting.charts.css import CHART_CSS
 from rankjury.reporting.charts.grids import curves_grid, recommenders_grid
 from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures

@@ -4,8 +4,6 @@ Okabe and Ito's palette in the order of pictures/figure.py, its light hues darke
 lightened for a dark ground, so that each is at least 3 : 1 against what it stands on and texts 4.5 : 1.
 """
 
-__all__ = ["CHART_CSS", "DARK", "LIGHT"]
-
 LIGHT = {
     "0": "#0072b2",
     "1": "#b87400",

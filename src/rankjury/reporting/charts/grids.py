@@ -16,8 +16,6 @@ from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, Grid, Line, LineC
 from rankjury.reporting.tables.cutoffs import ByCutoff, CutMeasure, by_cutoff
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["curves_grid", "recommenders_grid"]
-
 _MOST_PANELS, _MOST_CUTS = 9, 3
 _FILLED = 0.4
 """Charts have one vertical range where each fills at least this share of it."""

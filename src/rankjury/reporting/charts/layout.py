@@ -12,26 +12,6 @@ from unicodedata import category, east_asian_width
 from rankjury.core.formatting import figure_shown, percent
 from rankjury.reporting.charts.spec import DotPlot, Histogram, LineChart, Scatter, Spacing
 
-__all__ = [
-    "UNSHOWN",
-    "Box",
-    "Scale",
-    "Spot",
-    "across_of",
-    "clean",
-    "even_ticks",
-    "fit",
-    "linear_ticks",
-    "log_ticks",
-    "numbers_shown",
-    "place_labels",
-    "range_with_zero",
-    "rows_for",
-    "time_ticks",
-    "upright_of",
-    "width_of",
-]
-
 _ROOM = 0.04
 """Beside the outermost figures, as a share of the axis."""
 _BETWEEN_EVEN = 0.3

@@ -4,22 +4,6 @@ from dataclasses import KW_ONLY, dataclass
 from math import inf, isfinite
 from typing import Literal
 
-__all__ = [
-    "Bars",
-    "Chart",
-    "Dot",
-    "DotPlot",
-    "Grid",
-    "Histogram",
-    "Line",
-    "LineChart",
-    "Mark",
-    "Point",
-    "Ring",
-    "Row",
-    "Scatter",
-]
-
 Tone = Literal["", "good", "bad", "even"]
 """What a dot says by its colour, where that is not whose it is."""
 Spacing = Literal["even", "linear", "log", "time"]

@@ -19,8 +19,6 @@ from rankjury.reporting.charts.layout import (
 )
 from rankjury.reporting.charts.spec import Bars, Chart, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter
 
-__all__ = ["to_svg"]
-
 TEXT, SMALL = 12.0, 11.0
 _SERIES = 8
 _DASHES = ("", "7 3", "2 3", "8 3 2 3", "12 4", "4 2", "10 2 2 2", "1 2")

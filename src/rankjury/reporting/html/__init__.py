@@ -4,10 +4,7 @@ from dataclasses import replace
 
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.reporting.html.page import context_of, page_of
-from rankjury.reporting.html.query_data import Details
-
-__all__ = ["Details", "context_of", "page_of", "to_html"]
+from rankjury.reporting.html.page import page_of
 
 
 def to_html(report: Report, gate: Gate | None = None) -> str:

@@ -47,8 +47,6 @@ from rankjury.reporting.writers.gate import verdicts_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["Drawn", "context_of", "measures_matrix", "page_of", "provenance_table", "slice_tables"]
-
 _MARKS = {"better": " ▲", "worse": " ▼"}
 _FULL_CELL, _BRIEF_CELL = 330, 40
 """Bytes of a cell of a table of slices, about."""

@@ -24,8 +24,6 @@ from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segmen
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, few_digits, shortened
 
-__all__ = ["BASE", "BLOCK", "Packed", "pack", "planes_of", "scaled"]
-
 BLOCK = 100
 _LEVEL = 6
 """Of deflate: 9 would take twice as long for a hundredth less."""

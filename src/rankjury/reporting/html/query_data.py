@@ -14,8 +14,6 @@ from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
 
-__all__ = ["LONGEST_TEXT", "Case", "Details", "Item", "cases_of", "few_digits", "keywords_of", "shortened"]
-
 LONGEST_TEXT = 300
 """Of a query's text or an item's name on a page; what is longer is cut."""
 _MOST_CASES = 5

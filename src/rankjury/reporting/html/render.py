@@ -15,10 +15,8 @@ from markupsafe import Markup, escape
 
 from rankjury.core.formatting import visible
 from rankjury.core.version import __version__
-from rankjury.reporting.charts import CHART_CSS
+from rankjury.reporting.charts.css import CHART_CSS
 from rankjury.reporting.tables import Cell
-
-__all__ = ["SCRIPT", "embedded", "rendered", "script", "shown", "style"]
 
 _HERE = files(__package__ or __name__)
 SCRIPT = "assets/page.js"

@@ -1,7 +1,8 @@
 """Renderers of sections: the tables and charts of each section, built once for all writers.
 
 A renderer is a module of this package, or of a third party that names it under the entry point group
-``rankjury.section_renderers``. It takes the whole report and returns what is to be shown of its section for all systems::
+``rankjury.section_renderers``. It takes the whole report and returns what is to be shown of its section for all
+systems::
 
     @renderer("space")
     def render(report: Report, brief: bool) -> Block | None:
@@ -21,8 +22,6 @@ from rankjury.reporting.tables import Table
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
-
-__all__ = ["RENDERERS", "Block", "render_sections", "renderer"]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["render_agreement", "render_reference"]
-
 _TITLES = {"spearman": "Spearman ρ", "kendall": "Kendall τ", "pearson": "Pearson r", "mae": "MAE", "rmse": "RMSE"}
 _SAYS_MOST = "ndcg"
 _INDENT = "  "
@@ -38,8 +36,8 @@ def render_reference(report: Report, brief: bool) -> Block | None:
 def _cutoff_tables(report: Report) -> list[Table]:
     """Return one table per system: cut-offs down, measures across, cells like ``0.156±0.363``.
 
-    The spread is the sample standard deviation over queries (divisor n − 1), as everywhere in rankjury; numpy's default,
-    with divisor n, is smaller by the factor √((n − 1) / n).
+    The spread is the sample standard deviation over queries (divisor n − 1), as everywhere in rankjury; numpy's
+    default, with divisor n, is smaller by the factor √((n − 1) / n).
     """
     grid = by_cutoff(report)
     header = ["k", *(measure.both_names for measure in grid.measures)]

@@ -15,8 +15,6 @@ from rankjury.retrieval.hints import Hint
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
 
-__all__ = ["DRIFTS_SCHEMA", "drift_block", "drifts_to_json", "render"]
-
 DRIFTS_SCHEMA = "rankjury.drifts/1"
 _DECIMALS = 4
 _WITHIN = {True: "within", False: "beyond", None: NOTHING}
@@ -42,7 +40,7 @@ def render(report: Report, brief: bool) -> Block | None:
 
 
 def _charts(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders import drift_chart
+    from rankjury.reporting.charts.builders.drift import drift_chart
 
     chart = drift_chart(report)
     return () if chart is None else (chart,)

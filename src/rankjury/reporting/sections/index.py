@@ -39,7 +39,7 @@ def render_indexes(report: Report, brief: bool) -> Block | None:
 
 
 def _frontier(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders import frontier_chart
+    from rankjury.reporting.charts.builders.sweep import frontier_chart
 
     chart = frontier_chart(report)
     return () if chart is None else (chart,)

@@ -14,8 +14,6 @@ from rankjury.reporting.tables.differences import comparison_table, p_legend, ve
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["render_exposure", "render_interactions", "windows_table"]
-
 _DECIMALS = 3
 _UNIT = "training interactions"
 _CATALOGUES = {"items": "of the items file", "seen": "that the log has seen", "train": "of training"}

@@ -11,8 +11,6 @@ from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Table, table
 
-__all__ = ["missed_table", "quality_table", "render"]
-
 HAS, LACKS = "✓", "✗"
 _KEYWORDS_SHOWN = 8
 _QUERIES_SHOWN = 2

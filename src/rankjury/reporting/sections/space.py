@@ -13,8 +13,6 @@ from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
 
-__all__ = ["diagnostics_table", "render"]
-
 _LONGEST_HUB = 16
 
 

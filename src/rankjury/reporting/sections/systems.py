@@ -13,8 +13,6 @@ from rankjury.reporting.tables import Table, table
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
 
-__all__ = ["quantiles_table"]
-
 _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
 """The page shows quantiles with its measures, and what systems are made of under provenance."""
 

@@ -2,8 +2,8 @@
 
 A table is built once, as cells with a meaning. The console fits it to the terminal (``rankjury.reporting.console``);
 Markdown, HTML, notebooks and pull requests render the same cells. Tables of differences are in
-``rankjury.reporting.tables.differences``, verdicts in ``rankjury.reporting.writers.gate``, tables of sections in their renderers
-(``rankjury.reporting.sections``).
+``rankjury.reporting.tables.differences``, verdicts in ``rankjury.reporting.writers.gate``, tables of sections in their
+renderers (``rankjury.reporting.sections``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,24 +15,6 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
 from rankjury.measures.measure import LEGEND, usual_name
 from rankjury.stats.estimates import Estimate
-
-__all__ = [
-    "Cell",
-    "Column",
-    "Convention",
-    "Style",
-    "Table",
-    "about_line",
-    "conventions_of",
-    "first_labels",
-    "headline_labels",
-    "headline_table",
-    "idle_systems",
-    "interval_note",
-    "recorded_table",
-    "rounded",
-    "table",
-]
 
 _MOST_SYSTEMS_ACROSS = 4
 _MOST_HEADLINE = 8

@@ -10,8 +10,6 @@ from rankjury.evaluation.report import Report
 from rankjury.measures.measure import beside, split_spelling, usual_name
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["ByCutoff", "CutMeasure", "by_cutoff", "cut_labels", "display_names"]
-
 _FAMILIAR = {"recall": "Recall", "precision": "Precision", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
 
 

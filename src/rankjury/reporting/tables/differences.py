@@ -27,22 +27,6 @@ from rankjury.reporting.tables import Cell, Column, Style, Table, idle_systems, 
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.significance import POWER, is_shown
 
-__all__ = [
-    "before_after_table",
-    "changes_table",
-    "comparison_table",
-    "largest_losses",
-    "mark_cell",
-    "measure_table",
-    "one_measure",
-    "p_legend",
-    "power_lines",
-    "slices_table",
-    "summary_table",
-    "tally",
-    "verdict_of",
-]
-
 _MOVES_SHOWN = 3
 _LOSSES_SHOWN = 5
 _LONGEST_NAME = 24

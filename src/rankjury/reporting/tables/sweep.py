@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from rankjury.retrieval.bench.points import Point, Quantile
     from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
-__all__ = [
-    "SCHEMA", "choice_lines", "left_out_lines", "print_sweep", "sweep_table", "sweeps_to_csv", "sweeps_to_json",
-    "sweeps_to_markdown", "wanted_of",
-]  # fmt: skip
-
 SCHEMA = "rankjury.sweeps/1"
 _INDENT = "  "
 _MEGABYTE = 1e6

@@ -23,8 +23,6 @@ from rankjury.evaluation.report import Report
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["WRITERS", "Request", "Writer", "as_file_name", "find_writer", "write_reports", "writer"]
-
 Content: TypeAlias = "str | bytes | pl.DataFrame"
 """A data frame is written as a table, in the format and compression of the file's suffix."""
 Write: TypeAlias = "Callable[[Report, Request], Content | Mapping[Path, Content]]"

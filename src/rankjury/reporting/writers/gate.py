@@ -23,18 +23,6 @@ from rankjury.reporting.console import print_table
 from rankjury.reporting.tables import Cell, Column, Table, rounded, table
 from rankjury.reporting.writers.markdown import markdown_table
 
-__all__ = [
-    "check_form",
-    "gate_to_json",
-    "gate_to_junit",
-    "gate_to_markdown",
-    "print_gate",
-    "value_shown",
-    "verdict_counts",
-    "verdicts_table",
-    "write_gates",
-]
-
 _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = {"fail": 0, "unsure": 1, "pass": 2}
 

@@ -18,8 +18,6 @@ from rankjury.reporting.tables.differences import changes_table, largest_losses,
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
 
-__all__ = ["LONGEST", "plain", "summary_of"]
-
 LONGEST = 65_536
 """So many characters GitHub takes in a comment."""
 _KEPT_FREE = 1_000

@@ -16,8 +16,6 @@ from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["to_evaluation"]
-
 _META = ("dataset_version", "model_version", "index_params", "chunking_config", "query_set_version")
 
 

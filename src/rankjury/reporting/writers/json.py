@@ -11,8 +11,6 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
 from rankjury.reporting.writers import Request, writer
 
-__all__ = ["looks_like_report", "read_report", "to_json"]
-
 
 def looks_like_report(path: str) -> bool:
     """Whether a file is one of rankjury's reports: a JSON object that says so."""

@@ -16,8 +16,6 @@ from rankjury.reporting.tables.differences import (
     slices_table,
 )
 
-__all__ = ["markdown_table", "section_lines", "to_markdown"]
-
 
 def to_markdown(report: Report) -> str:
     """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""

@@ -26,8 +26,6 @@ from rankjury.reporting.tables.differences import changes_table, largest_losses,
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.comparison import Comparison
 
-__all__ = ["comparison_snippet", "gate_snippet", "report_snippet", "scores_snippet"]
-
 _MOST_ROWS = 60
 _MOST_LOSSES = 10
 _LONGEST_CELL, _LONGEST_LINE = 200, 1_000

@@ -16,7 +16,8 @@ def _kind(request: Request) -> Literal["png", "svg"]:
 
 @writer("curves", ".png", ".svg", check=Request.check_cutoffs)
 def _curves(report: Report, request: Request) -> bytes:
-    from rankjury.reporting.charts import curves_grid, to_picture
+    from rankjury.reporting.charts.grids import curves_grid
+    from rankjury.reporting.charts.matplotlib import to_picture
 
     return to_picture(curves_grid(report), _kind(request))
 
@@ -29,7 +30,8 @@ def _check_charts(request: Request) -> None:
 @writer("charts", ".png", ".svg", by_suffix=False, check=_check_charts)
 def _charts(report: Report, request: Request) -> dict[Path, bytes]:
     """Return every chart that the report has something for."""
-    from rankjury.reporting.charts import all_charts, to_picture
+    from rankjury.reporting.charts.builders import all_charts
+    from rankjury.reporting.charts.matplotlib import to_picture
 
     charts = all_charts(report)
     return {
@@ -44,6 +46,7 @@ def _check_recommenders(request: Request) -> None:
 
 @writer("recommenders", ".png", by_suffix=False, check=_check_recommenders)
 def _recommenders(report: Report, request: Request) -> bytes:
-    from rankjury.reporting.charts import recommenders_grid, to_picture
+    from rankjury.reporting.charts.grids import recommenders_grid
+    from rankjury.reporting.charts.matplotlib import to_picture
 
     return to_picture(recommenders_grid(report))

@@ -12,8 +12,6 @@ from rankjury.evaluation.sections import Fusion
 from rankjury.measures.dialects import resolve
 from rankjury.reporting.writers import Request, writer
 
-__all__ = ["to_retrievers"]
-
 _MEASURES = {"hits": "recall", "rr": "rr", "ndcg": "ndcg(gain=exp)"}
 _DEFAULT_K = 5
 _KEYS = ("K", "weights", "c", "timestamp", "model_tag", "per_query")

@@ -18,8 +18,6 @@ from rankjury.reporting.writers import Request, writer
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
-__all__ = ["to_csv", "to_cutoff_csv"]
-
 _ESTIMATE = ("mean", "ci_low", "ci_high", "std", "se", "n", "undefined")
 _DIFFERENCE = ("difference", "difference_low", "difference_high", "p", "p_holm", "p_bh")
 _PAIRED = (

@@ -10,14 +10,13 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Ranking, Vectors
+from rankjury.core.types import Ranking, Vectors, names_of
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_all
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
-from rankjury.io.vectors.checks import names_of
 from rankjury.io.vectors.ids import read_ids
 from rankjury.retrieval.agreement.pairs import OfVectors, PairsOfSystems, ReferenceSide, chosen_ids, sample_ids
 from rankjury.retrieval.agreement.reference import MEASURES, ReferenceTies, measures_for, reference_gold
@@ -27,8 +26,6 @@ from rankjury.retrieval.exclude_self import excludes_self
 from rankjury.retrieval.inputs import as_vectors
 from rankjury.retrieval.rank import check_same_items, rank_vectors
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["agree"]
 
 _RESAMPLING = Resampling()
 

@@ -16,21 +16,6 @@ from rankjury.retrieval.agreement.stats import Agreement, Pairs, agreement_of
 from rankjury.retrieval.knn.search import score_listed
 from rankjury.stats.resampling import Keys, Resampling, keys_of, random_words
 
-__all__ = [
-    "Listed",
-    "OfRun",
-    "OfVectors",
-    "PairsOfSystems",
-    "ReferenceSide",
-    "Similarities",
-    "chosen_ids",
-    "compared",
-    "sample_ids",
-    "sample_others",
-    "sampled_pairs",
-    "top_pairs",
-]
-
 
 class Similarities(Protocol):
     """Knows the similarity of pairs."""

@@ -14,8 +14,6 @@ import polars as pl
 from rankjury.core.types import Bools, Gold, Ints, Ranking, segments_within
 from rankjury.errors import DataError
 
-__all__ = ["MEASURES", "Reference", "ReferenceTies", "measures_for", "reference_gold"]
-
 MEASURES = {
     "recall": "recall(over=k,{cut})",
     "ndcg": "ndcg(gain=binary,{cut})",

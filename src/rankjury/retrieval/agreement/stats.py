@@ -21,24 +21,6 @@ from rankjury.evaluation.sections import Section
 from rankjury.stats.resampling import Bounds, Keys, Resampling, bootstrap_weights, draw_sums
 from rankjury.stats.sums import to_fixed
 
-__all__ = [
-    "AGREEMENTS",
-    "LOWER_IS_BETTER",
-    "Agreed",
-    "Agreement",
-    "Pairs",
-    "ReferenceGold",
-    "agreement_of",
-    "concordance",
-    "kendall",
-    "mae",
-    "midranks",
-    "pearson",
-    "rmse",
-    "spearman",
-    "standard",
-]
-
 
 def pearson(reference: Floats, candidate: Floats) -> float:
     """Pearson's r: how far one is a linear function of the other.

@@ -3,19 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
+from rankjury.core.params import Params
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import Clock, measure
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.stored import read_stored
-from rankjury.retrieval.engines import ENGINES, Params
+from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.exclude_self import excludes_self, own_item
 from rankjury.retrieval.inputs import as_vectors
 from rankjury.retrieval.rank import check_pair
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["try_index"]
 
 
 @check_arguments

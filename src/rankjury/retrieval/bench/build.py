@@ -9,16 +9,17 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, Vectors
 from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.retrieval.bench.result import AnnRecall, recall_of, share_found
-from rankjury.retrieval.bench.timing.loops import Timed, closed_loop, open_loop
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, Params, passing
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.bench.timing.latency import Timed
+from rankjury.retrieval.bench.timing.loops import closed_loop, open_loop
+from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.stats.resampling import Resampling
-
-__all__ = ["ROUNDS", "WARM_UP", "Ask", "Bench", "Built", "Embed"]
 
 Ask = Callable[[int], object]
 """Asks the query of this number, and waits for its answer."""

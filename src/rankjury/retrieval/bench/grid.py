@@ -6,10 +6,9 @@ from itertools import product
 from json import dumps
 from math import isfinite, prod
 
+from rankjury.core.params import Param, Params, Setting, settled
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.retrieval.engines import Engine, Param, Params, Setting, settled
-
-__all__ = ["MOST_POINTS", "Grid", "key_of", "not_above", "spelled"]
+from rankjury.retrieval.engines import Engine
 
 MOST_POINTS = 10_000
 Values = Mapping[str, Sequence[Setting]]

@@ -17,8 +17,6 @@ from rankjury.core.version import __version__
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.engines import Engine
 
-__all__ = ["changes", "identity_of", "versions_of"]
-
 _ALWAYS = ("numpy", "faiss-cpu")
 _SECRETS = ("key", "token", "password", "secret", "header")
 _WORDS = {

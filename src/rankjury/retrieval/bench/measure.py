@@ -8,18 +8,17 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import QUERY
+from rankjury.core.params import Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_settings
 from rankjury.core.types import Floats, Ints, Ranking, Vectors
 from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built, Embed
 from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Timings
-from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.bench.timing.loops import Timed
-from rankjury.retrieval.engines import Engine, Params, passing, settled
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest, score_listed
+from rankjury.retrieval.bench.timing.latency import Timed, summarise
+from rankjury.retrieval.engines import Engine, passing
+from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import norms_of
-
-__all__ = ["Clock", "Measured", "equivalence_of", "measure", "ranking_of"]
 
 _OFF_ONE = 1e-5
 """How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.params import Params
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError
 from rankjury.retrieval.bench.build import Built
 from rankjury.retrieval.bench.points import Point
 from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.engines import Params
 from rankjury.stats.significance import SignedRanks
-
-__all__ = ["PAIRED_ROUNDS", "SINGLE_FACTOR", "PairedTimes", "measure_paired", "setting_key", "surely_less"]
 
 PAIRED_ROUNDS = 16
 """The least p-value of 16 paired values is 2/2^16, so that 1,600 candidates can still be distinguished."""

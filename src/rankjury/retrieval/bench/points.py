@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from rankjury.core.params import Params, Setting
 from rankjury.retrieval.bench.grid import spelled
-from rankjury.retrieval.engines import Params, Setting
 from rankjury.stats.resampling import Bounds
-
-__all__ = ["Point", "Quantile", "Status"]
 
 Status = Literal["measured", "pruned", "skipped", "failed"]
 """skipped: the engine cannot be built or searched with it, now or later; failed: it may succeed another time."""

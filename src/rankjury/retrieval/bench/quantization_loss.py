@@ -11,8 +11,6 @@ from rankjury.retrieval.bench.result import Loss, Mean
 from rankjury.stats.comparison import Paired, compare_pairs
 from rankjury.stats.resampling import Resampling, keys_of
 
-__all__ = ["loss_of", "measure_of_loss"]
-
 
 def measure_of_loss(asked: Sequence[Asked], k: int) -> Asked | None:
     """nDCG at k, else at another cut-off, else none: only of it the best is one for every query."""

@@ -19,25 +19,10 @@ from rankjury.core.validation import Record
 from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import Section
 from rankjury.retrieval.bench.timing.latency import Latency
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, score_listed
+from rankjury.retrieval.knn.search import Neighbours, score_listed
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Bounds, Resampling, keys_of
-
-__all__ = [
-    "CLOCKS",
-    "LOW_PERCENTILE",
-    "AnnRecall",
-    "Equivalence",
-    "Filtered",
-    "Indexed",
-    "Loss",
-    "Mean",
-    "Timings",
-    "drifting",
-    "figure_names",
-    "recall_of",
-    "share_found",
-]
 
 LOW_PERCENTILE = 5.0
 

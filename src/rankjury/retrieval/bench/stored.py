@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankjury.core.formatting import named
+from rankjury.core.params import Params
 from rankjury.core.types import Vectors
-from rankjury.retrieval.engines import ENGINES, Params
+from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.knn.similarity import norms_of
-
-__all__ = ["Stored", "read_stored"]
 
 _ROUNDED = {2: 2e-3, 4: 1e-5}
 """By bytes of a stored number: what rounding and an export as text may change, as a share of the largest number."""

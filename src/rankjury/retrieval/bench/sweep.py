@@ -30,6 +30,7 @@ from typing import Any
 
 from rankjury.core.formatting import count
 from rankjury.core.journal import Entry, Journal, digest
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
 from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built
@@ -37,11 +38,8 @@ from rankjury.retrieval.bench.grid import Grid, key_of, not_above, spelled
 from rankjury.retrieval.bench.identity import changes, identity_of
 from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
 from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.bench.sweep_result import COSTS, SCHEMA, Choice, Cost, Sweep
+from rankjury.retrieval.bench.sweep_result import COSTS, Cost, Sweep
 from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.engines import Param, Params, Setting
-
-__all__ = ["SCHEMA", "Choice", "Cost", "Memory", "Point", "Sweep", "needless", "sweep"]
 
 
 class Memory:

@@ -9,8 +9,6 @@ from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.bench.paired_times import SINGLE_FACTOR, PairedTimes, surely_less
 from rankjury.retrieval.bench.points import Point, Status
 
-__all__ = ["COSTS", "SCHEMA", "Choice", "Cost", "Sweep"]
-
 SCHEMA = "rankjury.sweep/1"
 Cost = Literal["p95", "size", "build"]
 COSTS: dict[str, Callable[[Point], float]] = {

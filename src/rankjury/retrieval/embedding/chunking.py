@@ -12,12 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Ints
+from rankjury.core.types import Ints, listed
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.io.vectors.checks import listed
 from rankjury.retrieval.embedding.corpus import Corpus
-
-__all__ = ["WORDS", "Chunking", "Chunks", "Tokens", "chunked", "in_chunks", "parse_chunking", "tokens_of"]
 
 Spans = Sequence[tuple[int, int]]
 """Where each token of a text begins, and where it ends."""

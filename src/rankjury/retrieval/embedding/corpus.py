@@ -7,16 +7,14 @@ from functools import cached_property
 import polars as pl
 
 from rankjury.core.convert import find_id_column
+from rankjury.core.types import listed, names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
 from rankjury.io.json import records_by_id
 from rankjury.io.jsonl import read_json_table
 from rankjury.io.source import Source, plain_suffix
-from rankjury.io.vectors.checks import listed, names_of
 from rankjury.io.vectors.ids import TABLES, read_table
 from rankjury.io.vectors.metadata import hash_strings
-
-__all__ = ["EMPTY_POLICIES", "Corpus", "read_corpus"]
 
 EMPTY_POLICIES = ("error", "skip")
 

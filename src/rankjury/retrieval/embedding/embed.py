@@ -6,13 +6,10 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Vectors
+from rankjury.core.types import Vectors, listed
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.io.vectors.checks import listed
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.models import Embedder, Singles
-
-__all__ = ["BATCH_SIZE", "embed"]
 
 BATCH_SIZE = 64
 
@@ -27,7 +24,8 @@ def embed(
 ) -> Vectors:
     """A vector for each text as the model gives it, in 32 bits.
 
-    ``rows`` is where finished batches go, and may hold those of an earlier call: ``rankjury.retrieval.embedding.resume.keeping``.
+    ``rows`` is where finished batches go, and may hold those of an earlier call:
+    ``rankjury.retrieval.embedding.resume.keeping``.
     """
     if batch_size < 1:
         raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")

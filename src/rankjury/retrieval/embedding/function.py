@@ -8,8 +8,6 @@ import numpy as np
 from rankjury.core.importing import code_digest, function_at
 from rankjury.retrieval.embedding.models import Embedder, Singles
 
-__all__ = ["CallableModel", "find_callable"]
-
 _SHORT = 16
 
 

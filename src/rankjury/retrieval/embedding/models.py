@@ -15,8 +15,6 @@ from rankjury.core.importing import is_function_name
 from rankjury.core.registry import Registry
 from rankjury.errors import UsageError
 
-__all__ = ["MODELS", "Embedder", "Singles", "find_model"]
-
 Singles = NDArray[np.float32]
 
 

@@ -13,8 +13,6 @@ from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import make_folder, write_text
 from rankjury.retrieval.embedding.models import Singles
 
-__all__ = ["KeptRows", "folder_beside", "keeping"]
-
 _MANIFEST, _ROWS = "manifest.json", "rows.f32"
 _SCHEMA = "rankjury.parts/1"
 _BYTES = 4

@@ -11,8 +11,6 @@ import numpy as np
 from rankjury.errors import DataError, MissingExtra
 from rankjury.retrieval.embedding.models import Singles
 
-__all__ = ["TransformerFolder"]
-
 _SHORT = 16
 _SIGNS = ("modules.json", "config.json")
 _EXPECTED = "a folder as SentenceTransformer.save leaves it"

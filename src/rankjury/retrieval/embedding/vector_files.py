@@ -20,8 +20,6 @@ from rankjury.retrieval.embedding.function import CallableModel
 from rankjury.retrieval.embedding.models import Embedder
 from rankjury.retrieval.embedding.resume import folder_beside, keeping
 
-__all__ = ["Choices", "Made", "embed_into", "vary_into"]
-
 _CARRIED = ("model", "model_version", "text", "join", "corpus_sha256")
 _SETTINGS = {
     "model": "model",

@@ -11,8 +11,6 @@ import numpy as np
 from rankjury.errors import DataError, MissingExtra
 from rankjury.retrieval.embedding.models import MODELS, Singles
 
-__all__ = ["WordLlamaModel"]
-
 
 @MODELS.register("wordllama")
 class WordLlamaModel:

@@ -14,25 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors
 from rankjury.errors import UnknownName, UsageError
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
-
-__all__ = [
-    "ENGINES",
-    "Engine",
-    "Filter",
-    "Param",
-    "Params",
-    "Setting",
-    "aligned_rows",
-    "keep_passing",
-    "passing",
-    "settled",
-]
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 
 
 @dataclass(frozen=True)

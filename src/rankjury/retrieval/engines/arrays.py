@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.params import Params, Setting, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, cut_rows
 from rankjury.errors import DataError, MissingExtra, UnknownName
-from rankjury.retrieval.engines import Engine, Filter, Params, Setting, settled
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.engines import Engine, Filter
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["ArrayEngine", "Turns", "column_of", "columns_of", "import_library", "neighbours_of", "singles"]
 
 _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150

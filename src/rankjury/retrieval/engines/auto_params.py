@@ -2,8 +2,6 @@
 
 from rankjury.errors import ImpossibleSetting
 
-__all__ = ["bits_for", "lists_for", "parts_for"]
-
 _POINTS_FOR_A_LIST = 39
 """Below this many vectors a list FAISS would warn that too few are there to learn from."""
 _POINTS_FOR_A_CODE = 4

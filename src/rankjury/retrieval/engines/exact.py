@@ -3,13 +3,13 @@
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, sort_key
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, Params, passing, settled
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import METRICS
-
-__all__ = ["Exact"]
 
 
 @ENGINES.register("exact")

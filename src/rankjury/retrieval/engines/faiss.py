@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, Setting, passing
+from rankjury.retrieval.engines import ENGINES, Filter, passing
 from rankjury.retrieval.engines.arrays import ArrayEngine, neighbours_of
 from rankjury.retrieval.engines.auto_params import bits_for, lists_for, parts_for
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["FaissFlat", "FaissHnsw", "FaissIvf", "FaissIvfPq"]
 
 _ROWS_AT_ONCE = 1 << 14
 _ROWS_FOR_ONE_THREAD = 1 << 12

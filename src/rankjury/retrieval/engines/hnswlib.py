@@ -5,14 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows, passing
+from rankjury.retrieval.engines import ENGINES, Filter, aligned_rows, passing
 from rankjury.retrieval.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["Hnswlib"]
 
 _ROWS_AT_ONCE = 1 << 14
 

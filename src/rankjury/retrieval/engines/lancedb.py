@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, cut_rows
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, Setting
+from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library, neighbours_of
 from rankjury.retrieval.engines.auto_params import lists_for, parts_for
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["LanceDB"]
 
 _ROWS_AT_ONCE = 1 << 14
 _QUERIES_AT_ONCE = 64

@@ -12,16 +12,15 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.secrets import Masker, forms_of, redact
 from rankjury.core.types import cut_rows
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, Setting, aligned_rows
+from rankjury.retrieval.engines import ENGINES, Filter, aligned_rows
 from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["Qdrant"]
 
 _LOCAL = ":memory:"
 _LONGEST_SHOWN = 300

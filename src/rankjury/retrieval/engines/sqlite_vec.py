@@ -7,15 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines import ENGINES, Filter, Params, Setting, aligned_rows
+from rankjury.retrieval.engines import ENGINES, Filter, aligned_rows
 from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["SqliteVec"]
 
 _ROWS_AT_ONCE = 1 << 12
 _MOST_BY_MATCH = 4096

@@ -4,11 +4,9 @@ import tempfile
 from os.path import isdir
 from pathlib import Path
 
+from rankjury.core.params import Param
 from rankjury.core.temp_files import SERVER, TemporaryFolder, abandoned_folders, remove_abandoned_folders
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines import Param
-
-__all__ = ["FOLDER", "Folder", "bytes_in", "clear_left_over", "folder_in"]
 
 Folder = TemporaryFolder
 

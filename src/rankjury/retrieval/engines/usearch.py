@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines import ENGINES, Filter, Param, Params, Setting, keep_passing, passing
+from rankjury.retrieval.engines import ENGINES, Filter, keep_passing, passing
 from rankjury.retrieval.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.retrieval.knn.similarity import Singles
-
-__all__ = ["USearch"]
 
 _ROWS_AT_ONCE = 1 << 11
 """The first of these are added by one thread: several, in a graph of so few, may leave some that no path leads to."""

@@ -18,8 +18,6 @@ from rankjury.retrieval.fusion.fusion import METHODS, Fusion
 from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 from rankjury.retrieval.fusion.pairs import Rows, descending, starts_of
 
-__all__ = ["Aligned", "Listed", "fuse"]
-
 
 @check_arguments
 def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") -> Ranking:

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from rankjury.core.types import Floats, cut_rows, in_threads
 
-__all__ = ["Precise", "from_decimal", "product", "quotient", "shifted", "times", "totals"]
-
 Precise = NDArray[np.complex128]
 
 _ROWS_PER_BLOCK = 1 << 15

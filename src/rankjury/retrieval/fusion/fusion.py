@@ -18,8 +18,6 @@ from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 if TYPE_CHECKING:
     from rankjury.retrieval.fusion.align import Aligned
 
-__all__ = ["METHODS", "Function", "Fusion", "Method", "method"]
-
 Function = Callable[["Aligned", "Fusion"], Floats]
 USUAL_C = 60.0
 _OPTIONS = ("c", "depth", "normalise", "weights")

@@ -14,8 +14,6 @@ from rankjury.retrieval.fusion.align import Aligned
 from rankjury.retrieval.fusion.exact_sums import Precise, from_decimal, product, quotient, shifted, times, totals
 from rankjury.retrieval.fusion.fusion import Fusion, method
 
-__all__ = ["borda", "combmax", "combmnz", "combsum", "condorcet", "isr", "rrf"]
-
 _CELLS = 1 << 18
 """Of the table of items × items that are held at once."""
 _MOST_VOTES = 1 << 62

@@ -10,8 +10,6 @@ import numpy as np
 
 from rankjury.core.types import Floats, Ints, segments_within
 
-__all__ = ["NORMALISATIONS"]
-
 
 def _min_max(starts: Ints, values: Floats) -> Floats:
     """(score − lowest) / (highest − lowest)."""

@@ -10,8 +10,6 @@ from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.types import ROW_NUMBER, Bools, Floats, Ints, Ranking, cut_into_blocks, in_threads, sort_key
 from rankjury.errors import DataError
 
-__all__ = ["Rows", "descending", "starts_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

@@ -14,12 +14,11 @@ from rankjury.core.version import __version__
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.measures.dialects import Asked
-from rankjury.retrieval.fusion import METHODS, Aligned, Fusion
+from rankjury.retrieval.fusion.align import Aligned
+from rankjury.retrieval.fusion.fusion import METHODS, Fusion
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.stats.estimates import Estimate, estimate_all, onto_scale
 from rankjury.stats.resampling import Resampling, keys_of
-
-__all__ = ["CONSTANTS", "TUNING_SCHEMA", "Tuning", "settings_of", "tune"]
 
 TUNING_SCHEMA = "rankjury.tuning/1"
 CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)

@@ -18,8 +18,6 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, gathered,
 from rankjury.retrieval.knn.select import NOBODY, PARTS, Best, Tile, buffer_of, taken
 from rankjury.retrieval.knn.similarity import Similarity, Singles, similarity_of
 
-__all__ = ["NOBODY", "LeftOut", "Neighbours", "levels_of", "nearest", "placed", "score_listed"]
-
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from rankjury.core.types import Ints, cut_rows
 from rankjury.retrieval.knn.similarity import Singles
 
-__all__ = ["NOBODY", "PARTS", "Best", "Tile", "buffer_of", "taken"]
-
 NOBODY = -1
 PARTS = 8
 """Into which work is cut for threads."""

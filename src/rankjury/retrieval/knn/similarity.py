@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
 
-__all__ = ["COSINES", "METRICS", "METRIC_HELP", "ZERO_VECTORS", "Similarity", "Singles", "norms_of", "similarity_of"]
-
 Singles = NDArray[np.float32]
 
 _ELEMENTS_AT_ONCE = 1 << 18

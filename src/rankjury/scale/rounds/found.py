@@ -12,8 +12,6 @@ from rankjury.evaluation.slices.groups import Census
 from rankjury.scale.request import Request
 from rankjury.stats.mergeable import added
 
-__all__ = ["Found", "census_of", "examples_of"]
-
 _EXAMPLES = 3
 _MOST_VALUES = 200_000
 """So many of an attribute are told apart when groups are made."""

@@ -12,8 +12,6 @@ from rankjury.stats.estimates import Quantiles
 from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
 from rankjury.stats.significance import SignedRanks
 
-__all__ = ["Ranked", "Survey", "Tallies", "ranked", "survey", "tally", "within"]
-
 Ranked = tuple[tuple[SignedRanks, ...], ...]
 """By panel and pair, the differences, or those of a range of sizes."""
 

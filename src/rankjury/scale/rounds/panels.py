@@ -14,8 +14,6 @@ from rankjury.scale.rounds.found import Found
 from rankjury.scale.rounds.scored import Scored
 from rankjury.stats.resampling import Keys
 
-__all__ = ["Panel", "Seen", "panels_of", "seen"]
-
 
 @dataclass(frozen=True)
 class Panel:

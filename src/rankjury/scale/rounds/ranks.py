@@ -6,8 +6,6 @@ from rankjury.scale.rounds.gather import Ranked
 from rankjury.stats.mergeable import Ranks, RanksWithin
 from rankjury.stats.significance import SignedRanks
 
-__all__ = ["join_blocks", "join_ranges"]
-
 
 def join_blocks(parts: Sequence[Ranked]) -> list[list[RanksWithin]]:
     """By panel and pair, of one range of sizes."""

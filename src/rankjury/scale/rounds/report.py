@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from rankjury.errors import DataError
 from rankjury.evaluation.compare import cautions
-from rankjury.evaluation.report import Report, SystemResult
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import Quantiles, with_unit
 from rankjury.evaluation.slices.stats import Gap, Slice, correct_slices, gap_between
 from rankjury.scale.request import Request
@@ -19,8 +20,6 @@ from rankjury.stats.mergeable import Layout, Ranks, plainly_estimated
 from rankjury.stats.significance import apart_test_of
 
 Value = TypeVar("Value")
-
-__all__ = ["Gathered", "check_number_of_queries", "report_of"]
 
 _MOST_QUERIES = 1 << 27
 """Sums of fixed-point scores of so many queries fit into 64 bits."""

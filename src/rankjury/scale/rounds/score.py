@@ -16,8 +16,6 @@ from rankjury.scale.rounds.found import Found, census_of, examples_of
 from rankjury.scale.rounds.scored import Scored
 from rankjury.stats.resampling import keys_of
 
-__all__ = ["ranking_of", "score_block"]
-
 
 def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Scored | None, Found]:
     """The gold, the systems' rankings and the tables of attributes, of the same queries; None: the gold has none."""

@@ -14,8 +14,6 @@ from rankjury.core.types import Bools, Floats
 from rankjury.scale.request import Request
 from rankjury.stats.resampling import Keys
 
-__all__ = ["Scored"]
-
 _KEY = "key"
 
 

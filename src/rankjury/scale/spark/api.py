@@ -26,8 +26,6 @@ from rankjury.stats.resampling import Resampling
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["evaluate"]
-
 _RESAMPLING = Resampling()
 
 

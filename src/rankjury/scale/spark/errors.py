@@ -7,8 +7,6 @@ from urllib.parse import unquote
 
 from rankjury.errors import DataError, RankjuryError, UsageError
 
-__all__ = ["explained", "path_of", "what_it_means"]
-
 _LONGEST = 300
 Meaning = Callable[[re.Match[str], str], RankjuryError]
 

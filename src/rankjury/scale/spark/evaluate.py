@@ -39,8 +39,6 @@ from rankjury.stats.mergeable import Ranks, ranges_for
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["RANGES", "JoiningRanks", "Ranking", "evaluate_source", "writing_parquet"]
-
 RANGES = "range int, result binary"
 
 

@@ -19,7 +19,7 @@ from rankjury.io.attributes import read_attributes
 from rankjury.scale.duplicates import naming_files as naming_files_here
 from rankjury.scale.inputs import SlicesAsked, opened, read_item_cuts
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import is_table
+from rankjury.scale.parquet_files import is_table
 from rankjury.scale.request import AttributesAsked, Request
 from rankjury.scale.spark.errors import explained, path_of
 from rankjury.scale.spark.evaluate import evaluate_source
@@ -31,8 +31,6 @@ from rankjury.scale.spark.sources import FromFiles, FromFrames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["evaluate_files", "judged_items", "naming_files"]
 
 _MOST_NAMED = 3
 

@@ -14,8 +14,6 @@ from rankjury.scale.spark.shuffle import BUCKET, frame_from
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Given", "alike", "given", "quoted"]
-
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _TEXTS = ("string", "decimal(20,0)")
 """Whole numbers without a sign, of 64 bits, come as the latter; they are compared as text, as everywhere."""

@@ -29,19 +29,6 @@ from rankjury.scale.spark.session import check_classic
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "Batches",
-    "Interrupt",
-    "Jobs",
-    "Told",
-    "carried",
-    "check_release",
-    "dumped",
-    "held_back",
-    "loaded",
-    "watched",
-]
-
 Batches = Callable[[Iterator[Any]], Iterator[Any]]
 """What is done with the record batches of a part of a table, one after the other."""
 
@@ -157,7 +144,7 @@ class Jobs:
     _held: list[Callable[[], object]] = field(default_factory=list)
 
     def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
-        """The frame's record batches through a function, part by part; a RankjuryError of it is raised by ``watched``."""
+        """Map a function over the frame's record batches by partition; ``watched`` raises its RankjuryError."""
         return frame.mapInArrow(carried(function, self._told), schema)
 
     def spread(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:

@@ -21,8 +21,6 @@ from rankjury.scale.spark.quiet import quiet
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["own_session", "with_variables"]
-
 _ENDS_WITHIN = 20
 _ROWS_IN_A_BATCH = 100_000
 _LOG = "spark.log"

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rankjury.errors import DataError, UsageError
 
-__all__ = ["Master", "read_master"]
-
 _LOCAL = re.compile(r"local(-cluster)?(\[[^\]]*\])?")
 _KNOWN_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
 _STANDALONE = re.compile(r"spark://(.+)")

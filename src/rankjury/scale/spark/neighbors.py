@@ -12,13 +12,12 @@ import numpy as np
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 from rankjury.scale.spark.jobs import Jobs, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["nearest_on_spark"]
 
 TILE_BYTES = 1 << 28
 """Of the corpus at once: every task's process has a copy."""

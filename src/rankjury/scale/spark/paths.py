@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["is_here", "is_local", "located", "to_read"]
-
 
 def is_here(spark: "SparkSession", path: str) -> bool:
     """Whether it is a file or a folder of this machine."""

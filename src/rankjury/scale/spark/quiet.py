@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["quiet"]
-
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 

@@ -18,8 +18,6 @@ from rankjury.scale.spark.quiet import quiet
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EVERY_CORE", "OLDEST", "check_classic", "check_java", "check_libraries", "open_session", "version_of"]
-
 OLDEST = 17
 """What Spark 4 asks for."""
 _HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."

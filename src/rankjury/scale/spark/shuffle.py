@@ -17,8 +17,6 @@ from rankjury.core.types import Ints
 from rankjury.errors import DataError
 from rankjury.scale.storage import packed
 
-__all__ = ["BUCKET", "PART", "PIECES", "Packing", "frame_from"]
-
 BUCKET = "rankjury:bucket"
 """A name that no attribute has."""
 PART = "part"

@@ -18,8 +18,6 @@ from rankjury.scale.spark.shuffle import PIECES, Packing, pieces_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BYTES_IN_A_BUCKET", "Buckets", "FromFiles", "FromFrames", "Source"]
-
 _UNKNOWN = 1 << 60
 """Spark's size of a table of which it knows nothing, or more."""
 _ROWS_PACKED = (1_000_000, 4_000_000)

@@ -19,8 +19,6 @@ from rankjury.scale.rounds.score import score_block
 from rankjury.scale.rounds.scored import Scored
 from rankjury.scale.storage import packed, unpacked
 
-__all__ = ["FOUND", "RESULTS", "SCORES", "Gathering", "Joining", "Judging", "PerQueryRows"]
-
 SCORES, FOUND = "scores", "found"
 RESULTS = "kind string, result binary"
 

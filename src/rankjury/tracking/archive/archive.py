@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.tracking.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
 from rankjury.tracking.archive.listing import Damaged, Listing, find_run, of_plan, to_prune
-from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import MANIFEST, PAGE, Run
+from rankjury.tracking.archive.manifest import MANIFEST, Origin
+from rankjury.tracking.archive.run import PAGE, Run
 from rankjury.tracking.archive.store import (
     RUNS,
     baselines_in,
@@ -31,8 +31,6 @@ from rankjury.tracking.archive.store import (
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
-
-__all__ = ["Archive"]
 
 FOLDER = ".rankjury"
 ENVIRONMENT = "RANKJURY_ARCHIVE"

@@ -14,8 +14,6 @@ from rankjury.stats.comparison import Comparison, Paired
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.run import Run
 
-__all__ = ["Compared", "compare_runs"]
-
 SCHEMA = "rankjury.diff/1"
 _LOSSES = 5
 

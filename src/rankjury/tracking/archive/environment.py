@@ -15,8 +15,6 @@ from typing import Any
 from rankjury.core.temp_files import TemporaryFolder
 from rankjury.core.version import __version__
 
-__all__ = ["commit_of", "machine", "packages"]
-
 _ALWAYS = ("numpy", "polars", "faiss-cpu")
 _BESIDE = ("torch", "transformers", "scipy", "pyarrow", "scikit-learn")
 """Not asked for by rankjury itself, but by libraries that it uses."""

@@ -24,32 +24,6 @@ try:
 except ImportError:  # no such locks on this system: processes are told dead from alive by their ids
     fcntl = None
 
-__all__ = [
-    "HASH_SHOWN",
-    "as_bytes",
-    "check_file",
-    "is_forbidden",
-    "is_plain_name",
-    "is_settled",
-    "lock_folder",
-    "locked",
-    "name_of_plan",
-    "open_regular",
-    "order_of",
-    "plain",
-    "read_file",
-    "read_small",
-    "reason_of",
-    "replace_file",
-    "run_name",
-    "shown_time",
-    "sync_folder",
-    "to_moment",
-    "to_text",
-    "write_error",
-    "write_new",
-]
-
 HASH_SHOWN = 8
 """How many hexadecimal digits of a digest stand in a name."""
 _LONGEST_BYTES = 60

@@ -30,21 +30,6 @@ from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.stats.resampling import Bounds
 from rankjury.tracking.archive.run import Run
 
-__all__ = [
-    "Line",
-    "Point",
-    "Series",
-    "Step",
-    "Stepped",
-    "last_of",
-    "lines_of",
-    "noise_of",
-    "price_of",
-    "series_of",
-    "steps_in",
-    "steps_of",
-]
-
 _PRICE = 4.0
 _MORE_FOR_FEW = 4.0
 _ROUNDING = 1e-9

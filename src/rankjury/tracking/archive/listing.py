@@ -10,9 +10,8 @@ from threading import Lock
 
 from rankjury.errors import DamagedRun, DataError, RankjuryError, UnknownName, UsageError
 from rankjury.tracking.archive.files import is_settled, order_of, to_moment
-from rankjury.tracking.archive.run import MANIFEST, Run
-
-__all__ = ["Damaged", "Listing", "find_run", "of_plan", "to_prune"]
+from rankjury.tracking.archive.manifest import MANIFEST
+from rankjury.tracking.archive.run import Run
 
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z-.+-[0-9a-f]{8}(-\d{1,9})?")
 

@@ -39,21 +39,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.query_lists import Answers, Listed
     from rankjury.evaluation.report import Report
 
-__all__ = [
-    "CURRENT",
-    "MANIFEST",
-    "SCHEMA",
-    "STEPS",
-    "LaterVersion",
-    "Origin",
-    "about_file",
-    "lifted",
-    "manifest_bytes",
-    "manifest_of",
-    "read_manifest",
-    "versions_of",
-]
-
 CURRENT = 1
 SCHEMA = f"rankjury.run/{CURRENT}"
 Step = Callable[[dict[str, Any]], dict[str, Any]]

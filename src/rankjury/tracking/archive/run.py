@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.errors import DamagedRun
 from rankjury.tracking.archive.files import check_file, read_file
-from rankjury.tracking.archive.manifest import MANIFEST, read_manifest
+from rankjury.tracking.archive.manifest import read_manifest
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rankjury.evaluation.query_lists import Answers
     from rankjury.evaluation.report import Report
-
-__all__ = ["MANIFEST", "PAGE", "Run"]
 
 PAGE = "report.html"
 _COMMIT_SHOWN = 7

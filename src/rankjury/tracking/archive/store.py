@@ -35,21 +35,6 @@ from rankjury.tracking.archive.files import (
 )
 from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 
-__all__ = [
-    "RUNNING",
-    "RUNS",
-    "baselines_in",
-    "leftovers",
-    "make_archive",
-    "put_away",
-    "remove_leftovers",
-    "running_in",
-    "set_baseline",
-    "telling",
-    "unset_baseline",
-    "write_run",
-]
-
 RUNS = "runs"
 _LEFTOVER = re.compile(r"^\..+\.(\d+)(?:-(\d+)-[0-9a-f]{8})?-[0-9a-f]+\.(part|gone)$")
 """With the mark of its owner, of which older versions wrote the id of the process alone."""

@@ -18,31 +18,11 @@ from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.json_schema import parse_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
-from rankjury.evaluation.report import QueryData, Report, SystemResult
-from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import QueryData, Scores, SystemResult
 from rankjury.io.parquet import check_parquet
 from rankjury.tracking.archive.files import as_bytes, check_file
 from rankjury.tracking.archive.run import Run
-
-__all__ = [
-    "GOLDS",
-    "ITEMS",
-    "QUERIES",
-    "RANKINGS",
-    "REPORT",
-    "SCORES",
-    "ArchivedQueries",
-    "answers_of",
-    "answers_to",
-    "asked_of",
-    "contents_of",
-    "is_empty",
-    "names_of",
-    "read_rows",
-    "report_of",
-    "scan_table",
-    "texts_of",
-]
 
 REPORT, SCORES, QUERIES = "report.json", "scores.parquet", "queries.parquet"
 RANKINGS, GOLDS, ITEMS = "rankings.parquet", "golds.parquet", "items.parquet"

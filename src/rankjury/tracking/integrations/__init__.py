@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Floats, Matrix, Ranking, Vectors
+from rankjury.core.types import Floats, Matrix, Ranking, Vectors, as_floats, listed, names_of
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate
-from rankjury.io.vectors.checks import as_floats, checked, listed, names_of
+from rankjury.io.vectors.checks import checked
 from rankjury.measures.dialects import Asked, resolve
 from rankjury.retrieval.agreement.pairs import OfVectors, sample_ids, sampled_pairs
 from rankjury.retrieval.agreement.reference import MEASURES, measures_for, reference_gold
@@ -25,8 +25,6 @@ from rankjury.retrieval.agreement.stats import AGREEMENTS, LOWER_IS_BETTER
 from rankjury.retrieval.knn.search import score_listed
 from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.rank import check_same_items, rank_vectors
-
-__all__ = ["LESS_IS_BETTER", "AgainstReference", "TextPairs", "checked_pairs", "matched", "positive", "strings"]
 
 logger = logging.getLogger(__name__)
 

@@ -14,15 +14,13 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.sections import Facts, Fusion
 from rankjury.evaluation.slices.stats import Gap
-from rankjury.reporting.html import page_of
+from rankjury.reporting.html.page import page_of
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
 from rankjury.tracking.archive.run import PAGE, Run
-
-__all__ = ["Flat", "Values", "clean", "files_of", "flatten", "loggable_report", "tables_of"]
 
 Values = tuple[list[str], list[list[Any]]]
 """Columns, and rows of JSON values; undefined is None."""

@@ -23,8 +23,6 @@ try:
 except ImportError as error:
     raise MissingExtra("mlflow", "mlflow", "logging to MLflow") from error
 
-__all__ = ["log_report"]
-
 _MOST_METRICS, _MOST_OTHERS = 1_000, 100
 """At once: what a server takes."""
 

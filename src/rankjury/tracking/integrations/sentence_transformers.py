@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.types import Matrix, Vectors
+from rankjury.core.types import Matrix, Vectors, as_floats
 from rankjury.errors import MissingExtra, UnknownName
-from rankjury.io.vectors.checks import as_floats
 from rankjury.tracking.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
 
 try:
@@ -31,8 +30,6 @@ try:
         )
 except ImportError as error:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "the evaluator for training") from error
-
-__all__ = ["ReferenceEvaluator"]
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,6 @@ try:
 except ImportError as error:
     raise MissingExtra("wandb", "wandb", "logging to Weights & Biases") from error
 
-__all__ = ["log_report"]
-
 
 def log_report(
     report: Any,

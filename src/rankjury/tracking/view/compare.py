@@ -25,8 +25,6 @@ from rankjury.tracking.archive.compare import Compared, compare_runs
 from rankjury.tracking.archive.files import shown_time
 from rankjury.tracking.view.open_run import Opened, Recent, Table
 
-__all__ = ["ALL", "CHANGED", "SIDES", "Beside", "Pair", "comparison_context"]
-
 SIDES = ("a", "b")
 """What the earlier and the later run are called on the page."""
 CHANGED, ALL = "changed", "all"

@@ -9,13 +9,12 @@ from urllib.parse import urlencode
 
 from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown
 from rankjury.errors import DataError, UnknownName
-from rankjury.tracking.archive import Archive, Run
+from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.files import order_of, shown_time
+from rankjury.tracking.archive.run import Run
 from rankjury.tracking.archive.store import RUNS
 from rankjury.tracking.view.open_run import Opened, Recent
 from rankjury.tracking.view.server import Refused, Request
-
-__all__ = ["Mean", "Shelf", "fingerprint_of", "list_context", "means_of", "running_form"]
 
 _KEPT_OPEN = 4
 

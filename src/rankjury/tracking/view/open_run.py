@@ -17,10 +17,8 @@ from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
 from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
 from rankjury.reporting.tables import headline_labels, idle_systems
-from rankjury.tracking.archive import Run
+from rankjury.tracking.archive.run import Run
 from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
-
-__all__ = ["MOST_ROWS", "Asked", "Opened", "Recent", "Table"]
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

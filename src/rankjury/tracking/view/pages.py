@@ -10,14 +10,12 @@ from urllib.parse import quote, urlencode
 from rankjury.measures.measure import METRICS
 from rankjury.reporting.html.page import context_of
 from rankjury.reporting.html.render import embedded, script, style
-from rankjury.tracking.archive import Run
+from rankjury.tracking.archive.run import Run
 from rankjury.tracking.view.compare import CHANGED, Beside, Pair, comparison_context
 from rankjury.tracking.view.listing import Shelf, list_context, running_form
 from rankjury.tracking.view.open_run import MOST_ROWS, Asked, Opened, Recent
 from rankjury.tracking.view.server import Refused, Request, Response, as_json, as_page
 from rankjury.tracking.view.trends import charts_of, history_context
-
-__all__ = ["Pages"]
 
 _MOST_OFFSET = 100_000_000
 _RUNS_IN_A_CHART = 100

@@ -19,22 +19,6 @@ from rankjury.core.version import __version__
 from rankjury.errors import DamagedRun, RankjuryError, UnknownName
 from rankjury.reporting.html.render import rendered
 
-__all__ = [
-    "ADDRESS",
-    "HEADERS",
-    "Refused",
-    "Request",
-    "Response",
-    "Server",
-    "allowed_hosts",
-    "as_json",
-    "as_page",
-    "check_origin",
-    "check_request_line",
-    "request_of",
-    "trouble",
-]
-
 _LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
 _MOST_PARAMETERS = 32
 _LONGEST_PARAMETER = 20_000

@@ -6,13 +6,11 @@ from typing import Any
 from rankjury.core.formatting import count
 from rankjury.reporting import charts
 from rankjury.reporting.html.page import Drawn
-from rankjury.tracking.archive import Run
 from rankjury.tracking.archive.files import shown_time
 from rankjury.tracking.archive.history import Series, Stepped, lines_of, series_of, steps_in
+from rankjury.tracking.archive.run import Run
 from rankjury.tracking.view.listing import Shelf
 from rankjury.tracking.view.server import Refused, Request
-
-__all__ = ["charts_of", "history_context"]
 
 _MOST_RUNS = 1_000
 """In a chart; of more the last are shown."""

@@ -179,5 +179,5 @@ def test_scipy_is_not_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys, rankjury.retrieval.bench.timing.loops, rankjury.retrieval.bench.timing.latency; sys.exit('scipy' in sys.modules)"
+    code = "import sys; from rankjury.retrieval.bench.timing import loops, latency; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,9 +12,8 @@ from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
 from rankjury.labeling.keywords.nearest import ANY, DIGITS, Near, Read
 from rankjury.labeling.keywords.resolve import best_first
 from rankjury.labeling.keywords.vocabulary import Vocabulary
-from rankjury.retrieval.knn.search import NOBODY, Neighbours, nearest
-
-__all__ = ["Embedding"]
+from rankjury.retrieval.knn.search import Neighbours, nearest
+from rankjury.retrieval.knn.select import NOBODY
 
 _DEFAULT_THRESHOLD = 0.5
 _LOOKED_AT = 8

@@ -12,8 +12,6 @@ from rankjury.labeling.keywords.resolve import best_first
 from rankjury.labeling.keywords.spellings import spellings_of
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 
-__all__ = ["Exact"]
-
 _DIGITS = 6
 _LEAST_ALIKE = 0.6
 

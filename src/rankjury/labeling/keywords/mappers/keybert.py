@@ -1,5 +1,5 @@
-"""KeyBERT method (rankjury[keybert]): Algorithm 1 of the driving protocol, with KeyBERT's maximal marginal relevance (MMR)
-as an option.
+"""KeyBERT method (rankjury[keybert]): Algorithm 1 of the driving protocol, with KeyBERT's maximal marginal relevance
+(MMR) as an option.
 
 Algorithm 1 asks, for each n-gram, ``KeyBERT.extract(n-gram, V)``: the cosine of the n-gram with every keyword of the
 vocabulary V, by KeyBERT's embedder. ``extract_keywords(candidates=V)`` does not give it: it drops every keyword that
@@ -27,8 +27,6 @@ from rankjury.retrieval.knn.similarity import similarity_of
 
 if TYPE_CHECKING:
     from keybert import KeyBERT
-
-__all__ = ["ByKeyBert"]
 
 
 @MAPPERS.register("keybert")

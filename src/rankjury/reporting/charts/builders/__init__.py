@@ -4,27 +4,11 @@ import re
 from collections.abc import Iterator
 
 from rankjury.evaluation.report import Report
-from rankjury.reporting.charts.builders.distributions import first_charts, norm_charts, score_charts, top1_charts
+from rankjury.reporting.charts.builders.distributions import first_charts, norm_charts, top1_charts
 from rankjury.reporting.charts.builders.drift import drift_chart
-from rankjury.reporting.charts.builders.history import HistoryPoint, HistorySeries, history_chart
 from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
-from rankjury.reporting.charts.builders.sweep import frontier_chart, sweeps_chart
+from rankjury.reporting.charts.builders.sweep import frontier_chart
 from rankjury.reporting.charts.spec import Chart
-
-__all__ = [
-    "HistoryPoint",
-    "HistorySeries",
-    "all_charts",
-    "curves_charts",
-    "differences_chart",
-    "drift_chart",
-    "frontier_chart",
-    "headline_chart",
-    "history_chart",
-    "score_charts",
-    "slices_chart",
-    "sweeps_chart",
-]
 
 _MOST_MEASURES = 3
 _LONGEST_NAME = 60

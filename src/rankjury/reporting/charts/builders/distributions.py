@@ -12,8 +12,6 @@ from rankjury.reporting.charts.builders.measures import places_of
 from rankjury.reporting.charts.spec import Bars, Histogram
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 
-__all__ = ["first_charts", "norm_charts", "score_charts", "top1_charts"]
-
 _BINS = 30
 _ALIKE = 3.0
 """So many times as wide as the widest of them may an axis be that several share."""

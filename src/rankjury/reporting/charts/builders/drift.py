@@ -8,8 +8,6 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.charts.builders.measures import places_of
 from rankjury.reporting.charts.spec import Dot, DotPlot, Row
 
-__all__ = ["drift_chart"]
-
 
 def drift_chart(report: Report) -> DotPlot | None:
     """Return every value of the rule as a share of what it was; the band is what it may move. None without drift.

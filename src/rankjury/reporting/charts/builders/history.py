@@ -10,8 +10,6 @@ from rankjury.core.formatting import bounds_shown, decimals_of, figure_shown
 from rankjury.reporting.charts.layout import upright_of
 from rankjury.reporting.charts.spec import Line, LineChart, Mark, Spacing
 
-__all__ = ["HistoryPoint", "HistorySeries", "history_chart"]
-
 _CLOSE = 0.2
 """Of the mean distance in time: nearer runs would stand on each other."""
 

@@ -16,18 +16,6 @@ from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import is_shown
 
-__all__ = [
-    "curve_chart",
-    "curves_charts",
-    "differences_chart",
-    "finite",
-    "headline_chart",
-    "interval_name",
-    "mean_dot",
-    "places_of",
-    "slices_chart",
-]
-
 _MOST_DOTS = 60
 _MOST_SLICES, _FEWEST_SLICES = 30, 8
 _FEWEST = 2

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rankjury.retrieval.bench.points import Point as Setting
     from rankjury.retrieval.bench.sweep_result import Cost, Sweep
 
-__all__ = ["frontier_chart", "sweeps_chart"]
-
 _LOG_FROM = 6.0
 """Times are by their ratio where the longest is so many times the shortest."""
 _CLOCKS = ("p95", "p50")

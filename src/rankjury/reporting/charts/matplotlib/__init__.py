@@ -15,8 +15,6 @@ from rankjury.reporting.charts.spec import Chart, Grid
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PICTURE_FORMS", "to_figure", "to_picture", "write_pictures"]
-
 PICTURE_FORMS = ("png", "svg")
 _SVG: dict[Any, Any] = {"svg.hashsalt": "rankjury", "svg.fonttype": "path", "svg.image_inline": True}
 """Ids that hang on nothing but the drawing; letters as outlines, so that no font is asked for."""

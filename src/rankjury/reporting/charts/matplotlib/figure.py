@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ft2font import FT2Font
 
-__all__ = [
-    "COLOURS", "DARK", "GREY", "MARKERS", "POINTS", "ROOM", "SMALL", "SOFT", "TEXT", "add_axis", "colour_of",
-    "font_width", "marker_of", "name_axes", "new_figure", "own_style", "shorten", "wrap_text",
-]  # fmt: skip
-
 TITLE, TEXT, SMALL = 10.0, 8.0, 7.0
 POINTS = 72.0
 """An inch, and so are all sizes of texts."""

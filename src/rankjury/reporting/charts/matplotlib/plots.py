@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
-
 _HEIGHT = 3.4
 _PANEL_HEIGHTS = {1: 2.3, 2: 2.1, 3: 1.9}
 """Of lines in a grid, in inches, by the number of charts side by side."""

@@ -13,19 +13,6 @@ from rankjury.core.validation import Record
 from rankjury.errors import UsageError
 from rankjury.stats.resampling import Bounds
 
-__all__ = [
-    "SHARES",
-    "FailureCount",
-    "Latency",
-    "Loop",
-    "Percentile",
-    "Timed",
-    "binomial_quantile",
-    "order_bounds",
-    "percentile_of",
-    "summarise",
-]
-
 _DEVIATIONS, _STEPS = 12, 40
 """So far from the mean nothing is left of a binomial distribution: less than 1e-25."""
 

@@ -14,18 +14,6 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.bench.timing.latency import Timed
 from rankjury.retrieval.bench.timing.workers import Ask, Work, run
 
-__all__ = [
-    "WARM_UP",
-    "Arrivals",
-    "Ask",
-    "Collections",
-    "Timed",
-    "arrival_times",
-    "asking_order",
-    "closed_loop",
-    "open_loop",
-]
-
 
 class Collections:
     """Listens to the collector as long as it is entered."""

@@ -13,8 +13,6 @@ import numpy as np
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints
 
-__all__ = ["Ask", "Work", "run"]
-
 Ask = Callable[[int], object]
 """Asks the query of this number, and returns when it is answered."""
 

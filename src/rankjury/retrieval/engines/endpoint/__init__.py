@@ -18,28 +18,17 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.importing import function_at, is_function_name
+from rankjury.core.params import Param, Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import Masker, forms_of, mask_settings, read_variable, redact
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.retrieval.engines import (
-    ENGINES,
-    Engine,
-    Filter,
-    Param,
-    Params,
-    aligned_rows,
-    keep_passing,
-    passing,
-    settled,
-)
+from rankjury.retrieval.engines import ENGINES, Engine, Filter, aligned_rows, keep_passing, passing
 from rankjury.retrieval.engines.endpoint.client import Asker, Counts, shortened
 from rankjury.retrieval.engines.endpoint.responses import Reading
 from rankjury.retrieval.engines.endpoint.templates import json_template, url_template
 from rankjury.retrieval.knn.search import Neighbours
-
-__all__ = ["Endpoint", "Function", "find_function"]
 
 _TAKES = "a query and k"
 _EXPECTED = "module:function, of a module that is installed or lies in the current folder"

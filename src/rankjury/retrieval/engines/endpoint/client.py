@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any, Protocol, Self
 
-__all__ = ["Asker", "Counts", "shortened"]
-
 _LONGEST_SHOWN = 200
 
 

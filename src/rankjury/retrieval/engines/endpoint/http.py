@@ -18,8 +18,6 @@ from rankjury.errors import DataError, UsageError
 from rankjury.retrieval.engines.endpoint.client import Counts, shortened
 from rankjury.retrieval.engines.endpoint.templates import Template
 
-__all__ = ["Address", "Web", "read_address"]
-
 _PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 _OK, _PASSING = 200, (429, 502, 503, 504)
 _MOST_BYTES = 64_000_000

@@ -10,8 +10,6 @@ from typing import Any
 from rankjury.errors import DataError
 from rankjury.retrieval.engines.endpoint.client import shortened
 
-__all__ = ["Hits", "Reading"]
-
 _LISTED = 10
 _LARGEST = float_info.max
 """JSON has integers that no float can hold."""

@@ -10,8 +10,6 @@ from urllib.parse import quote, urlencode
 from rankjury.core.secrets import PLACES, quote_places
 from rankjury.errors import UnknownName, UsageError
 
-__all__ = ["PLACES", "Template", "json_template", "url_template"]
-
 _NAMES = "|".join(PLACES)
 _IN_JSON = re.compile(rf'(?<!\\)"\{{(?P<whole>{_NAMES})\}}"|\{{(?P<within>{_NAMES})\}}')
 _IN_URL = re.compile(rf"\{{(?P<within>{_NAMES})\}}")

@@ -9,10 +9,11 @@ from typing import Any, Self
 
 import polars as pl
 
+from rankjury.core.params import Params, Setting, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, Params, Setting, settled
+from rankjury.retrieval.engines import ENGINES, Engine, Filter
 from rankjury.retrieval.engines.pgvector import existing_table as existing
 from rankjury.retrieval.engines.pgvector.connection import Link, Target, psycopg_library
 from rankjury.retrieval.engines.pgvector.copy import KINDS, load, parameters_of
@@ -34,8 +35,6 @@ from rankjury.retrieval.engines.pgvector.sql import (
     quoted,
 )
 from rankjury.retrieval.knn.search import Neighbours
-
-__all__ = ["Pgvector", "Session"]
 
 _MOST_HELD = 16_000
 _MOST_INDEXED = {"vector": 2_000, "halfvec": 4_000}

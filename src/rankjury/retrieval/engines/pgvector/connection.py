@@ -8,8 +8,6 @@ from rankjury.core.secrets import Masker, forms_of, is_secret, read_variable, re
 from rankjury.errors import DataError, EngineLost, MissingExtra, UsageError
 from rankjury.retrieval.engines.pgvector.server import NotRunning, Server
 
-__all__ = ["Link", "Target", "psycopg_library"]
-
 Result = TypeVar("Result")
 
 _WAITS = (0.1, 0.4, 1.5, 3.0, 5.0)

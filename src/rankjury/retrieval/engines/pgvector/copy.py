@@ -15,8 +15,6 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, cut_rows
 from rankjury.errors import DataError
 
-__all__ = ["KINDS", "blocks_of", "load", "parameters_of", "vectors_of"]
-
 KINDS = {"vector": ">f4", "halfvec": ">f2"}
 """The types of pgvector, and their numbers."""
 _START = b"PGCOPY\n\xff\r\n\0" + bytes(8)

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.params import Setting
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.engines import Setting
 from rankjury.retrieval.engines.pgvector.connection import psycopg_library
 from rankjury.retrieval.engines.pgvector.copy import KINDS, vectors_of
 from rankjury.retrieval.engines.pgvector.sql import INDEXES, Table, quoted
-
-__all__ = ["READ_ONLY", "describe", "find", "read"]
 
 READ_ONLY = "SET default_transaction_read_only = on"
 _NAMED = 5

@@ -14,8 +14,6 @@ import numpy as np
 
 from rankjury.errors import DataError
 
-__all__ = ["FREE", "Plan", "Proof", "read_plan"]
-
 FREE = {"enable_seqscan": "on", "enable_bitmapscan": "on", "enable_sort": "on", "enable_indexscan": "on"}
 """The planner may do as it likes."""
 _HELD = FREE | {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off"}

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from rankjury.core.params import Param, Setting
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines import Param, Setting
-
-__all__ = ["BUILDS", "OPENS", "SEARCHES", "without_effect", "wording_of"]
 
 OPENS = {
     "dsn": Param("", "a PostgreSQL that runs, as URL or host=…; empty: one is embedded"),

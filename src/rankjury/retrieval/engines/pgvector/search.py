@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from rankjury.core.params import Setting
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError
-from rankjury.retrieval.engines import Filter, Setting
+from rankjury.retrieval.engines import Filter
 from rankjury.retrieval.engines.pgvector.connection import Link
 from rankjury.retrieval.engines.pgvector.explain import Plan, read_plan
 from rankjury.retrieval.engines.pgvector.params import wording_of
 from rankjury.retrieval.engines.pgvector.sql import Table, searching
-from rankjury.retrieval.knn.search import NOBODY, Neighbours
-
-__all__ = ["Request", "answers", "explain", "seconds_of"]
+from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.knn.select import NOBODY
 
 _TEXT, _BINARY = 0, 1
 _ANALYZE = "ANALYZE, TIMING OFF, BUFFERS OFF, "

