@@ -1,16 +1,13 @@
 """Charts of reports: one neutral description, drawn as inline SVG for pages and as pictures by matplotlib."""
 
 from rankjury.reporting.charts.builders import (
-    HistoryPoint,
-    HistorySeries,
     all_charts,
-    history_chart,
-    score_charts,
-    sweeps_chart,
 )
+from rankjury.reporting.charts.builders.distributions import score_charts
 from rankjury.reporting.charts.builders.drift import drift_chart
+from rankjury.reporting.charts.builders.history import HistoryPoint, HistorySeries, history_chart
 from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
-from rankjury.reporting.charts.builders.sweep import frontier_chart
+from rankjury.reporting.charts.builders.sweep import frontier_chart, sweeps_chart
 from rankjury.reporting.charts.css import CHART_CSS
 from rankjury.reporting.charts.grids import curves_grid, recommenders_grid
 from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures
