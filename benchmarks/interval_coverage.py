@@ -74,11 +74,11 @@ SHAPES: dict[str, tuple[Shape, float]] = {
 def coverage(shape: Shape, mean: float, queries: int, sets: int, method: IntervalMethod) -> float:
     random = np.random.default_rng(queries)
     keys = keys_of(pl.Series(range(queries)).cast(pl.String), 0)
-    how = Resampling(resamples=2_000, interval=method)
+    resampling = Resampling(resamples=2_000, interval=method)
     held = 0
     for first in range(0, sets, COLUMNS_AT_ONCE):
         columns = min(COLUMNS_AT_ONCE, sets - first)
-        estimates = estimate_all(shape(random, (queries, columns)), ["mean"] * columns, keys, how)
+        estimates = estimate_all(shape(random, (queries, columns)), ["mean"] * columns, keys, resampling)
         held += sum(estimate.ci is not None and estimate.ci[0] <= mean <= estimate.ci[1] for estimate in estimates)
     return held / sets
 

@@ -77,10 +77,10 @@ def rankjury_intervals(queries: int, resamples: int) -> Report:
     from rankjury.stats.resampling import Resampling, keys_of
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
-    how = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
+    resampling = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
 
     def call() -> list[Estimate]:
-        return estimate_all(scores, ["mean"] * MEASURES, keys_of(names, how.seed), how)
+        return estimate_all(scores, ["mean"] * MEASURES, keys_of(names, resampling.seed), resampling)
 
     seconds, estimates = time_calls(call)
     return report(seconds, resamples * MEASURES, "rankjury", bounds=[estimate.ci for estimate in estimates])

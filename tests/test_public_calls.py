@@ -40,7 +40,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     vectors, log = rankjury.Vectors(IDS, MATRIX), rankjury.read_log(folder / "log.csv")
     split, annotations = rankjury.split_log(log), rankjury.read_annotations(folder / "clips.csv")
     quick = rankjury.Resampling(resamples=100)
-    report = rankjury.compare(GOLD, {"x": RUN, "y": RUN}, "ap", how=quick)
+    report = rankjury.compare(GOLD, {"x": RUN, "y": RUN}, "ap", resampling=quick)
     gold, ranking = rankjury.as_gold(GOLD), rankjury.as_ranking(RUN)
     return {
         "agree": {"reference": vectors, "candidates": {"w": vectors}, "k_values": [1], "pairs": 5, "how": None},
@@ -167,5 +167,5 @@ def test_vectors_by_space_are_refused_with_a_hint() -> None:
 
 def test_small_numbers_of_numpy_do_not_overflow() -> None:
     vectors = rankjury.Vectors(IDS, MATRIX)
-    report = rankjury.agree(vectors, {"w": vectors}, [1], pairs=np.int8(3), seed=np.int8(3), how=None)  # type: ignore[arg-type]
+    report = rankjury.agree(vectors, {"w": vectors}, [1], pairs=np.int8(3), seed=np.int8(3), resampling=None)  # type: ignore[arg-type]
     assert "w" in report.systems

@@ -85,11 +85,11 @@ def test_files(rankjury: Rankjury) -> None:
     assert "\n| Recall@5 = precision@5 | 0.3" in text and f"\n\n{LEGEND}\n" in text
     with Path("x.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["usual_name"] for row in rows] == ["precision@5", "recall@5", ""]
+    assert [row["common_name"] for row in rows] == ["precision@5", "recall@5", ""]
     measures = json.loads(Path("x.json").read_text("utf-8"))["systems"]["run"]["measures"]
     assert list(measures) == ["Recall@5", "Precision@5", "NDCG@5"]
     assert measures["Recall@5"]["convention"] == "recall(over=k,rel=1,self=drop)@5"
-    assert [one.get("usual_name") for one in measures.values()] == ["precision@5", "recall@5", None]
+    assert [one.get("common_name") for one in measures.values()] == ["precision@5", "recall@5", None]
 
 
 def test_a_saved_report_is_read_back(rankjury: Rankjury) -> None:
@@ -116,7 +116,7 @@ def test_explain_says_what_it_is(rankjury: Rankjury) -> None:
     assert "over=k: this is precision@5" in " ".join(outcome.out.split())
     assert "\nover=k: precision@5 " in outcome.out
     rows = json.loads(rankjury("explain", "gold.qrels", "run.trec", "-m", "recall@5", "--json").out)["rows"]
-    assert {row["who"]: row["usual_name"] for row in rows if row["usual_name"]} == {
+    assert {row["who"]: row["common_name"] for row in rows if row["common_name"]} == {
         "alfa": "precision@5",
         "over=k": "precision@5",
     }

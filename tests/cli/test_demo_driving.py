@@ -54,7 +54,7 @@ def test_kept_files_can_be_run_and_asked(rankjury: Rankjury) -> None:
     asked = rankjury("keywords", "guy on a bike", *line.split('" ')[1].split())
     assert (asked.code, "bicyclist" in asked.out) == (0, True)
     again = rankjury("run", "mine/clips.toml", "--json", "-o", "again")
-    assert json.loads(again.out)["systems"]["embedding"]["measures"]["Recall@5"]["usual_name"] == "precision@5"
+    assert json.loads(again.out)["systems"]["embedding"]["measures"]["Recall@5"]["common_name"] == "precision@5"
 
 
 TABLE = "name;what;does\na;car,bus;stops\nb;car;stops,turns\nc;bus;turns\nd;car;turns\n".replace(";", "\t")

@@ -50,7 +50,7 @@ def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> Non
 def test_an_engine_without_parameters_has_no_empty_table(rankjury: Rankjury) -> None:
     outcome = rankjury("engines", "faiss-flat")
     assert parameters("faiss-flat") == []
-    assert "usual" not in outcome.out and "─" not in outcome.out
+    assert "default" not in outcome.out and "─" not in outcome.out
     assert "no parameters" in outcome.out
 
 
@@ -71,12 +71,12 @@ def test_json_of_one(rankjury: Rankjury) -> None:
     param = ENGINES.get("faiss-hnsw").searches["ef_search"]
     assert list(found) == ["faiss-hnsw"]
     assert found["faiss-hnsw"]["search"]["ef_search"] == {
-        "usual": param.usual,
-        "about": param.about,
-        "least": param.least,
-        "most": param.most,
+        "default": param.default,
+        "help": param.help,
+        "min": param.min,
+        "max": param.max,
         "choices": [],
-        "more_finds_more": True,
+        "monotonic_recall": True,
     }
 
 

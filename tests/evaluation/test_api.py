@@ -40,7 +40,7 @@ TYPES = {"query_id": list(GOLD), "type": ["a", "b", "c"] * 10, "length": list(ra
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+    return rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], resampling=QUICK, slices=pl.DataFrame(TYPES), by="type")
 
 
 class TestCompare:
@@ -54,14 +54,14 @@ class TestCompare:
     def test_a_description_changes_no_p_value(self, report: Report) -> None:
         """recall@100 had p = 0.052 beside judged@10, and 0.043 without it, on the same runs."""
         measures = ["ndcg@5", "ap", "judged@10", "num_ret"]
-        other = rankjury.compare(GOLD, SYSTEMS, measures, how=QUICK, slices=pl.DataFrame(TYPES), by="type")
+        other = rankjury.compare(GOLD, SYSTEMS, measures, resampling=QUICK, slices=pl.DataFrame(TYPES), by="type")
         quality = [one for one in other.comparisons if one.measure in ("ndcg@5", "ap")]
         assert quality == list(report.comparisons)
         assert {one.p for one in other.comparisons if one.measure in ("judged@10", "num_ret")} == {None}
         assert all(one.ci is not None for one in other.comparisons)
 
     def test_or_the_one_named(self, report: Report) -> None:
-        other = rankjury.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", how=QUICK)
+        other = rankjury.compare(GOLD, SYSTEMS, "ndcg@5", baseline="good", resampling=QUICK)
         assert {one.baseline for one in other.comparisons} == {"good"}
         poor = next(one for one in other.comparisons if one.system == "poor")
         assert poor.difference == -report.comparisons[0].difference
@@ -86,9 +86,9 @@ class TestCompare:
         assert found.resampling == Resampling()
 
     def test_conventions_and_dialects(self) -> None:
-        found = rankjury.compare(GOLD, SYSTEMS, "ap", rel=2, how=QUICK)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", rel=2, resampling=QUICK)
         assert found.systems["good"].conventions == {"ap": "ap(rel=2)"}
-        found = rankjury.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", how=QUICK)
+        found = rankjury.compare(GOLD, SYSTEMS, "map", dialect="trec_eval", resampling=QUICK)
         alone = rankjury.evaluate(GOLD, SYSTEMS["good"], "map", dialect="trec_eval")
         assert tuple(found.systems["good"].conventions.values()) == alone.conventions
 
@@ -96,8 +96,8 @@ class TestCompare:
         rows = pl.DataFrame({"query_id": ["q00", "q00"], "item_id": ["d1", "d1"], "score": [2.0, 1.0]})
         twice = {"a": SYSTEMS["poor"], "b": rows}
         with pytest.raises(rankjury.DataError, match="stands more than once"):
-            rankjury.compare(GOLD, twice, "ap", how=QUICK)
-        found = rankjury.compare(GOLD, twice, "ap", how=QUICK, duplicates="first")
+            rankjury.compare(GOLD, twice, "ap", resampling=QUICK)
+        found = rankjury.compare(GOLD, twice, "ap", resampling=QUICK, duplicates="first")
         assert any("1 duplicate row was dropped" in warning for warning in found.warning_lines)
 
     def test_as_shown(self, report: Report) -> None:
@@ -126,30 +126,30 @@ class TestSlices:
             "path": tmp_path / "t.csv",
             "parquet": tmp_path / "t.parquet",
         }[form]
-        found = rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], how=QUICK, slices=given, by="type")
+        found = rankjury.compare(GOLD, SYSTEMS, ["ndcg@5", "ap"], resampling=QUICK, slices=given, by="type")
         assert repr(found.slices) == repr(report.slices)
         assert [part.name for part in found.slices] == ["type=a", "type=b", "type=c"]
 
     def test_the_docstrings_example(self) -> None:
         table = {**TYPES, "lang": ["fr", "en"] * 15}
         by = "type,length(quantiles=3),type*lang"
-        found = rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=table, by=by)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", resampling=QUICK, slices=table, by=by)
         assert [part.name for part in found.slices] == [
             *("type=a", "type=b", "type=c", "length=q1", "length=q2", "length=q3"),
             *(f"type={kind}*lang={lang}" for kind in "abc" for lang in ("en", "fr")),
         ]
 
     def test_whatever_groups_where_nothing_is_named(self) -> None:
-        found = rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES)
+        found = rankjury.compare(GOLD, SYSTEMS, "ap", resampling=QUICK, slices=TYPES)
         assert [part.name for part in found.slices][2:5] == ["type=c", "length=q1", "length=q2"]
 
     def test_a_misspelt_attribute(self) -> None:
         with pytest.raises(rankjury.UnknownName, match=r"unknown attribute 'tpye'\. Did you mean type\?"):
-            rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices=TYPES, by="tpye")
+            rankjury.compare(GOLD, SYSTEMS, "ap", resampling=QUICK, slices=TYPES, by="tpye")
 
     def test_a_table_without_ids(self) -> None:
         with pytest.raises(rankjury.DataError, match="none holds ids"):
-            rankjury.compare(GOLD, SYSTEMS, "ap", how=QUICK, slices={"type": ["a"] * 30})
+            rankjury.compare(GOLD, SYSTEMS, "ap", resampling=QUICK, slices={"type": ["a"] * 30})
 
 
 class TestGate:

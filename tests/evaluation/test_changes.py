@@ -24,7 +24,7 @@ def changes_of(
     asked = resolve_all([measure], None, conventions)
     rankings = {"old": rankjury.as_ranking(before), "new": rankjury.as_ranking(after)}
     gold = rankjury.as_gold(gold)
-    return list(assess(gold, rankings, asked, how=QUICK, baseline="old", duplicates=duplicates).changes)
+    return list(assess(gold, rankings, asked, resampling=QUICK, baseline="old", duplicates=duplicates).changes)
 
 
 def moves_of(change: Change) -> list[tuple[str, float, int | None, int | None]]:
@@ -103,7 +103,7 @@ def test_what_counts_as_relevant_is_the_measures_own() -> None:
     asked = resolve_all(["rr"], None, {})
     graded = rankjury.as_gold(gold, relevant_from=2)
     rankings = {"old": rankjury.as_ranking(old), "new": rankjury.as_ranking(new)}
-    report = assess(graded, rankings, asked, how=QUICK, baseline="old")
+    report = assess(graded, rankings, asked, resampling=QUICK, baseline="old")
     assert [moves_of(one) for one in report.changes] == [[("c", 3.0, 3, 1), ("b", 2.0, 2, 2)]]
 
 
@@ -135,7 +135,7 @@ def test_ten_of_each_side_largest_first() -> None:
 def test_each_system_and_measure_has_its_own() -> None:
     gold, old = {"q": {"a": 1, "b": 1}}, {"q": ["a", "b"]}
     report = rankjury.compare(
-        gold, {"old": old, "new": {"q": ["x", "a"]}, "same": old}, ["rr", "recall@2", "ndcg@10"], how=QUICK
+        gold, {"old": old, "new": {"q": ["x", "a"]}, "same": old}, ["rr", "recall@2", "ndcg@10"], resampling=QUICK
     )
     assert [(one.system, one.measure) for one in report.changes] == [
         ("new", "rr"),

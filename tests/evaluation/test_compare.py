@@ -277,7 +277,7 @@ class TestSeveralGolds:
 
     @pytest.mark.parametrize("order", ["xy", "yx"])
     @pytest.mark.parametrize("how", [None, QUICK])
-    def test_each_has_its_own_groups(self, order: str, how: Resampling | None) -> None:
+    def test_each_has_its_own_groups(self, order: str, resampling: Resampling | None) -> None:
         golds = {name: rankjury.as_gold(self.GOLDS[name]) for name in order}
         table = pl.DataFrame({"item_id": ["a", "b", "c"], "kind": ["first", "second", "third"]})
         cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
@@ -286,8 +286,8 @@ class TestSeveralGolds:
             {name: rankjury.as_ranking(self.RUNS[name]) for name in order},
             resolve_all(["recall@1"]),
             golds=golds,
-            how=how,
-            baseline="x" if how else None,
+            resampling=resampling,
+            baseline="x" if resampling else None,
             item_slices=[cuts],
         )
         parts = {part.name: part for part in report.slices}

@@ -216,7 +216,7 @@ class TestWhatIsRefused:
         table = pl.DataFrame({"item_id": list(CLIPS), "kind": ["a", "a", "b", "b", "b"]})
         cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "kinds")
         with pytest.raises(rankjury.UsageError, match="too large for slices of items"):
-            assess(self.gold(), {"one": RANKING}, resolve_all(["recall@2"]), how=HOW, item_slices=[cuts])
+            assess(self.gold(), {"one": RANKING}, resolve_all(["recall@2"]), resampling=HOW, item_slices=[cuts])
 
     def test_nothing_in_common(self) -> None:
         with pytest.raises(rankjury.DataError, match="no query in common"):
@@ -273,7 +273,7 @@ def test_moves_between_two_systems() -> None:
     moves = []
     for gold in (predicates.gold(), predicates.gold_by_number()):
         rankings = {"before": before, "after": after}
-        report = assess(gold, rankings, resolve_all(["recall@2"]), how=HOW, baseline="before")
+        report = assess(gold, rankings, resolve_all(["recall@2"]), resampling=HOW, baseline="before")
         change = next(one for one in report.changes if one.query == "void")
         moves.append({move.item: (move.before, move.after) for move in change.moves})
     assert {item: moves[0][item] for item in ("bike", "car")} == {"bike": (1, None), "car": (2, 1)}

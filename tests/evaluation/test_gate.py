@@ -262,8 +262,10 @@ GOLD, RUNS = runs()
 MEASURES = ["ndcg@5", "ap", "gm_map", "unjudged@5"]
 
 
-def report_on(name: str, scores: rankjury.Scores, how: Resampling = QUICK) -> Report:
-    return Report({name: SystemResult.of(scores, scores.estimates(how))}, how, queries=QueryData({name: scores}))
+def report_on(name: str, scores: rankjury.Scores, resampling: Resampling = QUICK) -> Report:
+    return Report(
+        {name: SystemResult.of(scores, scores.estimates(resampling))}, resampling, queries=QueryData({name: scores})
+    )
 
 
 def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: bool = True, **more: Any) -> Report:
@@ -287,7 +289,7 @@ def changed(report: Report, system: str, label: str, rows: slice) -> Report:
 
 class TestTwoReports:
     def test_paired_query_by_query_like_a_fresh_comparison(self, tmp_path: Path) -> None:
-        fresh = rankjury.compare(GOLD, {"old": RUNS["old"], "new": RUNS["new"]}, MEASURES, how=QUICK)
+        fresh = rankjury.compare(GOLD, {"old": RUNS["old"], "new": RUNS["new"]}, MEASURES, resampling=QUICK)
         limits = {"unjudged@5": ("rise > 0", "rise <= 1 %")}
         targets = [
             parse_target(f"{label} {limit}")
@@ -301,8 +303,8 @@ class TestTwoReports:
         assert within.baseline == "old" and across.baseline == str(tmp_path / "old.json")
 
     def test_a_baseline_among_the_systems_that_was_not_the_reports(self) -> None:
-        fresh = rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK)
-        other = rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK, baseline="third")
+        fresh = rankjury.compare(GOLD, RUNS, ["ap"], resampling=QUICK)
+        other = rankjury.compare(GOLD, RUNS, ["ap"], resampling=QUICK, baseline="third")
         found, expected = rankjury.gate(fresh, "ap gain > 0", baseline="third"), rankjury.gate(other, "ap gain > 0")
         assert {v.system: repr(v) for v in found.verdicts} == {v.system: repr(v) for v in expected.verdicts}
         assert [v.system for v in found.verdicts] == ["old", "new"]
@@ -311,7 +313,9 @@ class TestTwoReports:
         new, old = saved_alone(tmp_path, "new", slice(0, 25)), saved_alone(tmp_path, "old", slice(3, 30))
         (found,) = check_targets([parse_target("ap gain > 0")], new, old).verdicts
         both = {q: GOLD[q] for q in list(GOLD)[3:25]}
-        fresh = rankjury.compare(both, {"old": RUNS["old"], "new": RUNS["new"]}, ["ap"], how=QUICK).comparisons[0]
+        fresh = rankjury.compare(both, {"old": RUNS["old"], "new": RUNS["new"]}, ["ap"], resampling=QUICK).comparisons[
+            0
+        ]
         assert (found.value, found.ci, found.n) == (fresh.difference, fresh.ci, 22)
         assert found.note == "compared on the 22 queries that both reports have"
 
@@ -365,7 +369,7 @@ class TestTwoReports:
         assert repr(check_targets([parse_target("ap gain > 0")], new, old)) == repr(expected)
 
     def test_which_system_of_several(self, tmp_path: Path) -> None:
-        report = rankjury.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], how=QUICK)
+        report = rankjury.compare(GOLD, {"x": RUNS["old"], "y": RUNS["third"]}, ["ap"], resampling=QUICK)
         several = Report.from_json(json.loads(json.dumps(report.to_json(queries=True))), "several.json")
         with pytest.raises(UsageError, match="the baseline has several systems: x, y; expected one, or one called new"):
             check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), several)
@@ -373,7 +377,7 @@ class TestTwoReports:
         systems = {"x": several.systems["y"], "new": several.systems["x"]}
         named = replace(several, systems=systems, queries=queries, baseline=None, comparisons=())
         (found,) = check_targets([parse_target("ap gain > 0")], saved_alone(tmp_path, "new"), named).verdicts
-        assert found.value == rankjury.compare(GOLD, RUNS, ["ap"], how=QUICK).comparisons[0].difference
+        assert found.value == rankjury.compare(GOLD, RUNS, ["ap"], resampling=QUICK).comparisons[0].difference
 
     def test_verdicts_as_json(self) -> None:
         gate = check_targets([parse_target("ap >= 0.45", {"name": "n"})], saved({"ap": entry(0.5, (0.4, 0.6))}))

@@ -20,7 +20,7 @@ WORSE = {query: [*items, "z", "zz"] for query, items in BAD.items()}
 
 
 def report(measures: list[str], **runs: dict[str, list[str]]) -> rankjury.Report:
-    return rankjury.compare(GOLD, runs, measures, how=QUICK)
+    return rankjury.compare(GOLD, runs, measures, resampling=QUICK)
 
 
 def test_a_share_of_a_negative_mean_keeps_its_sign() -> None:
@@ -60,7 +60,7 @@ def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
 
 def test_a_slice_is_paired_with_a_report_that_has_no_slices(tmp_path: Path) -> None:
     halves = {"query_id": list(GOLD), "half": ["odd" if n % 2 else "even" for n in range(24)]}
-    new = rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], slices=halves, by="half", how=QUICK)
+    new = rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], slices=halves, by="half", resampling=QUICK)
     write_reports(report(["rr"], good=GOOD, bad=BAD), [Request(str(tmp_path / "old.json"))])
     target = parse_target("rr drop <= 0", {"slice": "half=odd", "system": "bad"})
     (found,) = rankjury.gate(new, target, baseline=tmp_path / "old.json").verdicts
@@ -78,14 +78,16 @@ def test_targets_may_be_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [{"by": "half"}, {"items_by": "part"}, {"slices": {"query_id": [None], "x": [1]}}])
 def test_what_compare_cannot_use(given: dict[str, object]) -> None:
     with pytest.raises(rankjury.RankjuryError):
-        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], how=QUICK, **given)  # type: ignore[arg-type]
+        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], resampling=QUICK, **given)  # type: ignore[arg-type]
 
 
 def test_item_slices_and_figures_from_python() -> None:
     items = {"item_id": ["a", "b"], "part": ["head", "tail"]}
     figures = {"bad": {"latency_ms": 3.0}}
-    made = rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], item_slices=items, figures=figures, how=QUICK)
+    made = rankjury.compare(
+        GOLD, {"good": GOOD, "bad": BAD}, ["rr"], item_slices=items, figures=figures, resampling=QUICK
+    )
     assert [part.name for part in made.slices] == ["item.part=head", "item.part=tail"]
     assert rankjury.gate(made, "latency_ms <= 3").outcome == "pass"
     with pytest.raises(rankjury.UnknownName, match="system 'badd'"):
-        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], figures={"badd": {}}, how=QUICK)
+        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], figures={"badd": {}}, resampling=QUICK)

@@ -73,12 +73,12 @@ def known(values: Floats) -> Floats:
 class TestEstimates:
     @pytest.mark.parametrize("interval", ["percentile", "bca"])
     def test_those_of_the_rows_alone_bit_by_bit(self, interval: Any) -> None:
-        how = Resampling(resamples=500, seed=3, interval=interval)
+        resampling = Resampling(resamples=500, seed=3, interval=interval)
         scores = random_scores(1)
-        slices = list(break_down({"a": scores}, groups_of(CODES), how, None))
+        slices = list(break_down({"a": scores}, groups_of(CODES), resampling, None))
         for part, group in zip(slices, groups_of(CODES), strict=True):
-            keys = keys_of(scores.queries.filter(group.members), how.seed)
-            expected = estimate_all(scores.values[group.members], scores.aggregates, keys, how)
+            keys = keys_of(scores.queries.filter(group.members), resampling.seed)
+            expected = estimate_all(scores.values[group.members], scores.aggregates, keys, resampling)
             assert repr(list(part.estimates["a"].values())) == repr(expected)
             assert (part.name, part.of, part.n) == (group.name, "queries", 30)
 
@@ -103,8 +103,8 @@ class TestEstimates:
 
 
 class TestGaps:
-    def gaps(self, scores: Scores, members: Bools, how: Resampling = QUICK) -> dict[str, Gap]:
-        (part,) = break_down({"a": scores}, [Group("g", "", members)], how, None)
+    def gaps(self, scores: Scores, members: Bools, resampling: Resampling = QUICK) -> dict[str, Gap]:
+        (part,) = break_down({"a": scores}, [Group("g", "", members)], resampling, None)
         assert all(isinstance(gap, Gap) for gap in part.beside)
         return {gap.measure: gap for gap in part.beside if isinstance(gap, Gap)}
 
@@ -294,15 +294,15 @@ def test_where_nothing_was_planted_the_worst_slices_are_called_noise() -> None:
 
 def test_many_slices_can_still_show_a_loss() -> None:
     """With 10,000 signs no p-value could pass a correction for 600 tests; more are tried then."""
-    how = Resampling(resamples=1000)
+    resampling = Resampling(resamples=1000)
     rng = np.random.default_rng(3)
     codes = np.repeat(np.arange(100), 25)
     base = rng.random(codes.size)
     lost = base + rng.normal(0, 0.1, codes.size) - 0.5 * (codes == 42)
     systems = {"base": scores_of([base]), "new": scores_of([lost])}
-    assert (signs_for(100, how), signs_for(101, how)) == (1000, 2000)
+    assert (signs_for(100, resampling), signs_for(101, resampling)) == (1000, 2000)
     few, many = (
-        correct_slices([*break_down(systems, groups_of(codes), how, "base", signs)]) for signs in (1000, 10_000)
+        correct_slices([*break_down(systems, groups_of(codes), resampling, "base", signs)]) for signs in (1000, 10_000)
     )
     assert worst_slices(few, 0.95)[0].noise and not worst_slices(many, 0.95)[0].noise
     assert worst_slices(many, 0.95)[0].slice.name == "g=42"

@@ -346,21 +346,25 @@ _QUERIES_RUNS = {"x": {"q1": {"a": 1.0}, "q2": {"d": 2.0, "a": 1.0}}, "y": {"q1"
 
 
 def _slices(path: str) -> object:
-    how = Resampling(resamples=100)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, how=how).to_json(queries=True)
+    resampling = Resampling(resamples=100)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, resampling=resampling).to_json(queries=True)
 
 
 def _slices_by(path: str) -> object:
     table, _ = read_attributes(path, "query")
-    how = Resampling(resamples=100)
+    resampling = Resampling(resamples=100)
     names = [name for name in table.columns if name not in ("id", "query_id")][:3]
     by = ",".join(f"{name}(quantiles=2)" if table[name].dtype.is_numeric() else name for name in names)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, by=by, how=how).to_json(queries=True)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", slices=path, by=by, resampling=resampling).to_json(
+        queries=True
+    )
 
 
 def _item_slices(path: str) -> object:
-    how = Resampling(resamples=100)
-    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", item_slices=path, how=how).to_json(queries=True)
+    resampling = Resampling(resamples=100)
+    return compare(_QUERIES_GOLD, _QUERIES_RUNS, "ndcg@3", item_slices=path, resampling=resampling).to_json(
+        queries=True
+    )
 
 
 surface("slices", _ATTRIBUTES, _slices)
@@ -534,11 +538,11 @@ register(Surface("query-set", _pinned_seeds, _mutate_any, lambda case: _query_se
 
 def report_forms() -> list[dict[str, Any]]:
     """Return small reports of several kinds, as they are saved."""
-    how = Resampling(resamples=100)
+    resampling = Resampling(resamples=100)
     table = pl.DataFrame({"query_id": ["q1", "q2", "q10"], "type": ["a", "b", "a"]})
     figures = {"x": {"latency_p95_ms": 12.5}, "y": {"latency_p95_ms": 20.0}}
-    plain = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3", "ap"], how=how)
-    sliced = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3"], slices=table, figures=figures, how=how)
+    plain = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3", "ap"], resampling=resampling)
+    sliced = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3"], slices=table, figures=figures, resampling=resampling)
     return [plain.to_json(queries=True), sliced.to_json(queries=True), sliced.to_json(queries=False)]
 
 
@@ -586,9 +590,9 @@ register(Surface("init", _folders, _mutate_any, _init, writes=True))
 
 def _in_blocks(case: Case) -> object:
     slices = "queries.parquet" if "queries.parquet" in case.files else None
-    how = Resampling(resamples=100)
+    resampling = Resampling(resamples=100)
     report = scale.evaluate(
-        "gold.parquet", {"x": "run.parquet", "y": "more"}, "ndcg@3", baseline="x", slices=slices, how=how
+        "gold.parquet", {"x": "run.parquet", "y": "more"}, "ndcg@3", baseline="x", slices=slices, resampling=resampling
     )
     return report.to_json(queries=False)
 

@@ -85,7 +85,7 @@ def helpdesk(session: Session) -> None:
     session.rankjury("demo", "demo", "helpdesk")
     gold, bm25, dense = rankjury.read_gold(files[0]), rankjury.read_run(files[1]), rankjury.read_run(files[2])
     report = rankjury.compare(
-        gold, {"bm25": bm25, "dense": dense}, ["ndcg@10", "recall@10"], how=rankjury.Resampling(200)
+        gold, {"bm25": bm25, "dense": dense}, ["ndcg@10", "recall@10"], resampling=rankjury.Resampling(200)
     )
     _add_snippet(session, "report", report)
     _add_snippet(session, "comparison", report.comparisons[0])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.measures.catalog import metric_facts
-from rankjury.measures.measure import METRICS, Measure, beside, usual_name, usual_names
+from rankjury.measures.measure import METRICS, Measure, common_name, common_names, with_common_name
 from tests.peers.strategies import Case, cases
 
 MISNAMED = ("recall(over=k)@5", "precision(over=relevant)@5", "recall(over=k)", "precision(over=relevant)")
@@ -36,24 +36,24 @@ MISNAMED = ("recall(over=k)@5", "precision(over=relevant)@5", "recall(over=k)", 
     ],
 )
 def test_the_usual_name(spelling: str, usual: str | None) -> None:
-    assert usual_name(Measure.parse(spelling)) == usual
-    assert usual_name(spelling) == usual
+    assert common_name(Measure.parse(spelling)) == usual
+    assert common_name(spelling) == usual
 
 
 def test_a_name_that_is_not_registered_has_none() -> None:
-    assert usual_name("somebody's@5") is None
+    assert common_name("somebody's@5") is None
 
 
 def test_no_other_metric_has_one() -> None:
-    found = {spelling: usual for metric in METRICS for spelling, usual in metric_facts(metric)["usual_names"].items()}
+    found = {spelling: usual for metric in METRICS for spelling, usual in metric_facts(metric)["common_names"].items()}
     assert found == {"recall(over=k)": "precision", "precision(over=relevant)": "recall"}
 
 
 def test_both_names_beside_each_other() -> None:
     conventions = {"Recall@5": "recall(over=k,rel=1)@5", "MAP": "ap(rel=1)"}
-    assert usual_names(conventions) == {"Recall@5": "precision@5"}
-    assert beside("Recall@5", "precision@5") == "Recall@5 = precision@5"
-    assert beside("MAP", None) == "MAP"
+    assert common_names(conventions) == {"Recall@5": "precision@5"}
+    assert with_common_name("Recall@5", "precision@5") == "Recall@5 = precision@5"
+    assert with_common_name("MAP", None) == "MAP"
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -73,7 +73,7 @@ def test_both_names_beside_each_other() -> None:
 def test_it_is_the_same_for_every_query(case: Case, spelling: str, options: dict[str, str | float | None]) -> None:
     """Under any conventions that hold for both names."""
     misnamed = Measure.parse(spelling).having(options)
-    usual = usual_name(misnamed)
+    usual = common_name(misnamed)
     assert usual is not None
     scores = rankjury.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).having(options)])
     np.testing.assert_array_equal(scores.values[:, 0], scores.values[:, 1])
@@ -97,7 +97,7 @@ def test_what_has_no_usual_name_is_something_else(spelling: str, value: float, n
 
 def test_scores_show_both() -> None:
     scores = rankjury.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, ["Recall@2", "MAP"], dialect="alfa")
-    assert scores.usual_names == {"Recall@2": "precision@2"}
+    assert scores.common_names == {"Recall@2": "precision@2"}
     assert "\nRecall@2 = precision@2  0.5000  1          0\n" in repr(scores)
     assert ">Recall@2 = precision@2</" in scores._repr_html_()
     assert list(scores.mean()) == ["Recall@2", "MAP"]

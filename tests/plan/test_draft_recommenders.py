@@ -212,7 +212,7 @@ def test_what_is_drafted_to_tune_holds_the_defaults(tmp_path: Path) -> None:
     for name, table in tune.items():
         for parameter, values in table.params.items():
             param = RECOMMENDERS.get(name).params[parameter]
-            assert isinstance(values, list) and (param.auto or param.usual in values), (name, parameter)
+            assert isinstance(values, list) and (param.auto or param.default in values), (name, parameter)
 
 
 class TestReleases:

@@ -93,7 +93,7 @@ class TestReport:
 
     def test_both_names(self, written: Path) -> None:
         measures = json.loads((written / "report.json").read_text("utf-8"))["systems"]["s"]["measures"]
-        usual = {label: one.get("usual_name") for label, one in measures.items()}
+        usual = {label: one.get("common_name") for label, one in measures.items()}
         assert usual == {"Recall@1": "precision@1", "Recall@3": "precision@3", "Precision@3": "recall@3",
                          "NDCG@3": None, "MAP": None}  # fmt: skip
         text = (written / "report.md").read_text("utf-8")

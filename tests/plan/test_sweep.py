@@ -52,7 +52,7 @@ def test_the_bench_is_that_of_a_run(folder: Path) -> None:
     found = swept(folder)
     assert (found.bench.engine, found.bench.k, found.bench.metric) == ("faiss-hnsw", 5, "cosine")
     assert found.bench.queries.ids.to_list() == [f"q{n}" for n in range(6)], "those of the gold"
-    assert found.bench.how is not None and found.bench.how.resamples == 100
+    assert found.bench.resampling is not None and found.bench.resampling.resamples == 100
 
 
 def test_rounds_are_the_labs(folder: Path) -> None:

@@ -209,8 +209,8 @@ class TestScores:
 
     def test_comparisons(self, task: rankjury.Task) -> None:
         rankings = {name: rankjury.recommend(task, name, k=5) for name in ("popularity", "random")}
-        how = rankjury.Resampling(resamples=200)
-        report = rankjury.compare(task.gold, rankings, MEASURES, background=task.background, how=how)
+        resampling = rankjury.Resampling(resamples=200)
+        report = rankjury.compare(task.gold, rankings, MEASURES, background=task.background, resampling=resampling)
         assert report.baseline == "popularity" and report.labels == tuple(MEASURES)
         alone = rankjury.evaluate(task.gold, rankings["random"], MEASURES, background=task.background).mean()
         by_measure = {one.measure: one for one in report.comparisons}

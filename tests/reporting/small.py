@@ -45,7 +45,7 @@ def small(
     gold = {query: {items[0]: 2, **{item: chance.randrange(3) for item in items[1:6]}} for query in queries}
     runs = {name: {query: chance.sample(items, 7) for query in queries} for name in systems}
     table = pl.DataFrame({"query_id": queries, "type": [kinds[place % len(kinds)] for place in range(24)]})
-    return rankjury.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type")
+    return rankjury.compare(gold, runs, MEASURES, resampling=QUICK, slices=table, by="type")
 
 
 def gated(report: Report) -> tuple[Gate, dict[str, Any]]:

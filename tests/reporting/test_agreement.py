@@ -30,8 +30,8 @@ def report() -> Report:
     reference = draw.normal(size=(30, 6))
     base = reference[:, :3] + draw.normal(size=(30, 3))
     tuned = reference + 0.1 * draw.normal(size=(30, 6))
-    how = Resampling(resamples=200)
-    return rankjury.agree(reference, {"base": base, "tuned": tuned}, (1, 3), pairs=90, how=how)
+    resampling = Resampling(resamples=200)
+    return rankjury.agree(reference, {"base": base, "tuned": tuned}, (1, 3), pairs=90, resampling=resampling)
 
 
 def compared(report: Report, measure: str = NDCG) -> Comparison:
@@ -206,6 +206,6 @@ class TestPrinted:
     def test_names_are_no_markup(self, capsys: pytest.CaptureFixture[str]) -> None:
         draw = np.random.default_rng(2)
         spaces = {"[red]a": draw.normal(size=(12, 3)), "[/]": draw.normal(size=(12, 3))}
-        print_report(rankjury.agree(draw.normal(size=(12, 4)), spaces, (2,), how=Resampling(resamples=100)))
+        print_report(rankjury.agree(draw.normal(size=(12, 4)), spaces, (2,), resampling=Resampling(resamples=100)))
         text = capsys.readouterr().out
         assert "[red]a:" in text and "[/] over [red]a: NDCG@2" in text

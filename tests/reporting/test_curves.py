@@ -111,7 +111,7 @@ class TestWhatIsDrawn:
                 assert all(low <= end <= high for pair in ends for end in pair or ())
 
     def test_without_intervals_there_are_no_bands(self) -> None:
-        figure = to_figure(example(at(KS), how=None))
+        figure = to_figure(example(at(KS), resampling=None))
         assert not any(axes.collections for axes in figure.axes)
         assert caption_of(figure).startswith("Mean over 24 queries. ") and "interval" not in caption_of(figure)
 

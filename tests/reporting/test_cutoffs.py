@@ -33,7 +33,7 @@ def example(
     systems: Sequence[str] = ("base", "tuned"),
     *,
     queries: int = 24,
-    how: Resampling | None = QUICK,
+    resampling: Resampling | None = QUICK,
     dialect: str | None = None,
 ) -> Report:
     """Rankings that are shuffles of the gold's order, each system further from it than the one before."""
@@ -47,7 +47,7 @@ def example(
             for query, best in gold.items()
         }
         rankings[system] = ranked(lists)
-    return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), how=how)
+    return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), resampling=resampling)
 
 
 def having(report: Report, system: str, estimates: dict[str, Estimate]) -> Report:

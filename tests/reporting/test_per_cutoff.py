@@ -109,7 +109,7 @@ class TestCsv:
         )
 
     def test_what_is_unknown_is_empty(self) -> None:
-        plain = example(["recall@1", "recall@5", "rr@5"], how=None)
+        plain = example(["recall@1", "recall@5", "rr@5"], resampling=None)
         first, second = rows_of(plain)
         assert (first["mrr_mean"], first["mrr_std"], first["n"]) == ("", "", "24")
         assert (first["recall_ci_low"], second["recall_ci_high"]) == ("", "")
@@ -181,8 +181,8 @@ class TestBothNames:
 
     def test_csv(self, alfa: Report) -> None:
         rows = rows_of(alfa)
-        assert [row["recall_usual_name"] for row in rows] == ["precision@1", "precision@5"]
-        assert rows[1]["precision_usual_name"] == "recall@5" and "ndcg_usual_name" not in rows[1]
+        assert [row["recall_common_name"] for row in rows] == ["precision@1", "precision@5"]
+        assert rows[1]["precision_common_name"] == "recall@5" and "ndcg_common_name" not in rows[1]
 
     def test_elsewhere(self, alfa: Report) -> None:
         assert [one.name_at_k for one in by_cutoff(alfa).measures][:2] == [
@@ -192,5 +192,5 @@ class TestBothNames:
         assert display_names(alfa)["Recall@5"] == "Recall@5 = precision@5"
 
     def test_other_measures_are_as_they_were(self, report: Report) -> None:
-        assert "usual_name" not in to_cutoff_csv(report, Request("a.csv", "cutoffs", "base"))
+        assert "common_name" not in to_cutoff_csv(report, Request("a.csv", "cutoffs", "base"))
         assert all(one.both_names == one.name for one in by_cutoff(report).measures)

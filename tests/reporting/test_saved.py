@@ -20,7 +20,9 @@ Form = dict[str, Any]
 @pytest.fixture
 def form(tmp_path: Path) -> Form:
     kinds = {"query_id": list(GOLD), "kind": ["x", "y"] * 3}
-    report = rankjury.compare(GOLD, RUNS, ["rr"], slices=kinds, by="kind", how=rankjury.Resampling(resamples=200))
+    report = rankjury.compare(
+        GOLD, RUNS, ["rr"], slices=kinds, by="kind", resampling=rankjury.Resampling(resamples=200)
+    )
     write_reports(report, [Request(str(tmp_path / "r.json"))])
     made: Form = json.loads((tmp_path / "r.json").read_text())
     return made

@@ -50,7 +50,7 @@ def example(first: str = "old", second: str = "new", kinds: tuple[str, ...] = ("
     gold = {f"q{q:02}": {"d0": 2, **{f"d{i}": chance.randrange(3) for i in range(1, 6)}} for q in range(24)}
     runs = {name: {q: chance.sample([f"d{i}" for i in range(9)], 7) for q in gold} for name in (first, second, "third")}
     table = pl.DataFrame({"query_id": list(gold), "type": [kinds[q % len(kinds)] for q in range(24)]})
-    return rankjury.compare(gold, runs, MEASURES, how=QUICK, slices=table, by="type", **options)
+    return rankjury.compare(gold, runs, MEASURES, resampling=QUICK, slices=table, by="type", **options)
 
 
 @pytest.fixture(scope="module")

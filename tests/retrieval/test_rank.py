@@ -447,9 +447,9 @@ class TestVectorsInPython:
         for ids, rows in ((["a", "b", "a"], self.ROWS), (["a", "b", "c"], ((1.0, 0.0), (np.nan, 1.0), (0.0, 1.0)))):
             unchecked = rankjury.Vectors(pl.Series(ids), np.array(rows))
             with pytest.raises(rankjury.DataError, match=r"duplicate ids: a|the vectors of b"):
-                rankjury.agree(np.array(self.ROWS), {"one": unchecked}, [1], ids=ids, how=None)
+                rankjury.agree(np.array(self.ROWS), {"one": unchecked}, [1], ids=ids, resampling=None)
 
     def test_functions_take_a_dict(self) -> None:
         by_id = dict(zip("abc", self.ROWS, strict=True))
-        found = rankjury.agree(by_id, {"same": by_id}, [1], how=None, pairs=0)
+        found = rankjury.agree(by_id, {"same": by_id}, [1], resampling=None, pairs=0)
         assert found.estimates["same"]["rbo@1"].mean == 1.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rankjury.core.types import Floats, Ints, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, aggregate, nearest_items, rank_chunks
 
@@ -138,8 +138,8 @@ class TestAggregate:
         assert mean.scores == pytest.approx(np.array([[0.9, 0.55, 0.1], [0.7, 0.55, 0.4]]))
 
     def test_those_that_were_not_found(self) -> None:
-        part = Neighbours(np.array([[3, 0, NOBODY]]), np.array([[0.9, 0.8, -np.inf]]))
-        assert aggregate(part, self.OWNERS, k=3).items.tolist() == [[2, 0, NOBODY]]
+        part = Neighbours(np.array([[3, 0, MISSING]]), np.array([[0.9, 0.8, -np.inf]]))
+        assert aggregate(part, self.OWNERS, k=3).items.tolist() == [[2, 0, MISSING]]
         with pytest.raises(UsageError, match="of which some were not found"):
             aggregate(part, self.OWNERS, k=3, how="mean")
 

@@ -84,7 +84,7 @@ class Study:
     gold: tuple[pl.DataFrame, Path]
     runs: Mapping[str, tuple[pl.DataFrame, Path]]
     measures: Sequence[str] = ("ndcg@10", "ap", "precision@5", "judged@10")
-    how: Resampling | None = QUICK
+    resampling: Resampling | None = QUICK
     baseline: str | None = None
     slices: Sequence[tuple[Path, str]] = ()
     """Tables of attributes, and what to group by; empty: whatever groups well."""
@@ -110,7 +110,7 @@ class Study:
             gold_from_frame(rows, source=str(path)),
             {name: ranking_from_frame(one, source=str(where)) for name, (one, where) in self.runs.items()},
             resolve_all(self.measures),
-            how=self.how,
+            resampling=self.how,
             baseline=self.baseline,
             slices=[_cuts(path, by, "query") for path, by in self.slices],
             item_slices=[_cuts(path, by, "item") for path, by in self.item_slices],

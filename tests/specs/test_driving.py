@@ -69,7 +69,7 @@ class TestTextExample:
     def test_recall(self, report: Report) -> None:
         found = scores_of(report, "text")
         assert [found[f"Recall@{k}"] for k in CUTS] == [1.0, 1.0, 0.8]
-        assert report.usual_names["Recall@5"] == "precision@5"
+        assert report.common_names["Recall@5"] == "precision@5"
 
     def test_against_the_slow_one(self, report: Report, folder: Path) -> None:
         truth = read_truth(folder / "clips.csv", GROUPS)

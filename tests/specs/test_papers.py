@@ -264,7 +264,7 @@ def test_queries_that_are_listed(tmp_path: Path) -> None:
     label = f"{SPELLINGS['ndcg']}@10"
     expected = found.report["systems"]["small"]["measures"][label]["mean"]
     for queries in (rows, rows.tolist(), pl.Series(rows), [str(row) for row in rows], tmp_path / "rows.npy"):
-        report = rankjury.agree(reference, {"small": model}, queries=queries, pairs=0, how=None)
+        report = rankjury.agree(reference, {"small": model}, queries=queries, pairs=0, resampling=None)
         assert report.to_json()["systems"]["small"]["measures"][label]["mean"] == expected
 
 

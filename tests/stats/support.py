@@ -45,9 +45,9 @@ def digits(found: object) -> str:
     return repr(found)
 
 
-def estimate(values: Floats, how: Resampling = QUICK, aggregate: Aggregate = "mean") -> Estimate:
+def estimate(values: Floats, resampling: Resampling = QUICK, aggregate: Aggregate = "mean") -> Estimate:
     """One column over q0, q1 …"""
-    return estimate_all(values[:, None], [aggregate], keys(values.size, how.seed), how)[0]
+    return estimate_all(values[:, None], [aggregate], keys(values.size, resampling.seed), resampling)[0]
 
 
 def paired(
@@ -60,6 +60,6 @@ def paired(
     return Paired("ours", "theirs", "m", ours, theirs, aggregate, lower_is_better)
 
 
-def compare(pair: Paired, how: Resampling = QUICK) -> Comparison:
+def compare(pair: Paired, resampling: Resampling = QUICK) -> Comparison:
     """One pair over q0, q1 …"""
-    return compare_pairs([pair], keys(pair.values.size, how.seed), how)[0]
+    return compare_pairs([pair], keys(pair.values.size, resampling.seed), resampling)[0]

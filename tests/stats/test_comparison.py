@@ -199,8 +199,8 @@ def test_two_queries() -> None:
 @pytest.mark.parametrize("scale", [2.0**996, 2.0**-565, 2.0**-996], ids=["large", "small", "smallest"])
 def test_values_at_the_ends_of_what_a_float_holds(scale: float, kind: IntervalMethod) -> None:
     ours, theirs = np.array([1.0, 2.0, -3.0, 0.5, 0.25]), np.array([0.5, 1.0, -1.0, 0.75, 0.125])
-    how = Resampling(256, interval=kind)
-    plain, scaled = compare(paired(ours, theirs), how), compare(paired(ours * scale, theirs * scale), how)
+    resampling = Resampling(256, interval=kind)
+    plain, scaled = compare(paired(ours, theirs), resampling), compare(paired(ours * scale, theirs * scale), resampling)
     for name in ("p", "p_wilcoxon", "n", "better", "equal", "worse", "needed"):
         assert getattr(scaled, name) == getattr(plain, name), name
     for name in ("p_t", "effect"):

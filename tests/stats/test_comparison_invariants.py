@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankjury.core.types
-from rankjury.stats import resampling
+from rankjury.stats import resampling as resampling_module
 from rankjury.stats.comparison import Paired, compare_pairs
 from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
 from tests.stats.pairs_of_systems import KINDS, both_defined, pairs, realistic, rows_of, ways
@@ -20,9 +20,9 @@ from tests.stats.support import compare, digits, keys, numbered, thorough
 
 @given(pair=pairs(), how=ways)
 @thorough(40)
-def test_turned_round_everything_is_mirrored(pair: Paired, how: Resampling) -> None:
-    one = compare(pair, how)
-    other = compare(replace(pair, values=pair.baseline_values, baseline_values=pair.values), how)
+def test_turned_round_everything_is_mirrored(pair: Paired, resampling: Resampling) -> None:
+    one = compare(pair, resampling)
+    other = compare(replace(pair, values=pair.baseline_values, baseline_values=pair.values), resampling)
     for name in ("n", "left_out", "p", "exact", "p_wilcoxon", "equal", "std", "detectable", "needed"):
         assert digits(getattr(one, name)) == digits(getattr(other, name)), name
     assert (one.better, one.worse) == (other.worse, other.better)
@@ -39,8 +39,8 @@ def test_turned_round_everything_is_mirrored(pair: Paired, how: Resampling) -> N
 
 @given(pair=pairs((2, 40)), how=ways)
 @thorough(40)
-def test_figures_are_what_they_can_be(pair: Paired, how: Resampling) -> None:
-    found = compare(pair, how)
+def test_figures_are_what_they_can_be(pair: Paired, resampling: Resampling) -> None:
+    found = compare(pair, resampling)
     assert found.better + found.equal + found.worse == found.n
     assert found.n + found.left_out == pair.values.size
     for p in (found.p, found.p_t, found.p_wilcoxon):
@@ -57,30 +57,30 @@ def test_figures_are_what_they_can_be(pair: Paired, how: Resampling) -> None:
 
 @given(pair=pairs(), how=ways, order=st.randoms(use_true_random=False))
 @thorough(40)
-def test_the_order_of_queries_changes_no_digit(pair: Paired, how: Resampling, order: random.Random) -> None:
+def test_the_order_of_queries_changes_no_digit(pair: Paired, resampling: Resampling, order: random.Random) -> None:
     rows = list(range(pair.values.size))
     order.shuffle(rows)
-    before = compare_pairs([pair], keys(len(rows)), how)
-    after = compare_pairs([rows_of(pair, rows)], keys(len(rows))[rows], how)
+    before = compare_pairs([pair], keys(len(rows)), resampling)
+    after = compare_pairs([rows_of(pair, rows)], keys(len(rows))[rows], resampling)
     assert digits(after) == digits(before)
 
 
 @given(pair=pairs(), how=ways)
 @thorough(40)
-def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: Paired, how: Resampling) -> None:
+def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: Paired, resampling: Resampling) -> None:
     kept = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
-    masked = compare(pair, how)
-    (dropped,) = compare_pairs([rows_of(pair, kept)], keys(kept.size)[kept], how)
+    masked = compare(pair, resampling)
+    (dropped,) = compare_pairs([rows_of(pair, kept)], keys(kept.size)[kept], resampling)
     assert masked.left_out == kept.size - kept.sum() and dropped.left_out == 0
     assert digits(replace(masked, left_out=0)) == digits(dropped)
 
 
 @given(n=st.integers(0, 25), data=st.data(), how=ways)
 @thorough(40)
-def test_other_pairs_change_no_digit(n: int, data: st.DataObject, how: Resampling) -> None:
+def test_other_pairs_change_no_digit(n: int, data: st.DataObject, resampling: Resampling) -> None:
     several = data.draw(st.lists(pairs((n, n)), min_size=2, max_size=4))
-    together = compare_pairs(several, keys(n), how)
-    assert digits(together) == digits([compare(pair, how) for pair in several])
+    together = compare_pairs(several, keys(n), resampling)
+    assert digits(together) == digits([compare(pair, resampling) for pair in several])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,29 +89,29 @@ def test_blocks_and_threads_change_no_digit(
     block: int, part: int, processors: int, kind: IntervalMethod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several = [realistic(150), realistic(150, seed=1), replace(realistic(150, seed=2), aggregate="geometric")]
-    how = Resampling(5000, interval=kind)
-    before = compare_pairs(several, keys(150), how)
+    resampling = Resampling(5000, interval=kind)
+    before = compare_pairs(several, keys(150), resampling)
     assert not any(one.exact for one in before)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
+    monkeypatch.setattr(resampling_module, "_QUERIES_PER_BLOCK", block)
+    monkeypatch.setattr(resampling_module, "_RESAMPLES_PER_PART", part)
     monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
-    assert digits(compare_pairs(several, keys(150), how)) == digits(before)
+    assert digits(compare_pairs(several, keys(150), resampling)) == digits(before)
 
 
 def test_seed_and_names_change_only_what_is_resampled() -> None:
-    pair, how = realistic(100, gain=0.01), Resampling(2000)
-    usual = compare(pair, how)
+    pair, resampling = realistic(100, gain=0.01), Resampling(2000)
+    usual = compare(pair, resampling)
     renamed = keys_of(pl.Series([f"another {name}" for name in numbered(100)]), 0)
     for other_keys in (keys(100, seed=1), renamed):
-        (other,) = compare_pairs([pair], other_keys, how)
+        (other,) = compare_pairs([pair], other_keys, resampling)
         assert other.ci != usual.ci and other.p != usual.p
         assert replace(other, ci=usual.ci, p=usual.p) == usual
 
 
 def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
-    pair, how = realistic(60), Resampling(1000)
-    numbers = compare_pairs([pair], keys_of(pl.Series(range(60), dtype=pl.Int64), 2), how)
-    strings = compare_pairs([pair], keys_of(pl.Series([str(n) for n in range(60)]), 2), how)
+    pair, resampling = realistic(60), Resampling(1000)
+    numbers = compare_pairs([pair], keys_of(pl.Series(range(60), dtype=pl.Int64), 2), resampling)
+    strings = compare_pairs([pair], keys_of(pl.Series([str(n) for n in range(60)]), 2), resampling)
     assert digits(numbers) == digits(strings)
 
 

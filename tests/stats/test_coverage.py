@@ -62,8 +62,8 @@ TRUTH: dict[Shape, float] = {
 def coverage(shape: Shape, n: int, kind: IntervalMethod) -> float:
     simulated = SIMULATED[n]
     values = shape(np.random.default_rng(n), (n, simulated))
-    how = Resampling(RESAMPLES, interval=kind)
-    found = estimate_all(values, ["mean"] * simulated, keys(n), how)
+    resampling = Resampling(RESAMPLES, interval=kind)
+    found = estimate_all(values, ["mean"] * simulated, keys(n), resampling)
     bounds = np.array([one.ci for one in found])
     return float(np.mean((bounds[:, 0] <= TRUTH[shape]) & (TRUTH[shape] <= bounds[:, 1])))
 

@@ -15,7 +15,7 @@ from scipy import stats
 import rankjury.core.types
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.stats import resampling
+from rankjury.stats import resampling as resampling_module
 from rankjury.stats.estimates import Estimate, estimate_all, summarise
 from rankjury.stats.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of
 from tests.stats.support import NAN, QUICK, digits, estimate, keys, numbered, scores, scores_or_none, thorough
@@ -146,15 +146,15 @@ def test_close_to_scipy(n: int, kind: IntervalMethod) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_interval_of_a_geometric_mean_is_that_of_the_logarithms(kind: IntervalMethod) -> None:
     values = 0.1 + skewed(50)[:, 0]
-    how = Resampling(1000, interval=kind)
-    expected = estimate(np.log(values), how).ci or (NAN, NAN)
-    assert estimate(values, how, "geometric").ci == pytest.approx(tuple(np.exp(expected)), rel=1e-9)
+    resampling = Resampling(1000, interval=kind)
+    expected = estimate(np.log(values), resampling).ci or (NAN, NAN)
+    assert estimate(values, resampling, "geometric").ci == pytest.approx(tuple(np.exp(expected)), rel=1e-9)
 
 
 @given(values=defined_columns, how=ways, aggregate=aggregates)
 @thorough(40)
-def test_the_interval_lies_among_the_values(values: Floats, how: Resampling, aggregate: Aggregate) -> None:
-    low, high = estimate(values, how, aggregate).ci or (NAN, NAN)
+def test_the_interval_lies_among_the_values(values: Floats, resampling: Resampling, aggregate: Aggregate) -> None:
+    low, high = estimate(values, resampling, aggregate).ci or (NAN, NAN)
     floor = 1e-5 if aggregate == "geometric" else 0.0
     assert max(floor, values.min()) * (1 - 1e-9) - 1e-10 <= low <= high <= max(floor, values.max()) * (1 + 1e-9) + 1e-10
 
@@ -176,12 +176,12 @@ def test_values_that_are_equal_but_one(kind: IntervalMethod) -> None:
 @given(values=columns, how=ways, aggregate=aggregates, order=st.randoms(use_true_random=False))
 @thorough(40)
 def test_the_order_of_queries_changes_no_digit(
-    values: Floats, how: Resampling, aggregate: Aggregate, order: random.Random
+    values: Floats, resampling: Resampling, aggregate: Aggregate, order: random.Random
 ) -> None:
     places = list(range(values.size))
     order.shuffle(places)
-    before = estimate_all(values[:, None], [aggregate], keys(values.size), how)
-    after = estimate_all(values[places][:, None], [aggregate], keys(values.size)[places], how)
+    before = estimate_all(values[:, None], [aggregate], keys(values.size), resampling)
+    after = estimate_all(values[places][:, None], [aggregate], keys(values.size)[places], resampling)
     assert digits(after) == digits(before)
 
 
@@ -191,18 +191,20 @@ def test_the_order_of_queries_changes_no_digit(
     chosen=st.lists(aggregates, min_size=3, max_size=3),
 )
 @thorough(40)
-def test_other_measures_change_no_digit(values: Floats, how: Resampling, chosen: list[Aggregate]) -> None:
-    together = estimate_all(values, chosen, keys(len(values)), how)
-    alone = [estimate(values[:, place], how, chosen[place]) for place in range(3)]
+def test_other_measures_change_no_digit(values: Floats, resampling: Resampling, chosen: list[Aggregate]) -> None:
+    together = estimate_all(values, chosen, keys(len(values)), resampling)
+    alone = [estimate(values[:, place], resampling, chosen[place]) for place in range(3)]
     assert digits(together) == digits(alone)
 
 
 @given(values=columns, how=ways, aggregate=aggregates)
 @thorough(40)
-def test_undefined_queries_are_as_if_they_were_not_there(values: Floats, how: Resampling, aggregate: Aggregate) -> None:
+def test_undefined_queries_are_as_if_they_were_not_there(
+    values: Floats, resampling: Resampling, aggregate: Aggregate
+) -> None:
     kept = ~np.isnan(values)
-    masked = estimate_all(values[:, None], [aggregate], keys(values.size), how)[0]
-    dropped = estimate_all(values[kept][:, None], [aggregate], keys(values.size)[kept], how)[0]
+    masked = estimate_all(values[:, None], [aggregate], keys(values.size), resampling)[0]
+    dropped = estimate_all(values[kept][:, None], [aggregate], keys(values.size)[kept], resampling)[0]
     assert masked.undefined == values.size - kept.sum() and dropped.undefined == 0
     assert digits((masked.mean, masked.n, masked.total, masked.std, masked.ci)) == digits(
         (dropped.mean, dropped.n, dropped.total, dropped.std, dropped.ci)
@@ -222,12 +224,12 @@ def test_blocks_and_threads_change_no_digit(
 ) -> None:
     values = skewed(150, 3)
     values[::7, 1] = NAN
-    how = Resampling(10_000, interval=kind)
-    before = estimate_all(values, ["mean", "sum", "geometric"], keys(150), how)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", queries_per_block)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", resamples_per_part)
+    resampling = Resampling(10_000, interval=kind)
+    before = estimate_all(values, ["mean", "sum", "geometric"], keys(150), resampling)
+    monkeypatch.setattr(resampling_module, "_QUERIES_PER_BLOCK", queries_per_block)
+    monkeypatch.setattr(resampling_module, "_RESAMPLES_PER_PART", resamples_per_part)
     monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
-    assert digits(estimate_all(values, ["mean", "sum", "geometric"], keys(150), how)) == digits(before)
+    assert digits(estimate_all(values, ["mean", "sum", "geometric"], keys(150), resampling)) == digits(before)
 
 
 def test_the_seed_and_the_names_of_queries_change_the_interval_alone() -> None:
@@ -252,9 +254,9 @@ def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
 
 @given(values=defined_columns, how=ways, power=st.integers(-400, 400))
 @thorough(40)
-def test_a_scale_of_a_power_of_two_scales_every_digit(values: Floats, how: Resampling, power: int) -> None:
+def test_a_scale_of_a_power_of_two_scales_every_digit(values: Floats, resampling: Resampling, power: int) -> None:
     values = np.where(values < 1e-6, 0.0, values)
-    plain, scaled = estimate(values, how), estimate(values * 2.0**power, how)
+    plain, scaled = estimate(values, resampling), estimate(values * 2.0**power, resampling)
     assert plain.ci is not None
     assert scaled.mean == plain.mean * 2.0**power
     assert scaled.ci == (plain.ci[0] * 2.0**power, plain.ci[1] * 2.0**power)
@@ -262,16 +264,16 @@ def test_a_scale_of_a_power_of_two_scales_every_digit(values: Floats, how: Resam
 
 @given(values=defined_columns, how=ways)
 @thorough(40)
-def test_negative_values_mirror_the_interval(values: Floats, how: Resampling) -> None:
-    low, high = estimate(values, how).ci or (NAN, NAN)
-    assert estimate(-values, how).ci == pytest.approx((-high, -low), abs=1e-9)
+def test_negative_values_mirror_the_interval(values: Floats, resampling: Resampling) -> None:
+    low, high = estimate(values, resampling).ci or (NAN, NAN)
+    assert estimate(-values, resampling).ci == pytest.approx((-high, -low), abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_at_the_ends_of_what_a_float_holds(scale: float, kind: IntervalMethod) -> None:
-    values, how = np.array([1.0, 2.0, -3.0, 0.5, 0.25]), Resampling(1000, interval=kind)
-    plain, scaled = estimate(values, how), estimate(values * scale, how)
+    values, resampling = np.array([1.0, 2.0, -3.0, 0.5, 0.25]), Resampling(1000, interval=kind)
+    plain, scaled = estimate(values, resampling), estimate(values * scale, resampling)
     assert scaled.ci == pytest.approx(tuple(bound * scale for bound in plain.ci or ()), rel=1e-9, abs=0)
     assert scaled.std == pytest.approx(plain.std * scale, rel=1e-9, abs=0)
     json.dumps(scaled.to_json(), allow_nan=False)

@@ -29,14 +29,14 @@ def resampled_means(values: Floats, resamples: int = 3000) -> Floats:
     return values[chance.integers(0, values.size, (resamples, values.size))].mean(axis=1)
 
 
-def by_scipy(values: Floats, resampled: Floats, how: Resampling) -> tuple[float, float]:
+def by_scipy(values: Floats, resampled: Floats, resampling: Resampling) -> tuple[float, float]:
     """From the resamples handed in: scipy adds none of its own."""
     found = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=0,
-        confidence_level=how.level,
-        method={"bca": "BCa", "percentile": "percentile"}[how.interval],
+        confidence_level=resampling.level,
+        method={"bca": "BCa", "percentile": "percentile"}[resampling.interval],
         bootstrap_result=SimpleNamespace(bootstrap_distribution=resampled),
     )
     return found.confidence_interval.low, found.confidence_interval.high
@@ -48,26 +48,26 @@ def by_scipy(values: Floats, resampled: Floats, how: Resampling) -> tuple[float,
 def test_like_scipy_from_the_same_resamples(kind: IntervalMethod, level: float, seed: int) -> None:
     values = skewed(seed)
     resampled = resampled_means(values)
-    how = Resampling(level=level, interval=kind)
-    found = interval(resampled, float(values.mean()), values - values.mean(), how.level, how.interval)
-    assert found == pytest.approx(by_scipy(values, resampled, how), rel=1e-10)
+    resampling = Resampling(level=level, interval=kind)
+    found = interval(resampled, float(values.mean()), values - values.mean(), resampling.level, resampling.interval)
+    assert found == pytest.approx(by_scipy(values, resampled, resampling), rel=1e-10)
 
 
 def test_percentiles_by_hand() -> None:
     """Of 0, 1 … 1000, 80 % lie between 100 and 900."""
-    how = Resampling(level=0.8)
-    assert interval(np.arange(1001.0), 500.0, np.zeros(0), how.level, how.interval) == pytest.approx(
+    resampling = Resampling(level=0.8)
+    assert interval(np.arange(1001.0), 500.0, np.zeros(0), resampling.level, resampling.interval) == pytest.approx(
         (100.0, 900.0), abs=1e-9
     )
-    assert interval(np.arange(1001.0)[::-1], 500.0, np.zeros(0), how.level, how.interval) == pytest.approx(
-        (100.0, 900.0), abs=1e-9
-    )
+    assert interval(
+        np.arange(1001.0)[::-1], 500.0, np.zeros(0), resampling.level, resampling.interval
+    ) == pytest.approx((100.0, 900.0), abs=1e-9)
 
 
 def test_a_bias_by_hand() -> None:
     """A share of 0.6 below, no skewness: both tails move by twice Φ⁻¹(0.6)."""
-    how = Resampling(level=0.9, interval="bca")
-    low, high = interval(np.arange(10_000.0), 5999.5, np.array([-1.0, 1.0]), how.level, how.interval)
+    resampling = Resampling(level=0.9, interval="bca")
+    low, high = interval(np.arange(10_000.0), 5999.5, np.array([-1.0, 1.0]), resampling.level, resampling.interval)
     shift = 2 * stats.norm.ppf(0.6)
     assert low == pytest.approx(9999 * stats.norm.cdf(shift + stats.norm.ppf(0.05)), rel=1e-9)
     assert high == pytest.approx(9999 * stats.norm.cdf(shift + stats.norm.ppf(0.95)), rel=1e-9)
@@ -99,8 +99,8 @@ def test_bca_that_cannot_be_made_is_percentile(estimate: float, influence: list[
 
 def test_resamples_that_are_all_equal() -> None:
     for kind in ("percentile", "bca"):
-        how = Resampling(interval=kind)
-        assert interval(np.full(100, 0.25), 0.25, np.zeros(5), how.level, how.interval) == (0.25, 0.25)
+        resampling = Resampling(interval=kind)
+        assert interval(np.full(100, 0.25), 0.25, np.zeros(5), resampling.level, resampling.interval) == (0.25, 0.25)
 
 
 @pytest.mark.parametrize("kind", ["percentile", "bca"])

@@ -46,13 +46,13 @@ def scores(queries: int, seed: int, kind: str) -> Floats:
 
 
 def gathered(
-    table: Floats, keys: np.ndarray, edges: Sequence[int], how: Resampling, ranges: int
+    table: Floats, keys: np.ndarray, edges: Sequence[int], resampling: Resampling, ranges: int
 ) -> tuple[list[Estimate], list[Comparison]]:
     """In blocks, joined in another order than they come, each sent through a pipe."""
     blocks = [(table[low:high], keys[low:high]) for low, high in zip([0, *edges], [*edges, len(table)], strict=True)]
     blocks = blocks[::-1]
     outline = reduce(add, (loads(dumps(Outline.of(block, LAYOUT))) for block, _ in blocks))
-    tally = reduce(add, (loads(dumps(Tally.of(block, own, LAYOUT, outline, how))) for block, own in blocks))
+    tally = reduce(add, (loads(dumps(Tally.of(block, own, LAYOUT, outline, resampling))) for block, own in blocks))
     ranks = []
     for pair, one in zip(LAYOUT.pairs, outline.pairs, strict=True):
         within = [
@@ -61,16 +61,18 @@ def gathered(
         ]
         ranks.append(Ranks.of([RanksWithin.of(counts) for counts in within]))
     differences = tally.differences(LAYOUT, outline, ranks)
-    compared = [one.compared(pair.versus, how) for one, pair in zip(differences, LAYOUT.pairs, strict=True)]
-    return tally.estimates(LAYOUT, outline, how), compared
+    compared = [one.compared(pair.versus, resampling) for one, pair in zip(differences, LAYOUT.pairs, strict=True)]
+    return tally.estimates(LAYOUT, outline, resampling), compared
 
 
-def at_once(table: Floats, keys: np.ndarray, how: Resampling) -> tuple[list[Estimate], list[Comparison]]:
+def at_once(table: Floats, keys: np.ndarray, resampling: Resampling) -> tuple[list[Estimate], list[Comparison]]:
     pairs = [
         Paired("new", "old", name, table[:, 3 + place], table[:, place], name, name == "sum")
         for place, name in enumerate(AGGREGATES)
     ]
-    return estimate_all(table, [one.aggregate for one in COLUMNS], keys, how), compare_pairs(pairs, keys, how)
+    return estimate_all(table, [one.aggregate for one in COLUMNS], keys, resampling), compare_pairs(
+        pairs, keys, resampling
+    )
 
 
 def as_bytes(found: Sequence[Estimate | Comparison]) -> bytes:
@@ -84,9 +86,9 @@ def as_bytes(found: Sequence[Estimate | Comparison]) -> bytes:
 def test_blocks_give_the_same_bytes(queries: int, kind: str, interval: IntervalMethod) -> None:
     table = scores(queries, seed=queries, kind=kind)
     keys = keys_of(pl.Series([f"q{number}" for number in range(queries)]), 0)
-    how = Resampling(200, interval=interval)
+    resampling = Resampling(200, interval=interval)
     edges = sorted({queries // 7, queries // 2, queries - 1} - {0, queries}) if queries > 1 else []
-    for ours, theirs in zip(gathered(table, keys, edges, how, 3), at_once(table, keys, how), strict=True):
+    for ours, theirs in zip(gathered(table, keys, edges, resampling, 3), at_once(table, keys, resampling), strict=True):
         assert as_bytes(ours) == as_bytes(theirs)
 
 
@@ -97,9 +99,11 @@ def test_any_blocks_will_do(data: st.DataObject) -> None:
     edges = sorted(data.draw(st.sets(st.integers(1, queries - 1), max_size=6)))
     table = scores(queries, seed=queries, kind=kind)
     keys = keys_of(pl.Series([f"q{number}" for number in range(queries)]), 3)
-    how = Resampling(100, seed=3)
+    resampling = Resampling(100, seed=3)
     ranges = data.draw(st.integers(1, 5))
-    for ours, theirs in zip(gathered(table, keys, edges, how, ranges), at_once(table, keys, how), strict=True):
+    for ours, theirs in zip(
+        gathered(table, keys, edges, resampling, ranges), at_once(table, keys, resampling), strict=True
+    ):
         assert as_bytes(ours) == as_bytes(theirs)
 
 

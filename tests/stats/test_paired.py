@@ -14,7 +14,7 @@ from scipy import stats
 
 import rankjury.core.types
 from rankjury.core.types import Floats
-from rankjury.stats import resampling
+from rankjury.stats import resampling as resampling_module
 from rankjury.stats.resampling import sign_bits
 from rankjury.stats.significance import Randomised, sign_flip_tests, t_test, welch_test, wilcoxon_test
 from tests.stats.support import keys, thorough
@@ -130,8 +130,8 @@ def test_blocks_and_threads_change_no_digit(
 ) -> None:
     columns = list(np.random.default_rng(6).integers(-(2**36), 2**36 + 2**34, (4, 200)).astype(float))
     before = sign_flip_tests(columns, keys(200), 9000)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", block)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", part)
+    monkeypatch.setattr(resampling_module, "_QUERIES_PER_BLOCK", block)
+    monkeypatch.setattr(resampling_module, "_RESAMPLES_PER_PART", part)
     monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda: processors)
     assert sign_flip_tests(columns, keys(200), 9000) == before
 

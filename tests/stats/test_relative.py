@@ -13,14 +13,14 @@ from rankjury.stats.resampling import Bounds, Resampling, bootstrap_weights
 from tests.stats.support import NAN, QUICK, digits, keys, paired, scores_or_none, thorough
 
 
-def relative(*pairs: Paired, how: Resampling = QUICK) -> list[Comparison]:
-    of = keys(pairs[0].values.size, how.seed)
-    return with_relative(compare_pairs(pairs, of, how), pairs, of, how)
+def relative(*pairs: Paired, resampling: Resampling = QUICK) -> list[Comparison]:
+    of = keys(pairs[0].values.size, resampling.seed)
+    return with_relative(compare_pairs(pairs, of, resampling), pairs, of, resampling)
 
 
-def slowly(pair: Paired, how: Resampling) -> Bounds | None:
+def slowly(pair: Paired, resampling: Resampling) -> Bounds | None:
     """Each resample's mean over the baseline's, less 1; None where one of these is 0."""
-    times = bootstrap_weights(keys(pair.values.size, how.seed), 0, how.resamples).astype(int)
+    times = bootstrap_weights(keys(pair.values.size, resampling.seed), 0, resampling.resamples).astype(int)
     both = ~np.isnan(pair.values) & ~np.isnan(pair.baseline_values)
     shares = []
     for column in times.T:
@@ -30,7 +30,7 @@ def slowly(pair: Paired, how: Resampling) -> Bounds | None:
         if not theirs.any():
             return None
         shares.append((ours.mean() - theirs.mean()) / abs(theirs.mean()))
-    low, high = np.quantile(shares, [(1 - how.level) / 2, (1 + how.level) / 2]).tolist()
+    low, high = np.quantile(shares, [(1 - resampling.level) / 2, (1 + resampling.level) / 2]).tolist()
     return low, high
 
 
@@ -64,10 +64,10 @@ def test_twice_as_much_everywhere_leaves_no_doubt() -> None:
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_against_queries_written_down(n: int, level: float) -> None:
     """Of few queries too, where some resamples draw none of them."""
-    how = Resampling(resamples=500, level=level, seed=3)
+    resampling = Resampling(resamples=500, level=level, seed=3)
     pair = made(n, n)
-    (found,) = relative(pair, how=how)
-    assert found.relative_ci == pytest.approx(slowly(pair, how), abs=1e-8)
+    (found,) = relative(pair, resampling=resampling)
+    assert found.relative_ci == pytest.approx(slowly(pair, resampling), abs=1e-8)
     assert found.relative == pytest.approx(pair.values.mean() / pair.baseline_values.mean() - 1, abs=1e-12)
 
 
@@ -75,16 +75,16 @@ def test_against_queries_written_down(n: int, level: float) -> None:
 @thorough(50)
 def test_any_scores(rows: list[tuple[float, float]]) -> None:
     pair = paired(*zip(*rows, strict=True))
-    how = Resampling(resamples=100)
-    (found,) = relative(pair, how=how)
+    resampling = Resampling(resamples=100)
+    (found,) = relative(pair, resampling=resampling)
     both = ~np.isnan(pair.values - pair.baseline_values)
     theirs = pair.baseline_values[both]
-    assert replace(found, relative=None, relative_ci=None) == compare_pairs([pair], keys(len(rows)), how)[0]
+    assert replace(found, relative=None, relative_ci=None) == compare_pairs([pair], keys(len(rows)), resampling)[0]
     if both.sum() < 2 or not theirs.any():
         assert found.relative is None and found.relative_ci is None
     elif theirs[theirs > 0].min() > 1e-6:  # not lost in the steps of fixed-point numbers
         assert found.relative is not None
-        expected = slowly(pair, how)
+        expected = slowly(pair, resampling)
         assert found.relative_ci == (None if expected is None else pytest.approx(expected, rel=1e-3, abs=1e-6))
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 import rankjury.core.types
 from rankjury.core.types import Floats, Ints
-from rankjury.stats import resampling
+from rankjury.stats import resampling as resampling_module
 from rankjury.stats.resampling import Keys, bootstrap_weights, draw_sums, flip_sums, sign_bits
 from rankjury.stats.sums import LARGEST_BLOCK, to_fixed
 from tests.stats.support import keys, thorough
@@ -57,14 +57,14 @@ def test_the_block_of_queries_is_of_no_account(
 ) -> None:
     columns = whole_numbers(300, 3)
     expected = sums(keys(300), columns, 200)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", queries_per_block)
+    monkeypatch.setattr(resampling_module, "_QUERIES_PER_BLOCK", queries_per_block)
     np.testing.assert_array_equal(sums(keys(300), columns, 200), expected)
 
 
 def test_a_block_is_never_larger_than_sums_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one block these would pass 2^53 and be rounded: all are odd, and there are twenty blocks of them."""
     columns = np.full((20 * LARGEST_BLOCK, 1), 2.0**36 - 1)
-    monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", 100 * LARGEST_BLOCK)
+    monkeypatch.setattr(resampling_module, "_QUERIES_PER_BLOCK", 100 * LARGEST_BLOCK)
     found = draw_sums(keys(len(columns)), columns, 16)
     assert found.min() > 2**53
     assert (found % (2**36 - 1) == 0).all()
@@ -77,14 +77,14 @@ def test_the_range_of_resamples_is_of_no_account(
 ) -> None:
     columns = whole_numbers(100, 2)
     expected = sums(keys(100), columns, 5000)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", resamples_per_part)
+    monkeypatch.setattr(resampling_module, "_RESAMPLES_PER_PART", resamples_per_part)
     np.testing.assert_array_equal(sums(keys(100), columns, 5000), expected)
 
 
 @pytest.mark.parametrize("sums", SUMS)
 def test_the_number_of_threads_is_of_no_account(sums: Sums, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = whole_numbers(200, 2)
-    monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", 256)
+    monkeypatch.setattr(resampling_module, "_RESAMPLES_PER_PART", 256)
     found = []
     for processors in (1, 2, 9):
         monkeypatch.setattr(rankjury.core.types.os, "cpu_count", lambda processors=processors: processors)

@@ -47,7 +47,7 @@ def _facts(kind: "type[Engine]") -> dict[str, Any]:
         "native_filter": kind.native_filter,
         **{
             part: {
-                name: {**one, "more_finds_more": known[name].more_finds_more}
+                name: {**one, "monotonic_recall": known[name].monotonic_recall}
                 for name, one in params_as_json(known).items()
             }
             for part, known in _params(kind).items()

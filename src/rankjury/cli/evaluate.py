@@ -64,7 +64,7 @@ def evaluate_command(
     check_outputs(output, per_query, here=scoring.on is Place.here)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
-    how = None if no_ci else scoring.resampling()
+    resampling = None if no_ci else scoring.resampling()
     shares = _shares(quantiles)
     asked = split_measures(measures) if measures else None
     with ExitStack() as files:
@@ -72,7 +72,9 @@ def evaluate_command(
             from rankjury.io.atomic import together
 
             files.enter_context(together())
-        report = assess_files(gold, runs, asked, how, scoring, outputs=output, per_query=per_query, quantiles=shares)
+        report = assess_files(
+            gold, runs, asked, resampling, scoring, outputs=output, per_query=per_query, quantiles=shares
+        )
         write_outputs(report, output)
     deliver(
         report,

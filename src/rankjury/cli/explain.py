@@ -80,12 +80,12 @@ def _because(row: "Explained") -> str:
     """The conventions that make the difference, and what the measure is usually called under them."""
     if row.error:
         return row.error
-    usual = f"this is {row.usual_name}" if row.usual_name else ""
+    usual = f"this is {row.common_name}" if row.common_name else ""
     return ": ".join(filter(None, (", ".join(row.because), usual))) or "–"
 
 
 def _alone(row: "Explained") -> str:
-    return f"{row.who}: {row.usual_name}" if row.usual_name else row.who
+    return f"{row.who}: {row.common_name}" if row.common_name else row.who
 
 
 def _figures(row: "Explained") -> list[str]:
@@ -110,5 +110,5 @@ def _as_json(row: "Explained") -> dict[str, Any]:
         "difference": None if isnan(row.difference) else row.difference,
         "because": list(row.because),
         "error": row.error,
-        "usual_name": row.usual_name,
+        "common_name": row.common_name,
     }

@@ -56,7 +56,7 @@ def _print_one(metric: "Metric", asked: str) -> None:
     out.print(f"\nCut-off: {metric.cut}. {over}.")
     for tool, names in facts["elsewhere"].items():
         out.print(f"In {tool}: {', '.join(names)}")
-    for spelling, usual in facts["usual_names"].items():
+    for spelling, usual in facts["common_names"].items():
         out.print(f"{spelling} is what is usually called {usual}")
     if asked != metric.name:
         out.print(f"\n{asked} is read as {resolve(asked).measure}")

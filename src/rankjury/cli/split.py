@@ -130,7 +130,7 @@ def _typed(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     params = SPLITS.get(kind).params
     for name, value in options.items():
         known = params.get(name)
-        if isinstance(value, float) and value.is_integer() and known is not None and type(known.usual) is int:
+        if isinstance(value, float) and value.is_integer() and known is not None and type(known.default) is int:
             options[name] = int(value)
     check_options(kind, options)
     return options

@@ -1,4 +1,4 @@
-"""What can be set of an engine or a model: parameters as data, checked once."""
+"""Parameters of engines and models as data, checked in one place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ Params = Mapping[str, Setting]
 
 @dataclass(frozen=True)
 class Param:
-    """One setting of an engine or a model: what it is unless it is said, and what it does."""
+    """A parameter of an engine or a model: default, description, bounds."""
 
-    usual: Setting
-    about: str
-    least: float | None = None
-    most: float | None = None
+    default: Setting
+    help: str
+    min: float | None = None
+    max: float | None = None
     choices: tuple[str, ...] = ()
-    more_finds_more: bool = False
+    monotonic_recall: bool = False
     """Recall does not fall and time does not shorten as it grows: sweeps leave settings out by this."""
     auto: bool = False
     """Whether 0, the default, stands for a value that the model chooses from its training data."""
@@ -34,32 +34,32 @@ def is_whole(value: object) -> bool:
 
 
 def settled(known: Mapping[str, Param], given: Params | None, what: str) -> dict[str, Setting]:
-    """All parameters with their values: those given, checked, and the usual ones."""
+    """Return all parameters with their values: those given, checked, and the defaults."""
     for name, value in (given or {}).items():
         if name not in known:
             if not known:
                 raise UsageError(f"{what} {name!r} is not known", expected=f"no {what}s: there are none to set")
             raise UnknownName(what, name, known)
         _check(name, value, known[name])
-    return {name: (given or {}).get(name, param.usual) for name, param in known.items()}
+    return {name: (given or {}).get(name, param.default) for name, param in known.items()}
 
 
 def _check(name: str, value: Setting, param: Param) -> None:
-    number = isinstance(param.usual, int | float) and not isinstance(param.usual, bool)
-    fits = isinstance(value, type(param.usual)) and (isinstance(param.usual, bool) or not isinstance(value, bool))
-    if number and isinstance(param.usual, float):
+    number = isinstance(param.default, int | float) and not isinstance(param.default, bool)
+    fits = isinstance(value, type(param.default)) and (isinstance(param.default, bool) or not isinstance(value, bool))
+    if number and isinstance(param.default, float):
         fits = isinstance(value, int | float) and not isinstance(value, bool)
     if not fits:
-        kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(param.usual)]
+        kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(param.default)]
         raise UsageError(f"{name} is {shorten(value, quoted=True)}", expected=kind)
     if param.choices and value not in param.choices:
         raise UnknownName(f"value of {name}:", str(value), param.choices)
     if number and isinstance(value, int | float):
-        if isinstance(value, int) and param.most is None and abs(value) > _LARGEST:
+        if isinstance(value, int) and param.max is None and abs(value) > _LARGEST:
             raise UsageError(f"{name} is {shorten(value)}", expected=f"at most {_LARGEST:,}")
         if isinstance(value, float) and not isfinite(value):
             raise UsageError(f"{name} is {value}", expected="a finite number")
-        if param.least is not None and value < param.least:
-            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.least:g} or more")
-        if param.most is not None and value > param.most:
-            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.most:g} or less")
+        if param.min is not None and value < param.min:
+            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.min:g} or more")
+        if param.max is not None and value > param.max:
+            raise UsageError(f"{name} is {shorten(value)}", expected=f"{param.max:g} or less")

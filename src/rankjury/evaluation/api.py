@@ -71,7 +71,7 @@ def compare(
     item_slices: Any = None,
     items_by: str | None = None,
     figures: Mapping[str, Mapping[str, float]] | None = None,
-    how: Resampling = _RESAMPLING,
+    resampling: Resampling = _RESAMPLING,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
     background: Background | None = None,
@@ -92,8 +92,10 @@ def compare(
     for given, chosen in ((slices, by), (item_slices, items_by)):
         if given is None and chosen is not None:
             raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
-    if not isinstance(how, Resampling):
-        raise UsageError(f"found how of type {type(how).__name__}", expected="rankjury.Resampling(resamples=10000)")
+    if not isinstance(resampling, Resampling):
+        raise UsageError(
+            f"found how of type {type(resampling).__name__}", expected="rankjury.Resampling(resamples=10000)"
+        )
     if figures is not None and not isinstance(figures, Mapping):
         raise UsageError(
             f"found figures of type {type(figures).__name__}", expected='such as {"dense": {"latency_p95_ms": 12.5}}'
@@ -104,7 +106,7 @@ def compare(
         ((name, _ranking(given)) for name, given in rankings.items()),
         asked,
         golds=dict.fromkeys(rankings, truth),
-        how=how,
+        resampling=resampling,
         baseline=next(iter(rankings)) if baseline is None else baseline,
         slices=[_cuts(slices, by, "queries")] if slices is not None else [],
         item_slices=[_cuts(item_slices, items_by, "items")] if item_slices is not None else [],

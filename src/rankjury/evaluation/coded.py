@@ -27,7 +27,7 @@ from rankjury.evaluation.shared_ids import IdSample, SharedIds
 from rankjury.measures.judged import Judged, TieGroups, TieRule, order_rows
 from rankjury.measures.measure import Measure, Value
 
-NO_ITEM = -1
+MISSING = -1
 _MOST_ITEMS = 1 << 40
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_TO_A_PAIR = 3
@@ -62,9 +62,9 @@ class Codes:
             starts, items = (_whole_numbers(part, 1, where) for part in given)
             return cls._of_csr(starts, items, where)
         table = _whole_numbers(given, 2, where)
-        if table.dtype.kind == "u" or not (table == NO_ITEM).any():
+        if table.dtype.kind == "u" or not (table == MISSING).any():
             return cls(np.arange(len(table) + 1) * table.shape[1], table.reshape(-1).view(), where)
-        held = table != NO_ITEM
+        held = table != MISSING
         gap = (~held[:, :-1] & held[:, 1:]).any(axis=1)
         if gap.any():
             raise DataError("an item stands behind −1", where=f"{where}, row {np.argmax(gap)}", expected="−1 last")
@@ -140,7 +140,7 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     """
     bits = int(held.size).bit_length() + _SLOTS_TO_A_PAIR
     table = np.full(1 << bits, held.size, dtype=np.int32)
-    keys = np.append(held, NO_ITEM)
+    keys = np.append(held, MISSING)
     slots, asked = _slots(held, bits), _slots(wanted, bits)
     left, which = np.arange(held.size, dtype=np.int32), np.arange(wanted.size)
     found = [(which[:0], which[:0])]
@@ -336,7 +336,7 @@ class CodedBench(Bench):
         scores: str = "double",
         self_matches: str = "keep",
     ) -> Lists:
-        codes = np.full((len(self.queries), k), NO_ITEM, dtype=np.int64)
+        codes = np.full((len(self.queries), k), MISSING, dtype=np.int64)
         rank = segments_within(self.shown.starts)
         row = np.repeat(np.arange(len(self.queries)), np.diff(self.shown.starts))
         within = rank < k

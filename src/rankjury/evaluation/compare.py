@@ -55,7 +55,7 @@ def assess(
     asked: Sequence[Asked],
     *,
     golds: Mapping[str, Gold] | None = None,
-    how: Resampling | None = None,
+    resampling: Resampling | None = None,
     baseline: str | None = None,
     slices: Iterable[Cuts] = (),
     item_slices: Iterable[Cuts] = (),
@@ -93,7 +93,7 @@ def assess(
         golds, rankings = {name: (golds or {}).get(name, gold) for name in rankings}, rankings.items()
     elif golds is None:
         raise UsageError("the names of the systems are not known", expected="golds, by system")
-    _check_request(golds, how, baseline)
+    _check_request(golds, resampling, baseline)
     slices, item_slices = list(slices), list(item_slices)
     slicing = Slicing.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
@@ -105,7 +105,7 @@ def assess(
         )
     progress.update("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
-    estimates = estimates_of(scores, how)
+    estimates = estimates_of(scores, resampling)
     for name, system in systems.items():
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
@@ -116,31 +116,33 @@ def assess(
         histogram = listed.histogram()
         if histogram is not None:
             results[name] = replace(results[name], sections={histogram.name: histogram})
-    report = Report(results, how, baseline, queries=QueryData(scores, answers))
+    report = Report(results, resampling, baseline, queries=QueryData(scores, answers))
     warnings = [one.about(name) for name, found in scores.items() for one in found.warnings]
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
-    if baseline is not None and how is not None:
+    if baseline is not None and resampling is not None:
         kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
-        by_system = compare_scores(pairs_of(compared, baseline), how, relative=relative)
+        by_system = compare_scores(pairs_of(compared, baseline), resampling, relative=relative)
         comparisons = tuple(one for some in by_system for one in some)
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
     if slicing is not None:
         warnings += slicing.warnings
         sliced = slicing.sliced(scores, {name: system.of_items for name, system in systems.items()}, crossings)
-        report = replace(report, slices=tuple(sliced.slices(how, baseline, compared, sorted(by_chance), progress)))
-    if how is not None:
+        report = replace(
+            report, slices=tuple(sliced.slices(resampling, baseline, compared, sorted(by_chance), progress))
+        )
+    if resampling is not None:
         warnings += cautions(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
     return replace(report, warnings=with_unit(warnings, unit))
 
 
-def _check_request(golds: Mapping[str, Gold], how: Resampling | None, baseline: str | None) -> None:
+def _check_request(golds: Mapping[str, Gold], resampling: Resampling | None, baseline: str | None) -> None:
     if baseline is not None and baseline not in golds:
         raise UnknownName("system", baseline, golds)
-    if baseline is not None and how is None:
+    if baseline is not None and resampling is None:
         raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
     first = next(iter(golds.values()))
     for one in golds.values():

@@ -11,7 +11,7 @@ from rankjury.errors import RankjuryError
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.measures.dialects import DIALECTS, resolve
-from rankjury.measures.measure import Measure, Value, usual_name
+from rankjury.measures.measure import Measure, Value, common_name
 from rankjury.stats.estimates import summarise
 
 _SAME = 1e-12
@@ -36,9 +36,9 @@ class Explained:
     differs: bool = False
 
     @property
-    def usual_name(self) -> str | None:
+    def common_name(self) -> str | None:
         """What the measure is usually called when computed so, where its own name misleads."""
-        return usual_name(self.measure)
+        return common_name(self.measure)
 
 
 class _Explainer:

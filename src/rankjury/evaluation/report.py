@@ -24,7 +24,7 @@ from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
 from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
-from rankjury.measures.measure import Measure, beside, usual_names
+from rankjury.measures.measure import Measure, common_names, with_common_name
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
@@ -158,9 +158,9 @@ class Report:
         return next((one.unit for one in self.sections.values() if one.unit is not None), QUERIES)
 
     @property
-    def usual_names(self) -> dict[str, str]:
+    def common_names(self) -> dict[str, str]:
         """By label, the usual name of a measure whose own name misleads."""
-        return {label: usual for one in self.systems.values() for label, usual in usual_names(one.conventions).items()}
+        return {label: usual for one in self.systems.values() for label, usual in common_names(one.conventions).items()}
 
     def measure(self, label: str) -> Measure | None:
         """Return a measure with its conventions; None where its metric is not installed here."""
@@ -185,7 +185,7 @@ class Report:
     @check_arguments
     def both_names(self, label: str) -> str:
         """``Recall@5 = precision@5`` where the measure is usually called something else."""
-        return beside(label, self.usual_names.get(label))
+        return with_common_name(label, self.common_names.get(label))
 
     @check_arguments
     def only(self, labels: Sequence[str]) -> "Report":

@@ -15,7 +15,7 @@ from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.sections import ReportWarning, Section, read_sections
-from rankjury.measures.measure import Aggregate, Measure, beside, is_descriptive, usual_names
+from rankjury.measures.measure import Aggregate, Measure, common_names, is_descriptive, with_common_name
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.stats.resampling import Resampling, keys_of
 
@@ -73,9 +73,9 @@ class Scores:
         return iter(self.labels)
 
     @property
-    def usual_names(self) -> dict[str, str]:
+    def common_names(self) -> dict[str, str]:
         """By label, the usual name of a measure whose own name misleads."""
-        return usual_names(dict(zip(self.labels, self.conventions, strict=True)))
+        return common_names(dict(zip(self.labels, self.conventions, strict=True)))
 
     @property
     def descriptive(self) -> frozenset[str]:
@@ -117,10 +117,10 @@ class Scores:
         return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
 
     @check_arguments
-    def estimates(self, how: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
+    def estimates(self, resampling: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
-        keys = keys_of(self.queries, how.seed) if how else None
-        found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, how), strict=True)
+        keys = keys_of(self.queries, resampling.seed) if resampling else None
+        found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, resampling), strict=True)
         return {label: self.bounded(label, one) for label, one in found}
 
     def bounded(self, label: str, estimate: Estimate) -> Estimate:
@@ -137,8 +137,8 @@ class Scores:
         return pl.DataFrame({"query_id": self.queries, **columns})
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        usual = self.usual_names
-        summaries = [(beside(label, usual.get(label)), self.summary(label)) for label in self.labels]
+        usual = self.common_names
+        summaries = [(with_common_name(label, usual.get(label)), self.summary(label)) for label in self.labels]
         return [(name, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
 
     @property
@@ -153,14 +153,14 @@ class Scores:
         return snippet_of("scores", self)
 
 
-def estimates_of(systems: Mapping[str, Scores], how: Resampling | None) -> dict[str, dict[str, Estimate]]:
+def estimates_of(systems: Mapping[str, Scores], resampling: Resampling | None) -> dict[str, dict[str, Estimate]]:
     """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
     first = next(iter(systems.values()))
     if any(not scores.queries.equals(first.queries) for scores in systems.values()):
-        return {name: scores.estimates(how) for name, scores in systems.items()}
+        return {name: scores.estimates(resampling) for name, scores in systems.items()}
     aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
-    keys = keys_of(first.queries, how.seed) if how else None
-    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, how))
+    keys = keys_of(first.queries, resampling.seed) if resampling else None
+    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, resampling))
     return {
         name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
     }
@@ -224,11 +224,11 @@ class SystemResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return one entry of the report's systems; a section is a key."""
-        usual = usual_names(self.conventions)
+        usual = common_names(self.conventions)
         measures = {
             label: one.to_json()
             | {"convention": self.conventions[label]}
-            | ({"usual_name": usual[label]} if label in usual else {})
+            | ({"common_name": usual[label]} if label in usual else {})
             for label, one in self.estimates.items()
         }
         known = {"gold": self.gold, "by_chance": self.random, "figures": to_json(self.recorded)}

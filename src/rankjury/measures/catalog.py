@@ -5,7 +5,7 @@ from typing import Any
 
 from rankjury.measures.aliases import names_elsewhere
 from rankjury.measures.dialects import DIALECTS, Dialect
-from rankjury.measures.measure import METRICS, Measure, Metric, usual_names
+from rankjury.measures.measure import METRICS, Measure, Metric, common_names
 
 
 def metrics_table() -> list[list[str]]:
@@ -35,11 +35,11 @@ def metric_facts(metric: Metric) -> dict[str, Any]:
         "cut": metric.cut,
         "aggregate": metric.aggregate,
         "options": [
-            {"name": o.name, "choices": list(o.choices), "default": o.usual, "about": o.about}
+            {"name": o.name, "choices": list(o.choices), "default": o.default_value, "about": o.about}
             for o in metric.all_options
         ],
         "elsewhere": names_elsewhere(metric.name),
-        "usual_names": usual_names({str(one): str(one) for one in _variants(metric)}),
+        "common_names": common_names({str(one): str(one) for one in _variants(metric)}),
     }
 
 

@@ -38,7 +38,7 @@ class Option:
     """Without a value it is taken from the whole gold, which an evaluation in blocks of queries does not know."""
 
     @property
-    def usual(self) -> Value:
+    def default_value(self) -> Value:
         return self.choices[0] if self.choices else self.default
 
     def read(self, text: str, where: str) -> Value:
@@ -136,12 +136,12 @@ class Metric:
         """Return the default of the option ``empty`` under the metric's other options."""
         if isinstance(self.zero_when_empty, bool):
             return "zero" if self.zero_when_empty else "skip"
-        default = next(option.usual for option in self.options if option.name == "over")
+        default = next(option.default_value for option in self.options if option.name == "over")
         return "zero" if given.get("over", default) in self.zero_when_empty else "skip"
 
     def default(self, option: Option, given: Mapping[str, Value]) -> Value:
         """Return the default of an option, given the values of the others."""
-        return self.empty_default(given) if option.name == "empty" else option.usual
+        return self.empty_default(given) if option.name == "empty" else option.default_value
 
     def option(self, name: str, where: str) -> Option:
         for option in self.all_options:
@@ -338,25 +338,25 @@ _USUAL = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
 """By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name."""
 
 
-def usual_name(measure: Measure | str) -> str | None:
+def common_name(measure: Measure | str) -> str | None:
     """``precision@5`` for ``recall(over=k)@5``; None where there is no other name for exactly the same quantity.
 
     The other conventions (``rel``, ``self``, ``empty`` …) hold for both names. A measure whose gold is cut has no other
     name: wherever the gold is long enough, as many items are relevant as are shown, and precision and recall are one.
     """
     name, options, k = split_spelling(str(measure))
-    usual = _USUAL.get((name, options.get("over", "")))
-    if usual is None or options.get("gold", "all") != "all":
+    common = _USUAL.get((name, options.get("over", "")))
+    if common is None or options.get("gold", "all") != "all":
         return None
-    return usual if k is None else f"{usual}@{k}"
+    return common if k is None else f"{common}@{k}"
 
 
-def usual_names(conventions: Mapping[str, str]) -> dict[str, str]:
-    """By label, from the spellings by label: the usual names of those that have one."""
-    found = {label: usual_name(spelling) for label, spelling in conventions.items()}
-    return {label: usual for label, usual in found.items() if usual is not None}
+def common_names(conventions: Mapping[str, str]) -> dict[str, str]:
+    """By label, from the spellings by label: the common names of those that have one."""
+    found = {label: common_name(spelling) for label, spelling in conventions.items()}
+    return {label: common for label, common in found.items() if common is not None}
 
 
-def beside(label: str, usual: str | None) -> str:
+def with_common_name(label: str, common: str | None) -> str:
     """``Recall@5 = precision@5``: both names where there are two."""
-    return label if usual is None else f"{label} = {usual}"
+    return label if common is None else f"{label} = {common}"

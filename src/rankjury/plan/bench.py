@@ -228,7 +228,7 @@ class LoadedIndex(Loaded):
             return indexed
         threshold = context.checked.plan.systems[system].threshold
         exact = self.exact if threshold is None else shown_from(self.exact, threshold)
-        return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.how))
+        return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.resampling))
 
 
 def add_lab_results(report: Report, context: Context, golds: Mapping[str, Gold]) -> Report:

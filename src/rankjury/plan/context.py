@@ -64,7 +64,7 @@ class Context:
     """What a gold may use to load."""
 
     checked: "Checked"
-    how: Resampling
+    resampling: Resampling
     """How intervals are made."""
     open_lab: Callable[[], "LabWork"]
     """Returns how indexes are tried: one value for all systems, made when the first asks for it."""

@@ -144,9 +144,9 @@ class Inputs:
         plan = checked.plan
         place = checked.folder if output is None else output
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
-        how = Resampling(**plan.statistics.model_dump())
+        resampling = Resampling(**plan.statistics.model_dump())
         scratch = str(place.absolute()) if writable else ""
-        self.context = Context(checked, how, cache(partial(LabWork, plan, checked.folder)), scratch, progress)
+        self.context = Context(checked, resampling, cache(partial(LabWork, plan, checked.folder)), scratch, progress)
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
@@ -190,7 +190,7 @@ class Inputs:
         rankings = {other: self.ranking(other) for other in checked.plan.systems[name].needs()}
         return SystemContext(
             checked,
-            context.how,
+            context.resampling,
             context.open_lab,
             context.scratch,
             Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
@@ -257,7 +257,7 @@ def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
         ((name, inputs.load(name)) for name in plan.systems),
         gold.measures(checked.asked),
         golds=golds,
-        how=context.how,
+        resampling=context.resampling,
         baseline=plan.baseline,
         slices=[*_cuts(context, plan.slices, "queries"), *gold.slices(wanted)],
         item_slices=[*_cuts(context, plan.item_slices, "items"), *gold.item_slices()],
@@ -307,7 +307,7 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
         .with_recorded(plan.figures)
         .with_sections(*gold.sections)
     )
-    agreements = inputs.pairs.agreements(context.how, plan.baseline) if inputs.pairs else {}
+    agreements = inputs.pairs.agreements(context.resampling, plan.baseline) if inputs.pairs else {}
     for name in report.systems:
         found = inputs.loaded[name].final_sections(report, name, context, golds[name])
         report = report.with_sections(*found, *filter(None, [agreements.get(name)]), system=name)

@@ -13,7 +13,7 @@ from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import COSINES, norms_of
 
 HUB_K = 10
@@ -205,7 +205,7 @@ def _histogram(in_order: Floats) -> Histogram:
 
 
 def _occurrences(items: Ints, n: int) -> Ints:
-    return np.bincount(items[items != NOBODY], minlength=n)
+    return np.bincount(items[items != MISSING], minlength=n)
 
 
 def _skew(values: Floats) -> float:
@@ -282,7 +282,7 @@ def _near_duplicates(
         found, scored = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places), True
     candidates = found.items[:, :deep]
     scores = found.scores[:, : candidates.shape[1]] if scored else _cosines(corpus.values, rows, candidates)
-    other = (candidates != NOBODY) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
+    other = (candidates != MISSING) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
     has = np.flatnonzero(other.any(axis=1))
     best = other[has].argmax(axis=1)
     order = np.lexsort((places[rows[has]], -scores[has, best]))[:_LISTED]
@@ -295,7 +295,7 @@ def _near_duplicates(
 
 def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
     """Of each row with its candidates."""
-    known = candidates != NOBODY
+    known = candidates != MISSING
     found = np.full(candidates.shape, -np.inf)
     of_rows = np.broadcast_to(rows[:, None], candidates.shape)
     found[known] = score_listed(values, values, of_rows[known], candidates[known])
@@ -317,5 +317,5 @@ def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
 def _ties(found: Neighbours, cuts: Sequence[int]) -> Iterator[tuple[int, float]]:
     for k in cuts:
         if k < found.items.shape[1]:
-            tied = (found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != NOBODY)
+            tied = (found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != MISSING)
             yield k, float(tied.mean())

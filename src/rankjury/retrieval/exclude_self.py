@@ -12,7 +12,7 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.types import Bools, Ints, Ranking, Vectors
 from rankjury.io.vectors import same_file
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 
 def excludes_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -> bool:
@@ -33,8 +33,8 @@ def excludes_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -
 
 
 def own_item(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
-    """Return the row of the corpus that is each query itself, to be left out; ``NOBODY`` where there is none."""
-    return corpus.rows_of(asked.ids) if exclude else np.full(len(asked), NOBODY, dtype=np.int64)
+    """Return the row of the corpus that is each query itself, to be left out; ``MISSING`` where there is none."""
+    return corpus.rows_of(asked.ids) if exclude else np.full(len(asked), MISSING, dtype=np.int64)
 
 
 def own_note(n: int, queries: int, *, exclude: bool) -> str:

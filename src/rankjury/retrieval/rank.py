@@ -17,7 +17,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
 from rankjury.retrieval.exclude_self import excludes_self, own_item, own_note
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
 
 Search = Callable[..., Neighbours]
@@ -220,6 +220,6 @@ def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
 
 def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:
     kept = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
-    present = kept.items != NOBODY
+    present = kept.items != MISSING
     starts: Ints = np.concatenate(([0], np.cumsum(kept.found))).astype(np.int64)
     return Ranking(queries.rename(QUERY), starts, items.gather(kept.items[present]), kept.scores[present], source)

@@ -15,7 +15,7 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, c
 from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.exclude_self import own_note
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import COSINES, norms_of, similarity_of
 from rankjury.retrieval.rank import check_pair
 
@@ -33,7 +33,7 @@ def aggregate(found: Neighbours, owners: Ints, *, k: int, how: str = "best", pla
     among the k.
     """
     items = _checked(how, owners)
-    held = found.items != NOBODY
+    held = found.items != MISSING
     if how == "mean" and (found.found < owners.size).any():
         raise UsageError("the mean over chunks of which some were not found", expected="all of them")
     rows = np.nonzero(held)[0]
@@ -80,7 +80,7 @@ def nearest_items(
             asked /= _divisors(queries)[:, None]
         return nearest(asked, middles, k, metric="ip", places=places, progress=progress)
     deep = len(chunks) if how == "mean" or 2 * k >= n else min(len(chunks), 2 * k + 1)
-    items = np.full((len(queries), k), NOBODY, dtype=np.int64)
+    items = np.full((len(queries), k), MISSING, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
     for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, n, deep))):
         rows, depth = np.arange(first, last), deep
@@ -123,15 +123,15 @@ def rank_chunks(
     """
     check_pair(queries, corpus.chunks, metric)
     same = places_in(corpus.items, queries.ids)
-    own = same if exclude_self else np.full(len(queries), NOBODY, dtype=np.int64)
-    n = int((same != NOBODY).sum())
+    own = same if exclude_self else np.full(len(queries), MISSING, dtype=np.int64)
+    n = int((same != MISSING).sum())
     wanted = len(corpus.items) if k is None else k
-    deep = wanted + int((own != NOBODY).any())
+    deep = wanted + int((own != MISSING).any())
     found = nearest_items(
         queries.values, corpus.chunks.values, corpus.owners, deep, how=how, metric=metric,
         places=corpus.items.rank("ordinal").cast(pl.Int64).to_numpy() - 1, progress=progress,
     )  # fmt: skip
-    kept = (found.items != NOBODY) & (found.items != own[:, None])
+    kept = (found.items != MISSING) & (found.items != own[:, None])
     kept &= np.cumsum(kept, axis=1) <= wanted
     starts: Ints = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
     return Ranking(
@@ -173,4 +173,4 @@ def _best_of(scores: Floats, k: int, places: Ints | None) -> Neighbours:
     by_id = np.arange(scores.shape[1]) if places is None else np.argsort(places)
     order = by_id[np.argsort(-scores[:, by_id], axis=1, kind="stable")[:, :k]]
     best = np.take_along_axis(scores, order, axis=1)
-    return Neighbours(np.where(np.isneginf(best), NOBODY, order), best)
+    return Neighbours(np.where(np.isneginf(best), MISSING, order), best)

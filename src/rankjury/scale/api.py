@@ -36,7 +36,7 @@ def evaluate(
     by: str | None = None,
     item_slices: str | Path | None = None,
     items_by: str | None = None,
-    how: Resampling | None = _RESAMPLING,
+    resampling: Resampling | None = _RESAMPLING,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
     quantiles: Sequence[float] = (),
@@ -58,7 +58,14 @@ def evaluate(
     named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
     systems = {name: str(path) for name, path in named.items()}
     request = request_for(
-        str(gold), systems, measures, dialect, conventions, how=how, baseline=baseline, duplicates=duplicates
+        str(gold),
+        systems,
+        measures,
+        dialect,
+        conventions,
+        resampling=resampling,
+        baseline=baseline,
+        duplicates=duplicates,
     )
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
     target = None if per_query is None else Path(per_query)
@@ -103,7 +110,7 @@ def request_for(
     dialect: str | None,
     conventions: Mapping[str, Value],
     *,
-    how: Resampling | None,
+    resampling: Resampling | None,
     baseline: str | None,
     duplicates: DuplicateRule,
 ) -> Request:
@@ -112,7 +119,7 @@ def request_for(
     asked = tuple(resolve_all(listed, dialect, conventions))
     if not systems or not asked:
         raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
-    return Request(gold, dict(systems), asked, how, baseline, duplicates)
+    return Request(gold, dict(systems), asked, resampling, baseline, duplicates)
 
 
 def attributes_named(by: str | None) -> list[tuple[Attribute, ...]] | None:

@@ -117,13 +117,13 @@ def evaluate_files(
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
-    how = None
+    resampling = None
     if intervals:
         from rankjury.stats.resampling import Resampling
 
-        how = Resampling() if resampling is None else resampling
-        if not isinstance(how, Resampling):
-            raise UsageError(f"found resampling of type {type(how).__name__}", expected="a rankjury.Resampling")
+        resampling = Resampling() if resampling is None else resampling
+        if not isinstance(resampling, Resampling):
+            raise UsageError(f"found resampling of type {type(resampling).__name__}", expected="a rankjury.Resampling")
 
     def resolve() -> "list[Asked]":
         return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
@@ -136,7 +136,7 @@ def evaluate_files(
             raise UsageError("a master of Spark, but the work is done here", expected="on = spark, or no master")
         _check_block_files([str(gold), *paths], {"format": format, "gold format": gold_format})
         asked = tuple(resolve())
-        request = Request(str(gold), systems, asked, how, against, duplicates, quantiles=tuple(quantiles))
+        request = Request(str(gold), systems, asked, resampling, against, duplicates, quantiles=tuple(quantiles))
         report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
         if per_query is not None:
             provenance["per_query"] = str(per_query)
@@ -172,7 +172,7 @@ def evaluate_files(
             ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
             here,
             golds=dict.fromkeys(systems, truth),
-            how=how,
+            resampling=resampling,
             baseline=against,
             slices=cuts,
             item_slices=item_cuts,

@@ -29,7 +29,7 @@ class Request:
     systems: dict[str, str]
     """By name, where the ranking is from."""
     asked: tuple[Asked, ...]
-    how: Resampling | None
+    resampling: Resampling | None
     baseline: str | None = None
     duplicates: DuplicateRule = "error"
     attributes: tuple[AttributesAsked, ...] = ()
@@ -40,7 +40,7 @@ class Request:
     def __post_init__(self) -> None:
         if self.baseline is not None and self.baseline not in self.systems:
             raise UnknownName("system", self.baseline, self.systems)
-        if self.baseline is not None and self.how is None:
+        if self.baseline is not None and self.resampling is None:
             raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
         outside = next((share for share in self.quantiles if not 0 <= share <= 1), None)
         if outside is not None:

@@ -178,7 +178,7 @@ class Differences:
     def n(self) -> int:
         return self.steps.n
 
-    def compared(self, versus: Versus, how: Resampling) -> Comparison:
+    def compared(self, versus: Versus, resampling: Resampling) -> Comparison:
         """Not yet corrected."""
         n, rose, fell = self.n, self.rose, self.fell
         varied = n >= 2 and self.steps.high - self.steps.low > 1
@@ -202,7 +202,7 @@ class Differences:
             left_out=self.left_out,
             mean=self.mean,
             baseline_mean=self.baseline_mean,
-            ci=self._interval(how) if varied else ci,
+            ci=self._interval(resampling) if varied else ci,
             p=p,
             exact=resampled and n > 0 and self.test is not None and self.test.exact,
             p_t=p_t,
@@ -212,23 +212,23 @@ class Differences:
             better=fell if versus.lower_is_better else rose,
             equal=0 if versus.whole else n - rose - fell,
             worse=rose if versus.lower_is_better else fell,
-            detectable=detectable_difference(std, n, level=how.level) if known else None,
-            needed=queries_needed(std, difference, level=how.level) if known else None,
+            detectable=detectable_difference(std, n, level=resampling.level) if known else None,
+            needed=queries_needed(std, difference, level=resampling.level) if known else None,
             lower_is_better=versus.lower_is_better,
             whole=versus.whole,
             resamples=self.test.resamples if resampled and self.test is not None else None,
         )
 
-    def _interval(self, how: Resampling) -> Bounds:
+    def _interval(self, resampling: Resampling) -> Bounds:
         """Of resampled differences; of both sides, their geometric means are subtracted."""
         if self.crossed is None:
             (apart,) = self.pooled
-            return interval(apart.means(), apart.mean, apart.influence, how.level, how.of_differences)
+            return interval(apart.means(), apart.mean, apart.influence, resampling.level, resampling.of_differences)
         one, other = self.pooled
         mean, baseline_mean = exp(one.mean), exp(other.mean)
         resampled = np.exp(one.means()) - np.exp(other.means())
         influence = _influence_of_both(one, other, self.crossed, (mean, baseline_mean))
-        return interval(resampled, mean - baseline_mean, influence, how.level, how.of_differences)
+        return interval(resampled, mean - baseline_mean, influence, resampling.level, resampling.of_differences)
 
 
 def _influence_of_both(
@@ -283,7 +283,7 @@ class Paired:
 
 
 def compare_pairs(
-    pairs: Sequence[Paired], keys: Keys, how: Resampling, *, signs: int | None = None
+    pairs: Sequence[Paired], keys: Keys, resampling: Resampling, *, signs: int | None = None
 ) -> list[Comparison]:
     """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected.
 
@@ -292,12 +292,12 @@ def compare_pairs(
     columns = [_columns(pair) for pair in pairs]
     fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
     flat = [column for some in columns for column in some]
-    pooled = pool([one for some in fixed for one in some], flat, keys, how)
+    pooled = pool([one for some in fixed for one in some], flat, keys, resampling)
     # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
-    tests = sign_flip_tests(steps, keys, signs or how.resamples, rounded=True) if pairs else []
+    tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
     return [
-        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair.versus, how)
+        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair.versus, resampling)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
     ]
 
@@ -398,16 +398,16 @@ def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
 
 
 def with_relative(
-    comparisons: Sequence[Comparison], pairs: Sequence[Paired], keys: Keys, how: Resampling
+    comparisons: Sequence[Comparison], pairs: Sequence[Paired], keys: Keys, resampling: Resampling
 ) -> list[Comparison]:
     """The comparisons of these pairs, each with its relative difference: resampled means over each other, less 1.
 
     There is none of a geometric mean, nor where the baseline's mean is 0.
     """
     columns = [column for pair in pairs for column in _paired_columns(pair)]
-    pooled = list(pool([to_fixed(column)[0] for column in columns], columns, keys, how))
+    pooled = list(pool([to_fixed(column)[0] for column in columns], columns, keys, resampling))
     sides = zip(comparisons, pairs, pooled[::2], pooled[1::2], strict=True)
-    return [_with_share(*side, how.level) for side in sides]
+    return [_with_share(*side, resampling.level) for side in sides]
 
 
 def _with_share(one: Comparison, pair: Paired, ours: Pooled, theirs: Pooled, level: float) -> Comparison:

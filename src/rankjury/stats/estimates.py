@@ -92,29 +92,29 @@ def off_scale(mean: float, aggregate: Aggregate) -> float:
 
 
 def estimate_all(
-    values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, how: Resampling | None
+    values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, resampling: Resampling | None
 ) -> list[Estimate]:
     """Each column of queries × measures summarised, with an interval where there are two queries or more.
 
-    None for ``keys`` or ``how``: no intervals.
+    None for ``keys`` or ``resampling``: no intervals.
     """
-    if how is None or keys is None:
+    if resampling is None or keys is None:
         return _summaries(values, aggregates)
     columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
-    pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, how)
+    pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, resampling)
     return [
-        with_interval(summarise(column, aggregate), aggregate, one, how)
+        with_interval(summarise(column, aggregate), aggregate, one, resampling)
         for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
     ]
 
 
-def with_interval(estimate: Estimate, aggregate: Aggregate, pooled: "Pooled", how: Resampling) -> Estimate:
+def with_interval(estimate: Estimate, aggregate: Aggregate, pooled: "Pooled", resampling: Resampling) -> Estimate:
     """An estimate with the interval that the resampled sums give."""
     if estimate.n < 2:
         return estimate
     if not pooled.powers.varies:
         return replace(estimate, ci=(estimate.mean, estimate.mean))
-    low, high = interval(pooled.means(), pooled.mean, pooled.influence, how.level, how.of_means)
+    low, high = interval(pooled.means(), pooled.mean, pooled.influence, resampling.level, resampling.of_means)
     return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
 
 
@@ -154,14 +154,14 @@ class Pooled:
         return Influence(self.powers.squares, self.powers.cubes)
 
 
-def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, how: Resampling) -> Iterator[Pooled]:
+def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, resampling: Resampling) -> Iterator[Pooled]:
     """Resample columns together; those that are defined on the same queries share the count of them."""
     if not fixed:
         return
     defined = [~np.isnan(column) for column in columns]
     patterns = {mask.tobytes(): mask for mask in defined}
     matrix = np.column_stack([*(one.whole for one in fixed), *patterns.values()])
-    sums = draw_sums(keys, matrix, how.resamples)
+    sums = draw_sums(keys, matrix, resampling.resamples)
     drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
     for one, mask, row in zip(fixed, defined, sums, strict=False):
         yield Pooled(one.unit, Powers.of(one.whole[mask]), row, drawn[mask.tobytes()])

@@ -332,7 +332,7 @@ class Tally:
         keys: Keys,
         layout: Layout,
         outline: Outline,
-        how: Resampling,
+        resampling: Resampling,
         *,
         signs: int | None = None,
         whole: Outline | None = None,
@@ -345,14 +345,14 @@ class Tally:
             columns += [(scaled[place], one.unit, place) for place, one in enumerate(of.columns)]
         for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True), len(layout.columns)):
             columns += [(values, unit, place) for values, unit in _resampled(pair, one, scores, masks[place])]
-        found = iter(_pool(columns, masks, outline.patterns, keys, how))
+        found = iter(_pool(columns, masks, outline.patterns, keys, resampling))
         pooled = tuple(next(found) for _ in layout.columns)
         beside = tuple(next(found) for _ in layout.columns) if whole is not None else ()
         return cls(
             pooled,
             beside,
             Spread.of(scores, layout, outline),
-            tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or how.resamples)),
+            tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or resampling.resamples)),
         )
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -363,11 +363,11 @@ class Tally:
             added(self.pairs, other.pairs),
         )
 
-    def estimates(self, layout: Layout, outline: Outline, how: Resampling) -> list[Estimate]:
+    def estimates(self, layout: Layout, outline: Outline, resampling: Resampling) -> list[Estimate]:
         """Each column summarised, with its interval."""
         plain = plainly_estimated(layout, outline, self.spread)
         return [
-            with_interval(one, column.aggregate, pooled, how)
+            with_interval(one, column.aggregate, pooled, resampling)
             for one, column, pooled in zip(plain, layout.columns, self.pooled, strict=True)
         ]
 
@@ -404,12 +404,16 @@ def _resampled(pair: Pair, one: PairOutline, scores: Floats, both: Bools) -> lis
 
 
 def _pool(
-    columns: Sequence[tuple[Floats, float, int]], masks: Bools, patterns: Sequence[int], keys: Keys, how: Resampling
+    columns: Sequence[tuple[Floats, float, int]],
+    masks: Bools,
+    patterns: Sequence[int],
+    keys: Keys,
+    resampling: Resampling,
 ) -> list[Pooled]:
     """Values, what a step of them is worth, and whose mask they have."""
     used = list(dict.fromkeys(patterns[place] for _, _, place in columns))
     whole = [steps_of(values, unit) for values, unit, _ in columns]
-    sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), how.resamples)
+    sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), resampling.resamples)
     drawn = dict(zip(used, sums[len(columns) :], strict=True))
     return [
         Pooled(unit, Powers.of(steps[masks[place]]), row, drawn[patterns[place]])

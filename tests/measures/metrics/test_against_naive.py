@@ -27,7 +27,7 @@ NUMBERS: dict[str, list[float | None]] = {
 def values_of(option: Option) -> list[Any]:
     """All choices; ties and missing queries are tested elsewhere."""
     if option.name in ("ties", "missing"):
-        return [option.usual]
+        return [option.default_value]
     return list(option.choices) or NUMBERS[option.name]
 
 

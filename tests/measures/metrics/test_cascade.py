@@ -78,7 +78,7 @@ def test_a_slice_of_items_has_the_scale_of_the_whole_gold() -> None:
     table = pl.DataFrame({"item_id": ["a", "b"], "kind": ["x", "y"]})
     cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
     ranking = rankjury.as_ranking({"q": ["a"], "r": ["a"]})
-    found = assess(gold, {"run": ranking}, resolve_all(["err"]), how=None, item_slices=[cuts])
+    found = assess(gold, {"run": ranking}, resolve_all(["err"]), resampling=None, item_slices=[cuts])
     means = {one.name: one.estimates["run"]["err"].mean for one in found.slices}
     assert means["item.kind=x"] == 1 / 8
 
@@ -91,14 +91,14 @@ def test_blocks_of_queries_refuse_err_without_a_maximum(tmp_path: Path) -> None:
     )
     paths = tmp_path / "g.parquet", tmp_path / "r.parquet"
     with pytest.raises(rankjury.UsageError, match=r"err\(max=4\)@10"):
-        rankjury.scale.evaluate(*paths, "err@10", how=None)
-    found = rankjury.scale.evaluate(*paths, "err(max=4)@10", how=None).estimates
+        rankjury.scale.evaluate(*paths, "err@10", resampling=None)
+    found = rankjury.scale.evaluate(*paths, "err(max=4)@10", resampling=None).estimates
     assert (
         found["r"]["err(max=4)@10"].mean
         == rankjury.evaluate(*map(str, paths), ["err(max=4)@10"]).mean()["err(max=4)@10"]
     )
     with pytest.raises(rankjury.DataError, match="grade 3"):
-        rankjury.scale.evaluate(*paths, "err(max=2)@10", how=None)
+        rankjury.scale.evaluate(*paths, "err(max=2)@10", resampling=None)
 
 
 def test_time_is_linear_in_the_judged_items_of_a_query() -> None:

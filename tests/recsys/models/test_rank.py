@@ -20,7 +20,7 @@ from rankjury.recsys.splitting.split import Split
 from rankjury.recsys.task import Facts, Sampled, Task
 from tests.recsys.models.made import made_log, task_of
 
-NOBODY = -1
+MISSING = -1
 
 
 class Told(Recommender):
@@ -78,7 +78,7 @@ def slowly(model: Told, task: Task, k: int, *, cold: str = "popularity") -> list
 
 def lists_of(found: Recommended) -> list[list[tuple[int, float]]]:
     return [
-        [(item, score) for item, score in zip(items, scores, strict=True) if item != NOBODY]
+        [(item, score) for item, score in zip(items, scores, strict=True) if item != MISSING]
         for items, scores in zip(found.items.tolist(), found.scores.tolist(), strict=True)
     ]
 
@@ -224,7 +224,7 @@ def test_a_ranking_has_the_ids() -> None:
     frame = found.ranking(task, "told").frame()
     for row, user in enumerate(found.users.tolist()):
         items = frame.filter(frame["query_id"] == log.users[user])["item_id"].to_list()
-        assert items == [log.items[item] for item in found.items[row].tolist() if item != NOBODY]
+        assert items == [log.items[item] for item in found.items[row].tolist() if item != MISSING]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -269,5 +269,5 @@ def test_the_highest_of_each_row(rows: int, width: int, k: int, seed: int) -> No
     for row in range(rows):
         held = [column for column in range(width) if table[row, column] > -np.inf]
         expected = sorted(held, key=lambda column: (-table[row, column], column))[:k]
-        assert items[row].tolist() == expected + [NOBODY] * (k - len(expected))
+        assert items[row].tolist() == expected + [MISSING] * (k - len(expected))
         assert scores[row, : len(expected)].tolist() == [table[row, column] for column in expected]

@@ -56,8 +56,8 @@ class Pointer(Recommender):
 
     about = "points at an item"
     params: ClassVar = {
-        "at": Param(0, "the number of the item", least=0, most=99),
-        "weight": Param(1.0, "changes nothing", least=0.0),
+        "at": Param(0, "the number of the item", min=0, max=99),
+        "weight": Param(1.0, "changes nothing", min=0.0),
         "wrong": Param("no", "what goes wrong", choices=("no", "fit", "nan", "stop")),
         "quick": Param(True, "changes nothing"),
     }

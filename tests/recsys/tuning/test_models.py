@@ -38,9 +38,9 @@ def tuned(places: list[int], task: Task | None = None, folder: Path | None = Non
     fresh, progress = more.pop("fresh", False), more.pop("progress", NO_PROGRESS)
     one = subject(places, task, **more)
     if folder is None:
-        return tune_model(one, how=QUICK, progress=progress)
+        return tune_model(one, resampling=QUICK, progress=progress)
     with Journal(folder / "journal.jsonl") as journal:
-        return tune_model(one, how=QUICK, journal=journal, fresh=fresh, progress=progress)
+        return tune_model(one, resampling=QUICK, journal=journal, fresh=fresh, progress=progress)
 
 
 def order(found: ModelTuning) -> list[Any]:
@@ -123,7 +123,7 @@ class TestTheBest:
 
         def made(cold: str) -> ModelTuning:
             one = subject([5], task_of(strangers), cold=cold)
-            return tune_model(replace(one, make=lambda params: Knowing(params)), how=QUICK)
+            return tune_model(replace(one, make=lambda params: Knowing(params)), resampling=QUICK)
 
         assert made("popularity").estimates[0].mean != made("nothing").estimates[0].mean
         assert made("nothing").trials[0].notes == ("1 user is not known to the model, and gets nothing, and scores 0",)

@@ -9,11 +9,11 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.recsys.tuning.search import Range, edges_of, settings_to_try, widened
 
 KNOWN = {
-    "factors": Param(32, "how many", least=1, most=512),
-    "alpha": Param(0.5, "how much", least=0.0),
+    "factors": Param(32, "how many", min=1, max=512),
+    "alpha": Param(0.5, "how much", min=0.0),
     "how": Param("plain", "which", choices=("plain", "fancy")),
     "bias": Param(True, "whether"),
-    "ridge": Param(0.0, "how much; 0: by itself", least=0, auto=True),
+    "ridge": Param(0.0, "how much; 0: by itself", min=0, auto=True),
 }
 
 

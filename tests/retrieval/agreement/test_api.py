@@ -66,7 +66,7 @@ class TestFigures:
         json.dumps(report.to_json(), allow_nan=False)
 
     def test_the_same_model_agrees_wholly(self) -> None:
-        report = rankjury.agree(TRUE, {"same": TRUE * 2}, how=None)
+        report = rankjury.agree(TRUE, {"same": TRUE * 2}, resampling=None)
         assert {round(one.mean, 12) for one in report.estimates["same"].values()} == {1.0}
         assert report.sections_of(Agreement)["same"].figures["spearman"].value == pytest.approx(1.0)
         assert report.sections_of(Agreement)["same"].figures["mae"].value == pytest.approx(0.0, abs=1e-12)
@@ -78,18 +78,18 @@ class TestFigures:
             _vectors([names[row] for row in rows], matrix[rows])
             for matrix, rows in ((TRUE, np.arange(60)), (NEAR, order))
         ]
-        shuffled = rankjury.agree(vectors[0], {"near": vectors[1]}, how=None, pairs=0)
-        straight = rankjury.agree(TRUE, {"near": NEAR}, ids=names, how=None, pairs=0)
+        shuffled = rankjury.agree(vectors[0], {"near": vectors[1]}, resampling=None, pairs=0)
+        straight = rankjury.agree(TRUE, {"near": NEAR}, ids=names, resampling=None, pairs=0)
         assert shuffled.estimates == straight.estimates
 
     def test_paths_do_too(self, tmp_path: Path) -> None:
         np.save(tmp_path / "true.npy", TRUE)
-        report = rankjury.agree(tmp_path / "true.npy", {"near": NEAR}, how=None, pairs=0)
-        assert report.estimates == rankjury.agree(TRUE, {"near": NEAR}, how=None, pairs=0).estimates
+        report = rankjury.agree(tmp_path / "true.npy", {"near": NEAR}, resampling=None, pairs=0)
+        assert report.estimates == rankjury.agree(TRUE, {"near": NEAR}, resampling=None, pairs=0).estimates
 
     def test_the_callers_matrix_stays_the_callers(self) -> None:
         mine = NEAR.copy()
-        rankjury.agree(TRUE, {"mine": mine}, how=None)
+        rankjury.agree(TRUE, {"mine": mine}, resampling=None)
         mine[0] = 0.0
 
 
@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], error: type[Ran
 )
 def test_candidates_that_do_not_fit_are_refused(candidates: Any, told: str) -> None:
     with pytest.raises(RankjuryError, match=told):
-        rankjury.agree(TRUE, candidates, how=None)
+        rankjury.agree(TRUE, candidates, resampling=None)
 
 
 class TestListedQueries:
@@ -143,10 +143,12 @@ class TestListedQueries:
 
     def test_numbers_are_ids_where_rows_have_ids(self) -> None:
         """Row 5 has the id 4: which of both is meant is said."""
-        report = rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, how=None)
+        report = rankjury.agree(
+            self.VALUES, {"x": self.VALUES}, [1], ids=self.IDS, queries=[5, 3], pairs=0, resampling=None
+        )
         assert [str(query) for query in report.scores["x"].queries] == ["3", "5"]
         assert any("2 numbers are taken as ids" in warning for warning in report.warning_lines)
-        plain = rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, how=None)
+        plain = rankjury.agree(self.VALUES, {"x": self.VALUES}, [1], queries=[5, 3], pairs=0, resampling=None)
         assert not any("taken as ids" in warning for warning in plain.warnings)
 
     @pytest.mark.parametrize(

@@ -39,11 +39,11 @@ class Glance(Exact):
 
     approximate = True
     opens: ClassVar = {"url": Param("", "where it would be"), "api_key": Param("", "a secret")}
-    builds: ClassVar = {"m": Param(8, "nothing but a number", least=1, most=64)}
+    builds: ClassVar = {"m": Param(8, "nothing but a number", min=1, max=64)}
     searches: ClassVar = {
-        "reach": Param(50, "how many it looks at", least=1, more_finds_more=True),
+        "reach": Param(50, "how many it looks at", min=1, monotonic_recall=True),
         "twice": Param(False, "look twice"),
-        "share": Param(1.0, "of the reach", least=0.0, more_finds_more=True),
+        "share": Param(1.0, "of the reach", min=0.0, monotonic_recall=True),
     }
     built: ClassVar[list[int]] = []
     """The m of every build."""

@@ -16,7 +16,7 @@ from rankjury.retrieval.bench.timing.latency import summarise
 from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
 from tests.retrieval.bench.support import vectors
 
@@ -38,7 +38,7 @@ UNLUCKY = 3
 """The query for which some services fail."""
 
 
-def by_numpy(query: Any, k: int, kept: Any = None, leave_out: int = NOBODY) -> list[int]:
+def by_numpy(query: Any, k: int, kept: Any = None, leave_out: int = MISSING) -> list[int]:
     """Rows of the corpus by their cosine."""
     held, one = CORPUS.values.astype(np.float64), np.asarray(query, dtype=np.float64)
     scores = held @ one / np.linalg.norm(held, axis=1)
@@ -101,10 +101,10 @@ def searched(bench: Bench, **more: Any) -> list[list[int]]:
 
 def rows_of(found: Neighbours) -> list[list[int]]:
     """Without the places that stayed empty, which come last."""
-    for row in found.items != NOBODY:
+    for row in found.items != MISSING:
         assert not (~row[:-1] & row[1:]).any(), "an empty place before a full one"
-    assert np.isneginf(found.scores[found.items == NOBODY]).all()
-    return [[item for item in row if item != NOBODY] for row in found.items.tolist()]
+    assert np.isneginf(found.scores[found.items == MISSING]).all()
+    return [[item for item in row if item != MISSING] for row in found.items.tolist()]
 
 
 def recalled(bench: Bench) -> list[float]:

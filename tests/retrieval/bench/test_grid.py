@@ -8,8 +8,8 @@ from rankjury.retrieval.bench.grid import MOST_POINTS, Grid, key_of, not_above, 
 from rankjury.retrieval.engines import ENGINES, Engine
 
 KNOWN = {
-    "ef": Param(64, "more", least=1, more_finds_more=True),
-    "share": Param(0.5, "more of it", more_finds_more=True),
+    "ef": Param(64, "more", min=1, monotonic_recall=True),
+    "share": Param(0.5, "more of it", monotonic_recall=True),
     "mode": Param("fast", "how", choices=("fast", "slow")),
     "sort": Param(True, "whether"),
 }

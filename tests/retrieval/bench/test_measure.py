@@ -15,7 +15,7 @@ from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import Clock, Measured, _shown, equivalence_of, measure, ranking_of
 from rankjury.retrieval.bench.result import Filtered, Indexed, figure_names
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.bench.support import vectors
 from tests.retrieval.bench.test_build import (
     BOOTS,
@@ -45,7 +45,7 @@ def lists_of(ranking: Ranking) -> dict[str, list[str]]:
 
 def names(found: Neighbours) -> dict[str, list[str]]:
     pairs = zip(QUERIES.ids.to_list(), found.items.tolist(), strict=True)
-    return {query: [CORPUS.ids[item] for item in row if item != NOBODY] for query, row in pairs}
+    return {query: [CORPUS.ids[item] for item in row if item != MISSING] for query, row in pairs}
 
 
 def check_form(found: Measured) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class TestWhole:
         assert lists_of(found.exact) == names(bench.truth()) and lists_of(found.exact) != lists_of(found.ranking)
         np.testing.assert_allclose(found.scores, came.scores, rtol=1e-6)  # in 64 bits, not as the engine has them
         assert found.ranking.scores is not None
-        assert found.ranking.scores.tolist() == came.scores[came.items != NOBODY].tolist()
+        assert found.ranking.scores.tolist() == came.scores[came.items != MISSING].tolist()
 
     @pytest.mark.parametrize(("depth", "deep"), [(None, K), (3, K), (12, 12)])
     def test_as_deep_as_asked_and_no_less_than_k(self, depth: int | None, deep: int) -> None:
@@ -285,7 +285,7 @@ class TestFilters:
 
 class TestRankings:
     def test_places_that_stayed_empty_are_left_out(self) -> None:
-        found = Neighbours(np.array([[2, 0, NOBODY], [NOBODY] * 3, [1, NOBODY, NOBODY]]),
+        found = Neighbours(np.array([[2, 0, MISSING], [MISSING] * 3, [1, MISSING, MISSING]]),
                            np.array([[0.9, 0.5, -np.inf], [-np.inf] * 3, [0.7, -np.inf, -np.inf]]))  # fmt: skip
         made = ranking_of(pl.Series(["x", "y", "z"]), pl.Series(["a", "b", "c"]), found, "s")
         assert lists_of(made) == {"x": ["c", "a"], "y": [], "z": ["b"]}

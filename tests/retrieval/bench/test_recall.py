@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankjury.core.types import Floats
 from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, recall_of, share_found
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
 
 thorough = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -25,7 +25,7 @@ LINE = np.arange(10.0)[:, None]
 def found_by(*rows: list[int]) -> Neighbours:
     """What came back, in whatever order; the scores that an engine gives are not looked at."""
     width = max(map(len, rows))
-    items = np.array([row + [NOBODY] * (width - len(row)) for row in rows], dtype=np.int64).reshape(len(rows), width)
+    items = np.array([row + [MISSING] * (width - len(row)) for row in rows], dtype=np.int64).reshape(len(rows), width)
     return Neighbours(items, np.full(items.shape, 99.0))
 
 
@@ -51,7 +51,7 @@ class TestByHand:
     def test_the_share_of_the_four_nearest(self, came: list[int], share: float) -> None:
         assert shares([0.0], LINE, 4, came) == [share]
 
-    @pytest.mark.parametrize("came", [[0, 0, 0, 0], [0, 0, 0, 5], [0, NOBODY, 0, NOBODY]])
+    @pytest.mark.parametrize("came", [[0, 0, 0, 0], [0, 0, 0, 5], [0, MISSING, 0, MISSING]])
     def test_one_that_comes_back_twice_counts_once(self, came: list[int]) -> None:
         assert shares([0.0], LINE, 4, came) == [0.25]
 
@@ -77,7 +77,7 @@ class TestByHand:
     def test_divided_by_how_many_pass_for_each_query(self) -> None:
         """The truth holds one item for the first query, as under a filter, three for the second, none for the last."""
         truth = Neighbours(
-            np.array([[5, NOBODY, NOBODY], [0, 1, 2], [NOBODY] * 3]),
+            np.array([[5, MISSING, MISSING], [0, 1, 2], [MISSING] * 3]),
             np.array([[-5.0, -np.inf, -np.inf], [-0.0, -1.0, -2.0], [-np.inf] * 3]),
         )
         came = found_by([5, 9, 8], [0, 7, 8], [1, 2, 3])
@@ -117,7 +117,7 @@ def slowly(queries: Any, items: Any, k: int, metric: str, rows: Any) -> list[flo
         else:
             near = [-sum((a - b) ** 2 for a, b in zip(query, item, strict=True)) for item in items.tolist()]
         kth = sorted(near, reverse=True)[: min(k, len(near))][-1]
-        good = {item for item in row[:k] if item != NOBODY and near[item] >= kth}
+        good = {item for item in row[:k] if item != MISSING and near[item] >= kth}
         found.append(min(len(good), k, len(near)) / min(k, len(near)))
     return found
 
@@ -130,7 +130,7 @@ def searches(draw: st.DrawFn) -> tuple[Any, Any, int, str, Any]:
     items = draw(st.lists(st.lists(numbers, min_size=dimensions, max_size=dimensions), min_size=n, max_size=n))
     asked = draw(st.lists(st.lists(numbers, min_size=dimensions, max_size=dimensions), min_size=1, max_size=4))
     width = draw(st.integers(1, 12))
-    row = st.lists(st.integers(NOBODY, n - 1), min_size=width, max_size=width)
+    row = st.lists(st.integers(MISSING, n - 1), min_size=width, max_size=width)
     rows = [draw(row) for _ in asked]
     k, metric = draw(st.integers(1, 16)), draw(st.sampled_from(["ip", "l2"]))
     return np.array(asked, float), np.array(items, float), k, metric, np.array(rows)
@@ -183,9 +183,9 @@ def test_duplicates_of_an_item_tie_exactly_whatever_the_numbers() -> None:
 class TestOverAllQueries:
     NAMES = pl.Series([f"q{number}" for number in range(40)])
 
-    def of(self, values: Any, how: Resampling | None = None, k: int = 10) -> AnnRecall:
+    def of(self, values: Any, resampling: Resampling | None = None, k: int = 10) -> AnnRecall:
         given = np.array(values, dtype=np.float64)
-        return recall_of(given, k, self.NAMES[: given.size], how)
+        return recall_of(given, k, self.NAMES[: given.size], resampling)
 
     def test_mean_and_fifth_percentile(self) -> None:
         """The 5th percentile of 21 values is the second lowest: the mean alone hides it."""
@@ -209,15 +209,15 @@ class TestOverAllQueries:
 
     def test_the_interval_is_about_the_mean_and_hangs_on_ids_alone(self) -> None:
         values: Floats = np.random.default_rng(2).integers(5, 11, size=40) / 10
-        how = Resampling(resamples=500)
-        found = recall_of(values, 10, self.NAMES, how)
+        resampling = Resampling(resamples=500)
+        found = recall_of(values, 10, self.NAMES, resampling)
         assert found.ci is not None
         low, high = found.ci
         error = values.std(ddof=1) / np.sqrt(values.size)
         assert low < found.mean < high
         assert high - low == pytest.approx(2 * 1.96 * error, rel=0.25)
         order = np.random.default_rng(3).permutation(values.size)
-        again = recall_of(values[order], 10, self.NAMES.gather(order), how)
+        again = recall_of(values[order], 10, self.NAMES.gather(order), resampling)
         assert (again.mean, again.ci, again.p5) == (found.mean, found.ci, found.p5)
 
     def test_without_resampling_there_is_no_interval(self) -> None:

@@ -11,7 +11,7 @@ from rankjury.core.params import Params
 from rankjury.errors import MissingExtra, UsageError
 from rankjury.retrieval.engines import ENGINES, Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 # Engines that need something besides a library are tested on their own.
 ELSEWHERE = {"pgvector", "endpoint"}
@@ -83,14 +83,14 @@ def recall_by_numpy(found: Neighbours, scores: Any, k: int) -> float:
     for row, wanted in zip(found.items, scores, strict=True):
         possible = min(k, int(np.isfinite(wanted).sum()))
         lowest = np.sort(wanted)[::-1][possible - 1]
-        shares.append(sum(wanted[item] >= lowest - 1e-6 for item in row[row != NOBODY]) / possible)
+        shares.append(sum(wanted[item] >= lowest - 1e-6 for item in row[row != MISSING]) / possible)
     return float(np.mean(shares))
 
 
 def same(one: Neighbours, other: Neighbours) -> bool:
     """The same rows; scores may differ in their last digits, as sums may go in another order."""
     width = min(one.items.shape[1], other.items.shape[1])
-    beyond = (one.items[:, width:] == NOBODY).all() and (other.items[:, width:] == NOBODY).all()
+    beyond = (one.items[:, width:] == MISSING).all() and (other.items[:, width:] == MISSING).all()
     rows = np.array_equal(one.items[:, :width], other.items[:, :width])
     return bool(beyond and rows and np.allclose(one.scores[:, :width], other.scores[:, :width], atol=1e-5))
 

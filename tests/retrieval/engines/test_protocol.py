@@ -13,7 +13,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.engines import ENGINES, Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.engines.support import (
     ELSEWHERE,
     KINDS,
@@ -60,8 +60,8 @@ def check_form(found: Neighbours, queries: int, k: int, items: int, passing: int
     assert found.items.shape == found.scores.shape
     assert found.items.shape[0] == queries and min(k, items, passing or items) <= found.items.shape[1] <= k
     for rows, scores in zip(found.items.tolist(), found.scores, strict=True):
-        real = [row for row in rows if row != NOBODY]
-        assert rows == real + [NOBODY] * (len(rows) - len(real)), "nobody stands behind everybody"
+        real = [row for row in rows if row != MISSING]
+        assert rows == real + [MISSING] * (len(rows) - len(real)), "nobody stands behind everybody"
         assert len(set(real)) == len(real) and all(0 <= row < items for row in real)
         assert (np.diff(scores[: len(real)]) <= 0).all(), "best first"
         assert np.isfinite(scores[: len(real)]).all() and np.isneginf(scores[len(real) :]).all()
@@ -107,7 +107,7 @@ def test_only_what_passes_a_filter(engine: Engine, name: str, metric: str) -> No
         found = thorough(engine, name, only=only)
         check_form(found, len(QUERIES), K, len(ITEMS))
         passes = (KINDS[only.attribute].cast(pl.String) == only.value).fill_null(False).to_numpy()
-        assert passes[found.items].all() and (found.items != NOBODY).all()
+        assert passes[found.items].all() and (found.items != MISSING).all()
         scores = np.where(passes, scores_by_numpy(QUERIES, ITEMS, metric), -np.inf)
         assert recall_by_numpy(found, scores, K) >= (0.85 if name in ROUNDED else 0.98)
 
@@ -119,7 +119,7 @@ def test_filters_that_few_pass_or_none(engine: Engine, name: str, metric: str) -
     check_form(few, len(QUERIES), 150, len(ITEMS), passing=60)
     assert (few.found == 60).all()
     nobody = thorough(engine, name, only=Filter(SHOES.attribute, "bags"))
-    assert nobody.items.shape[0] == len(QUERIES) and (nobody.items == NOBODY).all()
+    assert nobody.items.shape[0] == len(QUERIES) and (nobody.items == MISSING).all()
     with pytest.raises(UnknownName, match="Did you mean size"):
         thorough(engine, name, only=Filter("sizes", "3"))
 
@@ -196,7 +196,7 @@ def test_vectors_stay_as_they_are(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_threads_find_what_one_finds(engine: Engine, name: str, metric: str) -> None:
     """Also when they ask with different parameters, with filters and exactly."""
-    narrow = {key: param.least for key, param in engine.searches.items() if param.more_finds_more}
+    narrow = {key: param.min for key, param in engine.searches.items() if param.monotonic_recall}
     ways: list[dict[str, Any]] = [
         {"params": THOROUGH[name][1]},
         {"params": {key: int(least or 0) for key, least in narrow.items()}},

@@ -16,7 +16,7 @@ from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.knn import search as neighbours
 from rankjury.retrieval.knn import similarity
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]
@@ -40,7 +40,7 @@ def in_order(scores: list[float], k: int, places: Any, own: int) -> tuple[list[i
     others = [item for item in range(len(scores)) if item != own]
     ranked = sorted(others, key=lambda item: (-scores[item], places[item]))[:k]
     missing = min(k, len(scores)) - len(ranked)
-    return ranked + [NOBODY] * missing, [scores[item] for item in ranked] + [-math.inf] * missing
+    return ranked + [MISSING] * missing, [scores[item] for item in ranked] + [-math.inf] * missing
 
 
 def check_order(found: Neighbours, table: Any, k: int, places: Any, own: Any) -> None:
@@ -65,7 +65,7 @@ def on_a_grid(rng: np.random.Generator, rows: int, dimensions: int) -> Any:
 def some_own(rng: np.random.Generator, queries: int, items: int, same: bool) -> Any:
     """Of most queries an item, of some nobody; ``same``: it is the query itself."""
     own = np.arange(queries) if same else rng.integers(0, items, queries)
-    return np.where(rng.random(queries) < 0.2, NOBODY, own)
+    return np.where(rng.random(queries) < 0.2, MISSING, own)
 
 
 def assert_same(one: Neighbours, other: Neighbours) -> None:
@@ -82,7 +82,7 @@ def test_like_a_plain_sort(data: Any, seed: int, metric: str, dtype: Any, same: 
     items = on_a_grid(rng, n_items, dimensions)
     queries = items if same else on_a_grid(rng, data.draw(st.integers(1, 9)), dimensions)
     places = rng.permutation(n_items)
-    own = np.full(len(queries), NOBODY)
+    own = np.full(len(queries), MISSING)
     if data.draw(st.booleans()):
         own = some_own(rng, len(queries), n_items, same and data.draw(st.booleans()))
     given_items = items.astype(dtype)
@@ -90,7 +90,7 @@ def test_like_a_plain_sort(data: Any, seed: int, metric: str, dtype: Any, same: 
     found = nearest(given_queries, given_items, k, metric=metric, places=places, own=own, tile_bytes=1 << 12)
     table = [[grid_score(q, x, metric) for x in items.tolist()] for q in queries.tolist()]
     check_order(found, table, k, places, own)
-    assert found.found.tolist() == [min(k, n_items - int(one != NOBODY)) for one in own]
+    assert found.found.tolist() == [min(k, n_items - int(one != MISSING)) for one in own]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -219,7 +219,7 @@ class TestManyAlike:
         items = np.tile(rng.normal(size=(500, 4)), (2, 1))
         queries, places = 1e12 * rng.normal(size=(10, 4)), rng.permutation(1000)
         found = nearest(queries, items, 5, metric="l2", places=places)
-        check_order(found, every_score(queries, items, "l2").tolist(), 5, places, [NOBODY] * 10)
+        check_order(found, every_score(queries, items, "l2").tolist(), 5, places, [MISSING] * 10)
 
     @pytest.mark.parametrize("outlier", [1e4, 1e12])
     def test_an_item_much_longer_than_all_others(self, outlier: float) -> None:
@@ -227,7 +227,7 @@ class TestManyAlike:
         items[17] *= outlier
         for metric in ("ip", "l2"):
             found = nearest(items, items, 6, metric=metric)
-            check_order(found, every_score(items, items, metric).tolist(), 6, np.arange(200), [NOBODY] * 200)
+            check_order(found, every_score(items, items, metric).tolist(), 6, np.arange(200), [MISSING] * 200)
 
 
 class TestSizes:
@@ -254,7 +254,7 @@ class TestSizes:
         queries = vectors[:6] if dimensions > 1 else vectors
         found = nearest(queries.astype(np.float32), vectors.astype(np.float32), 5, metric=metric)
         table = [[grid_score(query, item, metric) for item in vectors.tolist()] for query in queries.tolist()]
-        check_order(found, table, 5, np.arange(60), [NOBODY] * len(queries))
+        check_order(found, table, 5, np.arange(60), [MISSING] * len(queries))
 
     @pytest.mark.parametrize("metric", METRICS)
     def test_nobody_at_all(self, metric: str) -> None:
@@ -302,7 +302,7 @@ class TestOrderAlone:
         placed = nearest(queries, items, k, scored=False, **options)
         assert np.array_equal(scored.items, placed.items)
         assert np.array_equal(np.diff(scored.scores) == 0, np.diff(placed.scores) == 0)
-        there = placed.items[:, 0] != NOBODY
+        there = placed.items[:, 0] != MISSING
         assert (placed.scores[there, 0] == 0).all() and set(np.unique(np.diff(placed.scores))) <= {0.0, -1.0}
 
     @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])

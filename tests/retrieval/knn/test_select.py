@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankjury.core.types import cut_rows
-from rankjury.retrieval.knn.select import NOBODY, Best, Tile, buffer_of, taken
+from rankjury.retrieval.knn.select import MISSING, Best, Tile, buffer_of, taken
 
 # Sides around what the folds and the parts for threads divide, and numbers with many equal among them.
 sides = st.one_of(st.integers(1, 40), st.sampled_from([63, 64, 65, 127, 128, 200, 333]))
@@ -48,7 +48,7 @@ def chosen(table: Any, keep: int, parts: tuple[int, int], out: Any = ()) -> Best
 def check(best: Best, table: Any, keep: int) -> None:
     """The values are those of a sort; each is where it is said to be, and nobody stands twice."""
     for row, (line, items, standing) in enumerate(zip(table, best.items, best.standing, strict=True)):
-        there = items != NOBODY
+        there = items != MISSING
         expected = sorted((value for value in line.tolist() if value > -np.inf), reverse=True)[:keep]
         assert sorted(standing[there].tolist(), reverse=True) == expected
         assert np.isneginf(standing[~there]).all()

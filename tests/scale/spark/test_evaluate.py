@@ -98,7 +98,7 @@ def test_many_small_tasks(spark: "SparkSession", study: Study, at_once: Report, 
     """Of rows that are no file Spark knows no size, and takes it to be large."""
     gold, run = study.gold[0], study.runs["a"][0]
     frames = [spark.createDataFrame(rows.rows(), rows.columns) for rows in (gold, run)]
-    found = rankjury.scale.spark.evaluate(spark, frames[0], frames[1], MEASURES, how=QUICK)
+    found = rankjury.scale.spark.evaluate(spark, frames[0], frames[1], MEASURES, resampling=QUICK)
     assert figures(form_of(found)["systems"]["run"]) == figures(form_of(at_once)["systems"]["a"])
 
 
@@ -115,7 +115,7 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
         frame_of(spark, study.gold[0], parts=3),
         {name: frame_of(spark, rows, parts) for parts, (name, (rows, _)) in enumerate(runs.items(), 1)},
         MEASURES,
-        how=QUICK,
+        resampling=QUICK,
         baseline="a",
         slices=frame_of(spark, pl.read_parquet(folder / "queries.parquet", glob=False)),
         by="type.of",

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.retrieval.knn.search import nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.scale.spark.neighbors import nearest_on_spark
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, put
@@ -48,7 +48,7 @@ def test_the_whole_corpus_at_once(spark: "SparkSession") -> None:
 
 
 def test_queries_of_which_some_are_items(spark: "SparkSession") -> None:
-    own = np.full(20, NOBODY)
+    own = np.full(20, MISSING)
     own[3], own[7] = 12, 299
     check_same(spark, ITEMS[:20].astype(np.float64), ITEMS, len(ITEMS), places=PLACES, own=own)
 

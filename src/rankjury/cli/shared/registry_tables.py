@@ -33,14 +33,14 @@ def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[s
 
     console().print(f"{name}: {about}\n{told}\n", markup=False, highlight=False)
     rows = [
-        [part, one, str(param.usual) or '""', _about(param)]
+        [part, one, str(param.default) or '""', _about(param)]
         for part, known in parts.items()
         for one, param in known.items()
     ]
     if not rows:
         print("There are no parameters to set.")
         return
-    columns: Sequence[str] = ["in", "parameter", "usual", "what it does"]
+    columns: Sequence[str] = ["in", "parameter", "default", "what it does"]
     first = 0 if len(parts) > 1 else 1
     width = len(columns) - first
     print_rows(columns[first:], [row[first:] for row in rows], text=range(width), wraps=(width - 1,))
@@ -48,16 +48,16 @@ def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[s
 
 def _about(param: "Param") -> str:
     choices = f" ({', '.join(param.choices)})" if param.choices else ""
-    return f"{param.about}{choices}"
+    return f"{param.help}{choices}"
 
 
 def params_as_json(known: Mapping[str, "Param"]) -> dict[str, dict[str, Any]]:
     return {
         name: {
-            "usual": param.usual,
-            "about": param.about,
-            "least": param.least,
-            "most": param.most,
+            "default": param.default,
+            "help": param.help,
+            "min": param.min,
+            "max": param.max,
             "choices": list(param.choices),
         }
         for name, param in known.items()

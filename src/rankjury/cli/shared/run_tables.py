@@ -142,7 +142,7 @@ def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
 def _print_comparisons(compared: Compared) -> None:
     for label, found in groupby(compared.comparisons, key=lambda one: one.measure):
         print()
-        print_table(one_measure(before_after_table(list(found), compared.how.level, ("before", "after")), label))
+        print_table(one_measure(before_after_table(list(found), compared.resampling.level, ("before", "after")), label))
     asked = compared.asked
     only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
     over = f"{count(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")

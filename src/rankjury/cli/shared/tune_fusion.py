@@ -48,7 +48,7 @@ def tune_fusion(
         if output.suffix != ".json":
             raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
         check_folder(output)
-    how = Resampling(**statistics)
+    resampling = Resampling(**statistics)
     tried = CONSTANTS if options.constants is None else _numbers(options.constants)
     own = options.method is None and options.depth is None and options.normalise is None
     with show_progress(quiet=quiet) as progress:
@@ -56,19 +56,19 @@ def tune_fusion(
             task = _from_plan(checked, system, measure, progress, quiet=quiet)
         else:
             task = _from_files(files, system, measure)
-        how = Resampling(**(task.statistics | statistics))
+        resampling = Resampling(**(task.statistics | statistics))
         found = tune(
             task.gold,
             task.rankings,
             task.asked,
-            method=options.method or task.usual.method,
-            depth=task.usual.depth if options.depth is None else options.depth,
-            normalise=options.normalise or (task.usual.normalise if options.method is None else None),
+            method=options.method or task.default.method,
+            depth=task.default.depth if options.depth is None else options.depth,
+            normalise=options.normalise or (task.default.normalise if options.method is None else None),
             constants=tried,
-            current=task.usual if task.in_use and own else None,
+            current=task.default if task.in_use and own else None,
             whole=task.whole,
             folds=options.folds,
-            how=how,
+            resampling=resampling,
             progress=progress,
         )
     _tell(found, output, as_json=as_json, quiet=quiet)
@@ -96,7 +96,7 @@ class _Task:
     gold: "Gold"
     rankings: "dict[str, Ranking]"
     asked: "Asked"
-    usual: "Fusion"
+    default: "Fusion"
     in_use: bool
     """Whether it is a plan's, with its weights."""
     whole: bool = False
@@ -196,7 +196,7 @@ def _show(found: "Tuning") -> None:
         rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", estimate_shown(estimate)])
     by_fold = "by fold" if has_c else "–"
     rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, estimate_shown(found.held_out)])
-    level = percent(found.how.level)
+    level = percent(found.resampling.level)
     print_rows(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
     one = found.comparison
     out = console()

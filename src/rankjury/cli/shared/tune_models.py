@@ -63,11 +63,11 @@ def tune_models(
     """Try, choose, tell; and evaluate what was chosen on the test window, where that is asked for."""
     from rankjury.stats.resampling import Resampling
 
-    how = Resampling(**(checked.plan.statistics.model_dump() | statistics))
+    resampling = Resampling(**(checked.plan.statistics.model_dump() | statistics))
     names = _names(checked, system, options)
     _check(checked, options, output)
     with show_progress(quiet=quiet) as progress:
-        found = _tried(checked, names, options, how, progress, quiet=quiet)
+        found = _tried(checked, names, options, resampling, progress, quiet=quiet)
     outcome, final = None, None
     if options.final and all(one.best is not None for one in found):
         outcome, final = _opened(checked, found, options, output, quiet=quiet)
@@ -150,7 +150,9 @@ def _tried(
                 told = progress.part(done, total)
                 extend = options.extend and subject.search["kind"] == "grid"
                 found.append(
-                    tune_model(subject, how=how, journal=journal, fresh=options.fresh, extend=extend, progress=told)
+                    tune_model(
+                        subject, resampling=how, journal=journal, fresh=options.fresh, extend=extend, progress=told
+                    )
                 )
                 done += len(found[-1].trials)
                 total += len(found[-1].trials) - len(subject.settings)
@@ -263,7 +265,7 @@ def _print_trials(found: "ModelTuning") -> None:
         for trial in done[:_MOST_SHOWN]
     ]
     if rows:
-        print_rows(["setting", f"{found.measure} [{percent(found.how.level)}]", "fit s"], rows, wraps=(0,))
+        print_rows(["setting", f"{found.measure} [{percent(found.resampling.level)}]", "fit s"], rows, wraps=(0,))
     if len(done) > _MOST_SHOWN:
         out.print(f"{len(done) - _MOST_SHOWN:,} more trials are in the JSON (--json, -o).")
     for trial in found.failed[:_MOST_FAILED]:

@@ -109,15 +109,15 @@ class Slice:
         }
 
 
-def signs_for(tests: int, how: Resampling) -> int:
+def signs_for(tests: int, resampling: Resampling) -> int:
     """As many assignments of signs as let the smallest p-value pass a correction for so many tests."""
-    return how.resamples * max(1, -(-tests // _TESTS_PER_RESAMPLES))
+    return resampling.resamples * max(1, -(-tests // _TESTS_PER_RESAMPLES))
 
 
 def break_down(
     systems: Mapping[str, Scores],
     groups: Sequence[Group],
-    how: Resampling,
+    resampling: Resampling,
     baseline: str | None,
     signs: int | None = None,
     compared: Mapping[str, Scores] | None = None,
@@ -129,8 +129,8 @@ def break_down(
     ``expected``, as those of a random order are, no group is compared with the rest.
     """
     beside_it = systems if compared is None else compared
-    keys = keys_of(next(iter(systems.values())).queries, how.seed)
-    whole = _Prepared.of(systems, keys, how)
+    keys = keys_of(next(iter(systems.values())).queries, resampling.seed)
+    whole = _Prepared.of(systems, keys, resampling)
     pairs = [] if baseline is None else pairs_of(beside_it, baseline)
     for group in groups:
         part = whole.within(group.members)
@@ -142,7 +142,7 @@ def break_down(
             beside = (gap for gap in whole.gaps(part, group.members) if gap.system not in expected)
         else:
             columns = [one for pair in pairs for one in pair.columns(group.members)]
-            beside = compare_pairs(columns, keys[group.members], how, signs=signs)
+            beside = compare_pairs(columns, keys[group.members], resampling, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())
         yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
 
@@ -150,19 +150,19 @@ def break_down(
 def slice_of_items(
     group: Group,
     systems: Mapping[str, Scores],
-    how: Resampling,
+    resampling: Resampling,
     baseline: str | None,
     signs: int | None = None,
     compared: Mapping[str, Scores] | None = None,
 ) -> Slice:
     """Compare systems that were scored within a group of items; p-values are not yet corrected."""
     beside_it = systems if compared is None else compared
-    estimates = estimates_of(systems, how)
+    estimates = estimates_of(systems, resampling)
     found: list[Comparison] = []
     if baseline is not None:
-        keys = keys_of(beside_it[baseline].queries, how.seed)
+        keys = keys_of(beside_it[baseline].queries, resampling.seed)
         columns = [one for pair in pairs_of(beside_it, baseline) for one in pair.columns()]
-        found = compare_pairs(columns, keys, how, signs=signs)
+        found = compare_pairs(columns, keys, resampling, signs=signs)
     size = len(next(iter(systems.values())).queries)
     return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
 
@@ -175,10 +175,10 @@ class _Prepared:
     values: list[Floats]
     fixed: list[Fixed]
     keys: Keys
-    how: Resampling
+    resampling: Resampling
 
     @classmethod
-    def of(cls, systems: Mapping[str, Scores], keys: Keys, how: Resampling) -> "_Prepared":
+    def of(cls, systems: Mapping[str, Scores], keys: Keys, resampling: Resampling) -> "_Prepared":
         columns, values = [], []
         for name, scores in systems.items():
             for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
@@ -186,7 +186,7 @@ class _Prepared:
                 columns.append(Column(name, label, aggregate, lower, describes))
                 values.append(scores[label])
         scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
-        return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, how)
+        return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, resampling)
 
     @cached_property
     def scaled(self) -> list[Floats]:
@@ -194,17 +194,22 @@ class _Prepared:
 
     @cached_property
     def pooled(self) -> list[Pooled]:
-        return list(pool(self.fixed, self.scaled, self.keys, self.how))
+        return list(pool(self.fixed, self.scaled, self.keys, self.resampling))
 
     def within(self, members: Bools) -> "_Prepared":
         """To the scale of the whole, so that sums over the rest are differences."""
         fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
-        return _Prepared(self.columns, [one[members] for one in self.values], fixed, self.keys[members], self.how)
+        return _Prepared(
+            self.columns, [one[members] for one in self.values], fixed, self.keys[members], self.resampling
+        )
 
     def estimates(self) -> list[Estimate]:
         return [
             with_interval(
-                summarise(self.values[place], column.aggregate), column.aggregate, self._to_own_scale(place), self.how
+                summarise(self.values[place], column.aggregate),
+                column.aggregate,
+                self._to_own_scale(place),
+                self.resampling,
             )
             for place, column in enumerate(self.columns)
         ]
@@ -214,7 +219,7 @@ class _Prepared:
         (own,) = to_fixed(self.scaled[place])
         if own.unit == self.fixed[place].unit:
             return self.pooled[place]
-        return next(pool([own], [self.scaled[place]], self.keys, self.how))
+        return next(pool([own], [self.scaled[place]], self.keys, self.resampling))
 
     def gaps(self, part: "_Prepared", members: Bools) -> Iterator[Gap]:
         """The part beside the queries outside of it, for each system and measure."""
@@ -225,17 +230,19 @@ class _Prepared:
                 values = self.values[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
                 p = apart_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
-                yield gap_between(column, (inside, rest), mean - others, p, self.how)
+                yield gap_between(column, (inside, rest), mean - others, p, self.resampling)
 
 
-def gap_between(column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, how: Resampling) -> Gap:
+def gap_between(
+    column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, resampling: Resampling
+) -> Gap:
     """How far a part is from the rest, of which both are to the same scale."""
-    ci = _interval_between(*pooled, column.aggregate, how)
+    ci = _interval_between(*pooled, column.aggregate, resampling)
     known = None if isnan(p) or column.descriptive else p
     return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better, n=pooled[0].n)
 
 
-def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: Resampling) -> Bounds | None:
+def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, resampling: Resampling) -> Bounds | None:
     """The interval of the difference of two means over separate queries; None where one of them has one query."""
     if inside.n < 2 or rest.n < 2:
         return None
@@ -247,7 +254,7 @@ def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, how: R
         means = [off_scale(mean, aggregate) for mean in means]
         weights = [mean * weight for mean, weight in zip(means, weights, strict=True)]
     influence = inside.influence.scaled(weights[0]) + rest.influence.scaled(weights[1])
-    return interval(ours - theirs, means[0] - means[1], influence, how.level, how.of_differences)
+    return interval(ours - theirs, means[0] - means[1], influence, resampling.level, resampling.of_differences)
 
 
 def _known(values: Floats) -> Floats:
@@ -365,21 +372,21 @@ class Sliced:
 
     def slices(
         self,
-        how: Resampling | None,
+        resampling: Resampling | None,
         baseline: str | None,
         compared: Mapping[str, Scores],
         expected: Sequence[str],
         progress: Progress,
     ) -> list[Slice]:
-        """Return every slice; with ``how``, with intervals and differences.
+        """Return every slice; with ``resampling``, with intervals and differences.
 
         ``compared`` are the systems and measures to compare with the baseline; scores of the systems ``expected`` are
         expectations, as those of a random order are.
         """
-        if how is None:
+        if resampling is None:
             return list(self._plainly())
         by_query = {name: one.by_query for name, one in compared.items()}
-        return correct_slices(list(self._resampled(how, baseline, by_query, expected, progress)))
+        return correct_slices(list(self._resampled(resampling, baseline, by_query, expected, progress)))
 
     def _plainly(self) -> Iterator[Slice]:
         """Means alone, where nothing is resampled."""
@@ -393,7 +400,7 @@ class Sliced:
 
     def _resampled(
         self,
-        how: Resampling,
+        resampling: Resampling,
         baseline: str | None,
         compared: Mapping[str, Scores],
         expected: Sequence[str],
@@ -402,10 +409,10 @@ class Sliced:
         """With intervals and differences; p-values are not yet corrected."""
         restricted = list(self._restricted())
         steps = len(self._groups) + len(restricted)
-        signs = signs_for(steps * (len(self.scores) - 1), how)
+        signs = signs_for(steps * (len(self.scores) - 1), resampling)
         done = 0
         if self._groups:
-            for part in break_down(self.scores, self._groups, how, baseline, signs, compared, expected):
+            for part in break_down(self.scores, self._groups, resampling, baseline, signs, compared, expected):
                 yield part
                 done += 1
                 progress.update("Breaking down", done, steps)
@@ -415,7 +422,7 @@ class Sliced:
                 for name, one in compared.items()
                 if name in parts
             }
-            yield slice_of_items(group, parts, how, baseline if baseline in beside else None, signs, beside)
+            yield slice_of_items(group, parts, resampling, baseline if baseline in beside else None, signs, beside)
             done += 1
             progress.update("Breaking down", done, steps)
 

@@ -142,7 +142,7 @@ class IndexSystem(VectorFiles, SystemTable):
             texts=lab.texts_of(asked.ids),
             filters=filters,
             own=self._own(context, corpus, asked, warnings),
-            how=context.how,
+            resampling=context.resampling,
         )
         return bench, warnings
 

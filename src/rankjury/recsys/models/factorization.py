@@ -41,8 +41,8 @@ def _means(groups: np.ndarray, values: Floats, n: int, damping: float) -> Floats
     return np.bincount(groups, values, minlength=n) / (np.bincount(groups, minlength=n) + damping)
 
 
-_FACTORS = Param(16, "how many factors", least=1)
-_SEED = Param(0, "the seed of the random start", least=0, most=2**32 - 1)
+_FACTORS = Param(16, "how many factors", min=1)
+_SEED = Param(0, "the seed of the random start", min=0, max=2**32 - 1)
 
 
 @RECOMMENDERS.register("svd")
@@ -58,7 +58,7 @@ class TruncatedSvd(ByFactors):
     params: ClassVar = {
         "values": Param("implicit", "what is factorised: who took what, or ratings", choices=("implicit", "ratings")),
         "factors": _FACTORS,
-        "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", least=0),
+        "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", min=0),
     }
 
     def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
@@ -101,10 +101,10 @@ class LeastSquares(ByFactors):
     libraries = ("implicit", "scipy")
     params: ClassVar = {
         "factors": _FACTORS,
-        "regularization": Param(0.01, "holds factors small", least=0),
-        "alpha": Param(1.0, "how much more an item counts that was taken than one that was not", least=0),
+        "regularization": Param(0.01, "holds factors small", min=0),
+        "alpha": Param(1.0, "how much more an item counts that was taken than one that was not", min=0),
         "values": Param("implicit", "whether its rating multiplies that", choices=("implicit", "ratings")),
-        "iterations": Param(15, "rounds over users and items", least=1),
+        "iterations": Param(15, "rounds over users and items", min=1),
         "seed": _SEED,
     }
 
@@ -135,9 +135,9 @@ class PairwiseRanking(ByFactors):
     libraries = ("implicit", "scipy")
     params: ClassVar = {
         "factors": _FACTORS,
-        "learning_rate": Param(0.01, "the step of gradient descent", least=1e-9),
-        "regularization": Param(0.05, "holds factors small", least=0),
-        "iterations": Param(100, "rounds over the training interactions", least=1),
+        "learning_rate": Param(0.01, "the step of gradient descent", min=1e-9),
+        "regularization": Param(0.05, "holds factors small", min=0),
+        "iterations": Param(100, "rounds over the training interactions", min=1),
         "seed": _SEED,
     }
 

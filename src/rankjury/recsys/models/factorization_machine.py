@@ -48,12 +48,12 @@ class FactorizationMachine(ByFactors):
     libraries = ("myfm", "scipy")
     params: ClassVar = {
         "values": Param("implicit", "what is learned: who took what, or ratings", choices=("implicit", "ratings")),
-        "rank": Param(8, "how many factors", least=1),
-        "iterations": Param(50, "rounds of sampling", least=2),
-        "samples": Param(20, "the last rounds, over which scores are averaged", least=1),
-        "negatives": Param(5, "of implicit: items drawn for each that was taken", least=1),
+        "rank": Param(8, "how many factors", min=1),
+        "iterations": Param(50, "rounds of sampling", min=2),
+        "samples": Param(20, "the last rounds, over which scores are averaged", min=1),
+        "negatives": Param(5, "of implicit: items drawn for each that was taken", min=1),
         "attributes": Param("all", "of items and users: all, none, or names with commas between"),
-        "seed": Param(0, "the seed", least=0, most=2**31 - 1),
+        "seed": Param(0, "the seed", min=0, max=2**31 - 1),
     }
 
     def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:

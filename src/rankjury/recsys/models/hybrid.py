@@ -47,17 +47,17 @@ class Hybrid(Trained):
     params: ClassVar = {
         "model": Param("ease", "the collaborative model", choices=tuple(_MODELS)),
         **CONTENT,
-        "blend": Param(0.0, "the share of content in the score of warm items", least=0, most=1),
+        "blend": Param(0.0, "the share of content in the score of warm items", min=0, max=1),
         "trust": Param(
             0.1,
             "cold items: the r-th by content comes at rank r / trust; 0: as the collaborative model ranks it",
-            least=0,
-            most=1,
+            min=0,
+            max=1,
         ),
         "cold_items": Param(
             Tiers.cold_items,
             "items of fewer training interactions are cold; unset in a plan: as its tiers say",
-            least=1,
+            min=1,
         ),
         **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
     }

@@ -38,7 +38,7 @@ class Ease(_Linear):
         "regularization": Param(
             0.0,
             "the ridge: the higher, the smaller the weights; 0: a hundredth of the training interactions, 10 to 10000",
-            least=0,
+            min=0,
             auto=True,
         )
     }
@@ -86,10 +86,10 @@ class Slim(_Linear):
 
     about = "SLIM: each item by few others, weights with an elastic net (irspack)"
     params: ClassVar = {
-        "alpha": Param(0.05, "how strongly weights are held small", least=0),
-        "l1_ratio": Param(0.01, "the share of it that makes weights zero", least=0, most=1),
+        "alpha": Param(0.05, "how strongly weights are held small", min=0),
+        "l1_ratio": Param(0.01, "the share of it that makes weights zero", min=0, max=1),
         "positive": Param(True, "no weight below zero"),
-        "iterations": Param(100, "rounds of coordinate descent at most", least=1),
+        "iterations": Param(100, "rounds of coordinate descent at most", min=1),
     }
 
     def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:

@@ -16,10 +16,8 @@ _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 
 def _params(neighbours: int, shrinkage: float) -> dict[str, Param]:
     return {
-        "neighbours": Param(neighbours, "how many neighbours count", least=1),
-        "shrinkage": Param(
-            shrinkage, "added to the divisor: takes weight from similarities that stand on few", least=0
-        ),
+        "neighbours": Param(neighbours, "how many neighbours count", min=1),
+        "shrinkage": Param(shrinkage, "added to the divisor: takes weight from similarities that stand on few", min=0),
     }
 
 

@@ -23,8 +23,8 @@ class Popularity(Recommender):
 
     about = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
     params: ClassVar = {
-        "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", least=1e-9, most=1),
-        "days": Param(0.0, "only the last days of training count; 0: all of it", least=0),
+        "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", min=1e-9, max=1),
+        "days": Param(0.0, "only the last days of training count; 0: all of it", min=0),
     }
     personal = False
     counts: Floats
@@ -59,7 +59,7 @@ class RandomOrder(Recommender):
     """An order of its own for each user, by the seed and the ids alone."""
 
     about = "an order by chance, by the seed and the ids of user and item"
-    params: ClassVar = {"seed": Param(0, "the seed", least=0, most=2**63 - 1)}
+    params: ClassVar = {"seed": Param(0, "the seed", min=0, max=2**63 - 1)}
     of_users: Keys
     of_items: Keys
 

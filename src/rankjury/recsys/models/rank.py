@@ -15,7 +15,7 @@ from rankjury.recsys.candidates import drawn
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.task import Task
 from rankjury.retrieval.knn.search import LeftOut, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 COLD = ("popularity", "nothing")
 """What users get of whom a model knows nothing."""
@@ -24,7 +24,7 @@ CELLS_AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Recommended:
-    """For each user of a task the items, best first, and their scores; ``NOBODY`` where there are fewer."""
+    """For each user of a task the items, best first, and their scores; ``MISSING`` where there are fewer."""
 
     users: Ints
     """Codes, as in the log."""
@@ -41,7 +41,7 @@ class Recommended:
 
     def ranking(self, task: Task, source: str = "recommender") -> Ranking:
         """With the ids of users and items, for judging."""
-        held = self.items != NOBODY
+        held = self.items != MISSING
         return Ranking(
             task.log.users.gather(self.users).rename("query_id"),
             np.concatenate(([0], np.cumsum(held.sum(axis=1)))).astype(np.int64),
@@ -65,7 +65,7 @@ class Recommended:
             )
             found.append(f"{count(cold, 'user is', 'users are')} not known to the model, and {got}")
         k = self.items.shape[1] if looked_at is None else looked_at
-        short = int(((self.items[~self.cold, :k] == NOBODY).any(axis=1)).sum())
+        short = int(((self.items[~self.cold, :k] == MISSING).any(axis=1)).sum())
         if short:
             found.append(f"{count(short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
         return found
@@ -90,7 +90,7 @@ def recommend(
         raise UnknownName("fall-back for cold users", cold, COLD)
     users = task.users
     known = model.knows(users)
-    items, scores = np.full((users.size, k), NOBODY, dtype=np.int64), np.full((users.size, k), -np.inf)
+    items, scores = np.full((users.size, k), MISSING, dtype=np.int64), np.full((users.size, k), -np.inf)
     factors = model.factors() if task.sampled is None else None
     rows = np.flatnonzero(known)
     if factors is not None:
@@ -106,7 +106,7 @@ def recommend(
         for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, counts.size))):
             allowed = np.where(candidates_of(task, rows[first:last]), counts, -np.inf)
             items[rows[first:last]], scores[rows[first:last]] = top_of(allowed, k)
-    short = int(((items[known] == NOBODY).any(axis=1)).sum()) if k else 0
+    short = int(((items[known] == MISSING).any(axis=1)).sum()) if k else 0
     return Recommended(users, items, scores, ~known, cold, short)
 
 
@@ -133,7 +133,7 @@ def _by_factors(
     left = _left_out(task, rows, candidates)
     found = nearest(queries, corpus, k, metric="ip", left_out=left, scored=scored, progress=progress)
     width = found.items.shape[1]
-    items[rows, :width] = np.where(found.items == NOBODY, NOBODY, candidates[found.items])
+    items[rows, :width] = np.where(found.items == MISSING, MISSING, candidates[found.items])
     scores[rows, :width] = found.scores
 
 
@@ -144,10 +144,10 @@ def _left_out(task: Task, rows: Ints, candidates: Ints) -> LeftOut:
         starts, at = gathered(starts, rows)
         out = out[at]
     if candidates.size < len(task.log.items):
-        place = np.full(len(task.log.items), NOBODY, dtype=np.int64)
+        place = np.full(len(task.log.items), MISSING, dtype=np.int64)
         place[candidates] = np.arange(candidates.size)
         out = place[out]
-        inside = out != NOBODY
+        inside = out != MISSING
         starts, out = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], out[inside]
     return LeftOut(starts, out, candidates.size)
 
@@ -200,9 +200,9 @@ def _no_number(what: str, times: int, source: str) -> DataError:
 
 
 def top_of(table: Floats, k: int) -> tuple[Ints, Floats]:
-    """The k highest of each row, equal ones by column; −∞ is never among them (``NOBODY``)."""
+    """The k highest of each row, equal ones by column; −∞ is never among them (``MISSING``)."""
     n, width = table.shape
-    items, scores = np.full((n, k), NOBODY, dtype=np.int64), np.full((n, k), -np.inf)
+    items, scores = np.full((n, k), MISSING, dtype=np.int64), np.full((n, k), -np.inf)
     if width == 0 or k == 0:
         return items, scores
     kept = min(k, width)

@@ -188,7 +188,7 @@ def _settings(kind: Kind, name: str, options: Mapping[str, object]) -> dict[str,
 
 def _plain(value: object, param: Param | None) -> Any:
     """Fractions as 0.8/0.1/0.1, dates and numbers as texts, where a text is expected."""
-    if param is None or not isinstance(param.usual, str) or isinstance(value, str | bool):
+    if param is None or not isinstance(param.default, str) or isinstance(value, str | bool):
         return value
     if isinstance(value, Sequence):
         return "/".join(str(one) for one in value)

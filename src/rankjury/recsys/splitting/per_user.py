@@ -25,8 +25,8 @@ _SAME = -1
     "leave-last",
     "each user's last rows test, those before them validate",
     {
-        "n": Param(1, "how many of each user's rows test", least=1),
-        "validation": Param(_SAME, "how many of those before validate; -1: as many, 0: none", least=_SAME),
+        "n": Param(1, "how many of each user's rows test", min=1),
+        "validation": Param(_SAME, "how many of those before validate; -1: as many, 0: none", min=_SAME),
     },
 )
 def leave_last(log: Log, settings: Mapping[str, Any]) -> Parted:
@@ -56,11 +56,11 @@ def user_fraction(log: Log, settings: Mapping[str, Any]) -> Parted:
     "users",
     "folds of users: of one fold's users the last share of rows tests, everybody else trains",
     {
-        "folds": Param(5, "how many folds of users there are", least=2, most=1000),
-        "fold": Param(1, "whose rows are held out, from 1 on", least=1),
-        "fraction": Param(0.2, "the share of these users' rows that tests", least=1e-6, most=0.999999),
-        "validation": Param(0.0, "the share of their rows before that validates", least=0, most=0.999999),
-        "seed": Param(0, "which users are in which fold", most=2**63 - 1),
+        "folds": Param(5, "how many folds of users there are", min=2, max=1000),
+        "fold": Param(1, "whose rows are held out, from 1 on", min=1),
+        "fraction": Param(0.2, "the share of these users' rows that tests", min=1e-6, max=0.999999),
+        "validation": Param(0.0, "the share of their rows before that validates", min=0, max=0.999999),
+        "seed": Param(0, "which users are in which fold", max=2**63 - 1),
     },
     number_of="folds",
     one_of="fold",

@@ -22,7 +22,7 @@ _WORDS = 2**64
 @split_kind(
     "random",
     "rows drawn by chance, whatever their time",
-    {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", most=2**63 - 1)},
+    {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", max=2**63 - 1)},
     timed=False,
 )
 def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:

@@ -20,10 +20,10 @@ _SHARE = 0.1
     "rolling",
     "windows of time one after the other, at the log's end; each is tested on what came before it",
     {
-        "windows": Param(3, "how many windows there are", least=1, most=1000),
-        "window": Param(1, "which of them is tested, from 1 on", least=1),
-        "share": Param(_SHARE, "how many of the rows each window has", least=1e-6, most=0.999999),
-        "days": Param(0.0, "how many days each window lasts; 0: by share", least=0),
+        "windows": Param(3, "how many windows there are", min=1, max=1000),
+        "window": Param(1, "which of them is tested, from 1 on", min=1),
+        "share": Param(_SHARE, "how many of the rows each window has", min=1e-6, max=0.999999),
+        "days": Param(0.0, "how many days each window lasts; 0: by share", min=0),
         "train": Param(
             "expanding",
             "whether training begins with the log or moves on with the window",

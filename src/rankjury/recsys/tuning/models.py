@@ -134,7 +134,7 @@ def without_test(task: Task) -> Task:
 def tune_model(
     subject: Subject,
     *,
-    how: Resampling | None = None,
+    resampling: Resampling | None = None,
     journal: Journal | None = None,
     fresh: bool = False,
     extend: bool = False,
@@ -168,7 +168,7 @@ def tune_model(
             subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
             task.window, task.fit_on, queries, tuple(trials.values()), subject.tried, subject.known,
             {**subject.search, **({"extensions": extensions} if extensions else {})},
-            how or Resampling(), tuple(memory.notes()),
+            resampling or Resampling(), tuple(memory.notes()),
         )  # fmt: skip
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break

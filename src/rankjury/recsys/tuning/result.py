@@ -42,7 +42,7 @@ class ModelTuning:
     known: Mapping[str, Param]
     """What can be set of the model."""
     search: dict[str, Any]
-    how: Resampling
+    resampling: Resampling
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -52,7 +52,9 @@ class ModelTuning:
         if not done:
             return {}
         values = np.column_stack([trial.values for trial in done])  # type: ignore[misc]
-        found = estimate_all(values, [self.aggregate] * len(done), keys_of(self.users, self.how.seed), self.how)
+        found = estimate_all(
+            values, [self.aggregate] * len(done), keys_of(self.users, self.resampling.seed), self.resampling
+        )
         return {trial.number: one for trial, one in zip(done, found, strict=True)}
 
     @cached_property
@@ -123,7 +125,7 @@ class ModelTuning:
             for name, one in others.items()
             if self.best is not None and self.best.values is not None and one.values is not None
         ]
-        found = correct(compare_pairs(pairs, keys_of(self.users, self.how.seed), self.how))
+        found = correct(compare_pairs(pairs, keys_of(self.users, self.resampling.seed), self.resampling))
         return {one.baseline: one for one in found}
 
     @property
@@ -138,7 +140,7 @@ class ModelTuning:
     @property
     def better(self) -> bool:
         """Whether the best was shown to be better than the settings in use, on the users it was chosen on."""
-        return self.to_own is not None and self.to_own.is_shown(self.how.level)
+        return self.to_own is not None and self.to_own.is_shown(self.resampling.level)
 
     @property
     def verdict(self) -> str:
@@ -193,7 +195,7 @@ class ModelTuning:
             "verdict": self.verdict,
             "caution": self.caution or None,
             "notes": list(self.notes),
-            "resampling": self.how.to_json(),
+            "resampling": self.resampling.to_json(),
         }
 
     def _short(self, trial: Trial | None) -> dict[str, Any] | None:

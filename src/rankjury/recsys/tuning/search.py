@@ -78,14 +78,14 @@ def _check_range(known: Mapping[str, Param], name: str, values: Range, search: S
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
     if values.log and values.low <= 0:
         raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
-    if name in known and (isinstance(known[name].usual, bool) or not isinstance(known[name].usual, int | float)):
+    if name in known and (isinstance(known[name].default, bool) or not isinstance(known[name].default, int | float)):
         raise UsageError("found a range", expected="a list of values: it is no number")
     if name in known and _is_whole(known[name]) and not all(end == int(end) for end in (values.low, values.high)):
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
 
 
 def _is_whole(param: Param) -> bool:
-    return isinstance(param.usual, int) and not isinstance(param.usual, bool)
+    return isinstance(param.default, int) and not isinstance(param.default, bool)
 
 
 def settings_to_try(
@@ -141,11 +141,11 @@ def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params
     found = []
     for name, values in tried.items():
         param = known[name]
-        if isinstance(values, Range) or isinstance(param.usual, bool) or not isinstance(param.usual, int | float):
+        if isinstance(values, Range) or isinstance(param.default, bool) or not isinstance(param.default, int | float):
             continue
-        numbers = [float(one) for one in (*values, own.get(name, param.usual))]
+        numbers = [float(one) for one in (*values, own.get(name, param.default))]
         grid = sorted({one for one in numbers if not (param.auto and one == 0)})
-        value = float(best.get(name, param.usual))
+        value = float(best.get(name, param.default))
         if len(grid) < 2 or value not in (grid[0], grid[-1]):
             continue
         beyond = _beyond(grid if value == grid[-1] else grid[::-1], param)
@@ -169,8 +169,8 @@ def _beyond(grid: Sequence[float], param: Param) -> Setting | None:
     found = last * last / grid[-2] if _is_geometric(grid) else last + step
     if param.auto and found <= 0:
         return None  # 0 stands for something else
-    within = max(found, -inf if param.least is None else param.least)
-    within = float(f"{min(within, inf if param.most is None else param.most):.{_DIGITS}g}")
+    within = max(found, -inf if param.min is None else param.min)
+    within = float(f"{min(within, inf if param.max is None else param.max):.{_DIGITS}g}")
     if _is_whole(param):
         within = ceil(within) if step > 0 else floor(within)
     return None if (within - last) * step <= 0 else within

@@ -233,7 +233,7 @@ def _headline_notes(report: Report) -> Iterator[str]:
         yield f"{p_legend(report)} for {count(len(report.comparisons), 'comparison', 'comparisons')}"
         yield f"After it: how many {report.unit[1]} are better, equal and worse"
         yield "Coloured: chance alone would seldom do it"
-    if report.usual_names:
+    if report.common_names:
         yield LEGEND
 
 
@@ -413,13 +413,13 @@ def _slice_row(report: Report, part: Slice, label: str, systems: Sequence[str], 
 
 def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) -> Table:
     """Return what came from where, as names and values; of an archived run with its inputs, packages and machine."""
-    about, how = dict(report.provenance), report.resampling
+    about, resampling = dict(report.provenance), report.resampling
     rows: list[tuple[str, Any]] = [("rankjury", report.version), ("schema", SCHEMA)]
     rows += [(key, about.pop(key)) for key in ("name", "plan", "made", "dialect") if about.get(key)]
-    if how is not None:
-        resamples = count(how.resamples, "resample", "resamples")
-        rows.append(("intervals", f"{resamples}, {percent(how.level)}, {how.interval}"))
-        rows.append(("seed", how.seed))
+    if resampling is not None:
+        resamples = count(resampling.resamples, "resample", "resamples")
+        rows.append(("intervals", f"{resamples}, {percent(resampling.level)}, {resampling.interval}"))
+        rows.append(("seed", resampling.seed))
     rows += [("baseline", report.baseline), *_flat("", about)]
     for name, system in report.systems.items():
         held = {key: section.to_json() for key, section in system.sections.items()}

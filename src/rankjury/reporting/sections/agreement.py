@@ -41,7 +41,7 @@ def _cutoff_tables(report: Report) -> list[Table]:
     """
     grid = by_cutoff(report)
     header = ["k", *(measure.both_names for measure in grid.measures)]
-    notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.usual_names else ())]
+    notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.common_names else ())]
     found = []
     for number, system in enumerate(grid.systems, 1):
         rows = [[str(k), *(_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]

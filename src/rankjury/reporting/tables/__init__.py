@@ -13,7 +13,7 @@ from typing import Literal
 from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, estimate_shown, figure_shown, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
-from rankjury.measures.measure import LEGEND, usual_name
+from rankjury.measures.measure import LEGEND, common_name
 from rankjury.stats.estimates import Estimate
 
 _MOST_SYSTEMS_ACROSS = 4
@@ -210,7 +210,7 @@ def headline_table(report: Report) -> Table:
     for name, gold in report.golds.items():
         by_gold.setdefault(gold, []).append(name)
     golds = " · ".join(f"{gold}: {', '.join(names)}" for gold, names in by_gold.items())
-    more = (LEGEND if report.usual_names else "", f"against {golds}" if golds else "")
+    more = (LEGEND if report.common_names else "", f"against {golds}" if golds else "")
 
     def noted(found: Table, *, with_count: bool = False) -> Table:
         return replace(found, notes=tuple(filter(None, (interval_note(report, with_count=with_count), *more))))
@@ -275,7 +275,7 @@ class Convention:
     title: str = ""
     formula: str = ""
     source: str = ""
-    usual: str = ""
+    common: str = ""
 
 
 def conventions_of(report: Report) -> list[Convention]:
@@ -289,6 +289,6 @@ def conventions_of(report: Report) -> list[Convention]:
             if measure is None:
                 found[label] = Convention(label, spelling)
                 continue
-            metric, usual = measure.metric, usual_name(measure) or ""
-            found[label] = Convention(label, measure.spelled_out(), metric.title, metric.formula, metric.source, usual)
+            metric, common = measure.metric, common_name(measure) or ""
+            found[label] = Convention(label, measure.spelled_out(), metric.title, metric.formula, metric.source, common)
     return list(found.values())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rankjury.core.formatting import count
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.measures.measure import beside, split_spelling, usual_name
+from rankjury.measures.measure import common_name, split_spelling, with_common_name
 from rankjury.stats.estimates import Estimate
 
 _FAMILIAR = {"recall": "Recall", "precision": "Precision", "ndcg": "NDCG", "rr": "MRR", "ap": "MAP", "rbo": "RBO"}
@@ -24,19 +24,19 @@ class CutMeasure:
     lower_is_better: bool = False
 
     @property
-    def usual(self) -> str | None:
+    def common(self) -> str | None:
         """What it is usually called, where its own name misleads."""
-        return usual_name(self.spelling)
+        return common_name(self.spelling)
 
     @property
     def both_names(self) -> str:
         """``Recall = precision``"""
-        return beside(self.name, self.usual)
+        return with_common_name(self.name, self.common)
 
     @property
     def name_at_k(self) -> str:
         """``Recall@k = precision@k``"""
-        return beside(f"{self.name}@k", None if self.usual is None else f"{self.usual}@k")
+        return with_common_name(f"{self.name}@k", None if self.common is None else f"{self.common}@k")
 
     @property
     def short(self) -> str:
@@ -113,8 +113,8 @@ def display_names(report: Report) -> dict[str, str]:
     grid = by_cutoff(report)
     names = {measure.spelling: measure.name for measure in grid.measures}
     found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in cut_labels(report)}
-    usual = report.usual_names
-    return {label: beside(found.get(label, label), usual.get(label)) for label in report.labels}
+    common = report.common_names
+    return {label: with_common_name(found.get(label, label), common.get(label)) for label in report.labels}
 
 
 def cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:

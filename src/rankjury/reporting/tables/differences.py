@@ -124,7 +124,7 @@ def comparison_table(report: Report) -> Table:
             rows.append(["", one.system, _mean(one.mean, one), Cell(str(difference), style), p, f"{one.n:,}", counts])
     header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
-    notes += [LEGEND] if report.usual_names else []
+    notes += [LEGEND] if report.common_names else []
     stacked: list[Sequence[str | Cell]] = []
     for measure, system, *values in rows:
         if measure:

@@ -23,7 +23,7 @@ _INDENT = "  "
 _MEGABYTE = 1e6
 _MORE = ("p50", "p99", "per second")
 _OF_RECALL = 3
-"""Decimals: a thousandth of recall is less than the interval of any usual set of queries."""
+"""Decimals: a thousandth of recall is less than the interval of any common set of queries."""
 _RIVALS = 5
 """Settings that are named in a sentence; the table marks all."""
 _COSTS = {"p95": "p95", "size": "size", "build": "time to build"}

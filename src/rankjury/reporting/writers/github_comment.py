@@ -123,11 +123,11 @@ def _folded(report: Report) -> Iterator[Part]:
 
 
 def _provenance(report: Report) -> str:
-    given, how = report.provenance, report.resampling
+    given, resampling = report.provenance, report.resampling
     parts = [
         f"rankjury {__version__}",
         *(f"{key} {given[key]}" for key in ("plan", "dialect", "made") if given.get(key)),
-        *([f"{how.resamples:,} resamples, seed {how.seed}"] if how else ()),
+        *([f"{resampling.resamples:,} resamples, seed {resampling.seed}"] if resampling else ()),
     ]
     return f"<sub>{plain(' · '.join(parts), 400)}</sub>"
 

@@ -19,7 +19,7 @@ from rankjury.core.formatting import (
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
-from rankjury.measures.measure import beside
+from rankjury.measures.measure import with_common_name
 from rankjury.reporting.sections import Block, render_sections
 from rankjury.reporting.tables import Table, about_line, first_labels, table
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
@@ -75,11 +75,13 @@ def _section(block: Block) -> str:
 
 @SNIPPETS.register("scores")
 def scores_snippet(scores: Scores) -> str:
-    usual = scores.usual_names
+    common = scores.common_names
     rows = []
     for label in scores.labels:
         one = scores.summary(label)
-        rows.append([beside(label, usual.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"])
+        rows.append(
+            [with_common_name(label, common.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"]
+        )
     return _box(
         _title(scores.title),
         _table(table(["measure", "mean", "n", "undefined"], rows)),

@@ -31,7 +31,7 @@ _FIGURES = ("mean", "std", "ci_low", "ci_high")
 def to_csv(report: Report, request: Request | None = None) -> str:
     """Return one row per slice, system and measure."""
     header = ["system", "measure", *_ESTIMATE, "convention"]
-    header += ["usual_name"] if report.usual_names else []
+    header += ["common_name"] if report.common_names else []
     header += ["baseline"] if report.baseline else []
     header += _DIFFERENCE if report.baseline or report.slices else ()
     header += _PAIRED if report.baseline else ()
@@ -49,13 +49,13 @@ def _of(
     name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
 ) -> Iterator[dict[str, Any]]:
     found = {(one.system, one.measure): one.to_json() for one in beside}
-    usual = report.usual_names
+    common = report.common_names
     for system, result in report.systems.items():
         for label, convention in result.conventions.items():
             if label not in estimates[system]:
                 continue
             row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
-            row |= {"usual_name": usual.get(label)}
+            row |= {"common_name": common.get(label)}
             estimate = estimates[system][label].to_json()
             ends = estimate.pop("ci") or (None, None)
             row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
@@ -104,7 +104,7 @@ def to_cutoff_csv(report: Report, request: Request) -> str:
     """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
 
     What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
-    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_usual_name``).
+    and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_common_name``).
     """
     grid, system = by_cutoff(report), request.system or ""
     if system not in grid.systems:
@@ -113,14 +113,14 @@ def to_cutoff_csv(report: Report, request: Request) -> str:
     counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
     apart = any(len(of_row) > 1 for of_row in counts.values())
     names = (*_FIGURES, "n") if apart else _FIGURES
-    usual = [measure for measure in grid.measures if measure.usual]
+    common = [measure for measure in grid.measures if measure.common]
     header = ["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"]
     rows: list[list[object]] = []
     for k, estimates in found.items():
         values = [value for one in estimates for value in _values(one)[: len(names)]]
         n = counts[k].pop() if len(counts[k]) == 1 else None
-        rows.append([k, *values, n, *(f"{measure.usual}@{k}" for measure in usual)])
-    return _csv_text([*header, *(f"{measure.short}_usual_name" for measure in usual)], rows)
+        rows.append([k, *values, n, *(f"{measure.common}@{k}" for measure in common)])
+    return _csv_text([*header, *(f"{measure.short}_common_name" for measure in common)], rows)
 
 
 def _values(estimate: Estimate | None) -> list[float | None]:

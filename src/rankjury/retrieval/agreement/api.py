@@ -45,7 +45,7 @@ def agree(
     pairs: int = 20_000,
     exclude_self: bool | None = None,
     baseline: str | None = None,
-    how: Resampling | None = _RESAMPLING,
+    resampling: Resampling | None = _RESAMPLING,
 ) -> Report:
     """How far candidates find what a reference finds: ``rankjury.agree(ada, {"base": base, "tuned": tuned})``.
 
@@ -93,12 +93,12 @@ def agree(
         ((name, load(name)) for name in candidates),
         resolve_all(f"{measure}@{k}" for measure in measures_for(ties) for k in cuts),
         golds=dict.fromkeys(candidates, found.gold),
-        how=how,
-        baseline=chosen if how is not None and len(candidates) > 1 else None,
+        resampling=resampling,
+        baseline=chosen if resampling is not None and len(candidates) > 1 else None,
         tested=[f"{measure}@{cuts[-1]}" for measure in measures_for(ties)[: len(MEASURES)]],
         relative=True,
     )
-    for name, agreement in (compared.agreements(how, chosen) if compared else {}).items():
+    for name, agreement in (compared.agreements(resampling, chosen) if compared else {}).items():
         report = report.with_sections(agreement, system=name)
     report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))), "reference")))
     of_gold = {name: space for name, space in hygiene.items() if name not in candidates}

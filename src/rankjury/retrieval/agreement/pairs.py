@@ -287,11 +287,11 @@ class PairsOfSystems:
         gold, exclude = self.reference.gold, self.reference.exclude_self
         return sampled_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
 
-    def agreements(self, how: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
+    def agreements(self, resampling: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
         """By system, with the differences to the baseline where both are over the same pairs."""
-        level = (how or Resampling()).level
-        keys = keys_of(self.reference.gold.queries.sort(), how.seed if how else 0)
-        found = {name: agreement_of(pairs, keys, how) for name, pairs in self._pairs.items()}
+        level = (resampling or Resampling()).level
+        keys = keys_of(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
+        found = {name: agreement_of(pairs, keys, resampling) for name, pairs in self._pairs.items()}
         if baseline not in found:
             return found
         return {

@@ -224,16 +224,20 @@ class ReferenceGold(Section):
     source: str
 
 
-def agreement_of(pairs: Pairs, keys: Keys, how: Resampling | None, only: Iterable[str] = AGREEMENTS) -> Agreement:
-    """The figures over these pairs; with ``how``, their intervals over the queries of ``keys``."""
+def agreement_of(
+    pairs: Pairs, keys: Keys, resampling: Resampling | None, only: Iterable[str] = AGREEMENTS
+) -> Agreement:
+    """The figures over these pairs; with ``resampling``, their intervals over the queries of ``keys``."""
     names = list(only)
     values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in names}
     queries = int(np.unique(pairs.row).size)
     resampled: dict[str, Floats] = {}
-    if how is not None and queries >= 2:
-        resampled = _Resampled(pairs, keys, min(how.resamples, MOST_RESAMPLES)).of(names, values)
+    if resampling is not None and queries >= 2:
+        resampled = _Resampled(pairs, keys, min(resampling.resamples, MOST_RESAMPLES)).of(names, values)
     figures = {
-        name: Agreed(value, _percentiles(resampled[name], how.level) if how and name in resampled else None)
+        name: Agreed(
+            value, _percentiles(resampled[name], resampling.level) if resampling and name in resampled else None
+        )
         for name, value in values.items()
     }
     size = len(next(iter(resampled.values()))) if resampled else None

@@ -30,7 +30,7 @@ def try_index(
     k: int = 10,
     exclude_self: bool | None = None,
     clock: Clock | None = Clock(),  # noqa: B008 - frozen
-    how: Resampling | None = Resampling(),  # noqa: B008 - frozen
+    resampling: Resampling | None = Resampling(),  # noqa: B008 - frozen
 ) -> Indexed:
     """Build an index and measure it: ``rankjury.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
 
@@ -54,6 +54,6 @@ def try_index(
     asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
     check_pair(asked, items, metric)
     own = own_item(items, asked, exclude=excludes_self(exclude_self, items, asked))
-    bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, how=how)
+    bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, resampling=resampling)
     found = measure(bench, build=build, search=search, clock=clock).indexed
     return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found

@@ -18,7 +18,7 @@ from rankjury.retrieval.bench.timing.latency import Timed
 from rankjury.retrieval.bench.timing.loops import closed_loop, open_loop
 from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
 
 Ask = Callable[[int], object]
@@ -54,14 +54,14 @@ class Bench:
         texts: Sequence[str] | None = None,
         filters: Sequence[Filter | None] | None = None,
         own: Ints | None = None,
-        how: Resampling | None = None,
+        resampling: Resampling | None = None,
     ) -> None:
         self.corpus, self.queries = corpus, queries
         self.engine, self.metric, self.settings, self.k = engine, metric, dict(settings or {}), k
         self.attributes, self.texts = attributes, texts
         self.filters: list[Filter | None] = list(filters) if filters is not None else [None] * len(queries)
-        self.own = own if own is not None and (own != NOBODY).any() else None
-        self.how = how
+        self.own = own if own is not None and (own != MISSING).any() else None
+        self.resampling = resampling
 
     @property
     def kind(self) -> type[Engine]:
@@ -83,7 +83,7 @@ class Bench:
 
     def _exactly(self, k: int) -> Neighbours:
         places = self.corpus.places
-        items = np.full((len(self.queries), min(k, len(self.corpus))), NOBODY, dtype=np.int64)
+        items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         for only, rows in self.groups if self.corpus.dimensions else ():
             held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(passing(self.attributes, only))
@@ -91,7 +91,7 @@ class Bench:
                 continue
             own = None
             if self.own is not None:  # the place among what is held of the item that is the query itself
-                place = np.full(len(self.corpus) + 1, NOBODY, dtype=np.int64)
+                place = np.full(len(self.corpus) + 1, MISSING, dtype=np.int64)
                 place[held] = np.arange(held.size)
                 own = place[self.own[rows]]
             found = nearest(
@@ -99,7 +99,7 @@ class Bench:
                 k, metric=self.metric, places=places[held], own=own,
             )  # fmt: skip
             width = found.items.shape[1]
-            items[rows, :width] = np.where(found.items == NOBODY, NOBODY, held[found.items])
+            items[rows, :width] = np.where(found.items == MISSING, MISSING, held[found.items])
             scores[rows, :width] = found.scores
         return Neighbours(items, scores)
 
@@ -139,7 +139,7 @@ class Built:
         deep = wanted + (bench.own is not None)
         if len(bench.groups) == 1 and bench.own is None and not self.engine.answers_singly:
             return self.engine.search(asked, deep, params, only=bench.groups[0][0], exact=exact)
-        items = np.full((len(bench.queries), deep), NOBODY, dtype=np.int64)
+        items = np.full((len(bench.queries), deep), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         self.failures, self.answered = [], 0
         for only, rows in bench.groups:
@@ -187,20 +187,20 @@ class Built:
         """Against the exact neighbours; ``exact``: of the engine's own exact mode; ``found``: of what it found."""
         bench = self.bench
         if not bench.corpus.dimensions:  # only ids are known, so that nothing can be said of what is nearest
-            return recall_of(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.how)
+            return recall_of(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.resampling)
         found = self.search(params, exact=exact) if found is None else found
         values = share_found(
             self._passing(found), bench.truth(), bench.k, bench.queries.values, bench.corpus.values, metric=bench.metric
         )
-        return recall_of(values, bench.k, bench.queries.ids, bench.how)
+        return recall_of(values, bench.k, bench.queries.ids, bench.resampling)
 
     def _passing(self, found: Neighbours) -> Neighbours:
         """Without what a query's filter does not let pass, however near it is."""
         bench, items = self.bench, np.array(found.items)
         for only, rows in bench.groups:
             if only is not None:
-                passes = np.append(passing(bench.attributes, only), False)  # NOBODY, the last, does not
-                items[rows] = np.where(passes[items[rows]], items[rows], NOBODY)
+                passes = np.append(passing(bench.attributes, only), False)  # MISSING, the last, does not
+                items[rows] = np.where(passes[items[rows]], items[rows], MISSING)
         return Neighbours(items, np.array(found.scores))
 
     def timed(
@@ -267,7 +267,7 @@ class Built:
                     found = search(query, k, params, only=filters[row])
                 except EngineLost as error:
                     raise _Over from error
-                return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != NOBODY]
+                return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != MISSING]
 
             return ask
 
@@ -299,8 +299,8 @@ def _without_own(found: Neighbours, own: Ints | None, k: int) -> Neighbours:
     if own is None:
         return Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy())
     itself = found.items == own[:, None]
-    itself[own == NOBODY] = False
+    itself[own == MISSING] = False
     order = np.argsort(itself, axis=1, kind="stable")
-    items = np.take_along_axis(np.where(itself, NOBODY, found.items), order, axis=1)
+    items = np.take_along_axis(np.where(itself, MISSING, found.items), order, axis=1)
     scores = np.take_along_axis(np.where(itself, -np.inf, found.scores), order, axis=1)
     return Neighbours(items[:, :k].copy(), scores[:, :k].copy())

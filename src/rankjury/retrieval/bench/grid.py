@@ -51,7 +51,7 @@ class Grid:
 
 def _combined(values: Values, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
     rising = (
-        sorted(tried) if name in known and known[name].more_finds_more else tried for name, tried in values.items()
+        sorted(tried) if name in known and known[name].monotonic_recall else tried for name, tried in values.items()
     )
     for chosen in product(*rising):
         yield dict(zip(values, chosen, strict=True))
@@ -76,7 +76,7 @@ def key_of(params: Params, known: Mapping[str, Param]) -> str:
     """Canonical: equal settings have equal keys, whatever their order and whether usual values are spelled out."""
     whole = settled(known, params, "parameter")
     for name, value in whole.items():
-        if isinstance(known[name].usual, float):
+        if isinstance(known[name].default, float):
             whole[name] = value = float(value)
         if isinstance(value, float) and not isfinite(value):
             raise UsageError(f"{name} is {value}", expected="a finite number")
@@ -87,7 +87,7 @@ def not_above(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
     """Whether two settings differ only in parameters that find more as they grow, and the first is higher in none."""
     first, second = (settled(known, params, "parameter") for params in (one, other))
     return all(
-        first[name] <= second[name] if param.more_finds_more else first[name] == second[name]  # type: ignore[operator]
+        first[name] <= second[name] if param.monotonic_recall else first[name] == second[name]  # type: ignore[operator]
         for name, param in known.items()
     )
 

@@ -44,7 +44,7 @@ def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) ->
         "filters": _hashed(dumps([str(one) for one in bench.filters]).encode()) if any(bench.filters) else None,
         "attributes": attributes,
         "own": None if bench.own is None else _hashed(np.asarray(bench.own, dtype=np.int64).tobytes()),
-        "how": None if bench.how is None else bench.how.to_json(),
+        "resampling": None if bench.resampling is None else bench.resampling.to_json(),
         "rounds": rounds,
         "warm_up": warm_up,
         "concurrency": concurrency,

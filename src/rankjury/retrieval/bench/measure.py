@@ -17,7 +17,7 @@ from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, In
 from rankjury.retrieval.bench.timing.latency import Timed, summarise
 from rankjury.retrieval.engines import Engine, passing
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import norms_of
 
 _OFF_ONE = 1e-5
@@ -97,7 +97,7 @@ def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
     """An engine that quantises scores roughly, and an endpoint perhaps by places: so they are worked out anew."""
     if not bench.corpus.dimensions:
         return found.scores if engine.gives_scores else np.full(found.scores.shape, np.nan)
-    held = found.items != NOBODY
+    held = found.items != MISSING
     rows = np.broadcast_to(np.arange(len(held))[:, None], held.shape)
     scores = np.full(held.shape, -np.inf)
     scores[held] = score_listed(
@@ -158,7 +158,7 @@ def ranking_of(
     queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
 ) -> Ranking:
     """What a search found, by id, best first; whoever judges it orders equal scores."""
-    present = found.items != NOBODY
+    present = found.items != MISSING
     starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     shown = items.gather(found.items[present])
     return Ranking(queries.rename(QUERY), starts, shown, found.scores[present], source, ranks_only=ranks_only)

@@ -18,15 +18,15 @@ def measure_of_loss(asked: Sequence[Asked], k: int) -> Asked | None:
     return next((one for one in gains if one.measure.k == k), gains[0] if gains else None)
 
 
-def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, how: Resampling) -> Loss:
+def loss_of(gold: Gold, exact: Ranking, scores: Scores, asked: Asked, resampling: Resampling) -> Loss:
     """Ideal → exact search → the index: ``scores`` are the index's, ``exact`` what exact search brings."""
     ours = scores.only([asked.label])
     theirs = evaluate(gold, exact, [asked])
-    estimates = theirs.estimates(how)[asked.label], ours.estimates(how)[asked.label]
+    estimates = theirs.estimates(resampling)[asked.label], ours.estimates(resampling)[asked.label]
     pair = Paired(
         "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
     )
-    (apart,) = compare_pairs([pair], keys_of(ours.queries, how.seed), how)
+    (apart,) = compare_pairs([pair], keys_of(ours.queries, resampling.seed), resampling)
     exactly, found = (Mean(one.mean if one.n else nan, one.ci, one.n) for one in estimates)
     lost = Mean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
     return Loss(asked.label, exactly, found, lost)

@@ -20,7 +20,7 @@ from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import Section
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.knn.search import Neighbours, score_listed
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Bounds, Resampling, keys_of
 
@@ -44,10 +44,10 @@ class AnnRecall(Record):
     """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
 
 
-def recall_of(values: Floats, k: int, queries: pl.Series, how: Resampling | None) -> AnnRecall:
+def recall_of(values: Floats, k: int, queries: pl.Series, resampling: Resampling | None) -> AnnRecall:
     """Over all queries, with an interval from resampling them."""
-    keys = keys_of(queries, how.seed) if how else None
-    (estimate,) = estimate_all(values[:, None], ["mean"], keys, how)
+    keys = keys_of(queries, resampling.seed) if resampling else None
+    (estimate,) = estimate_all(values[:, None], ["mean"], keys, resampling)
     known = values[~np.isnan(values)]
     low = float(np.percentile(known, LOW_PERCENTILE)) if known.size else float("nan")
     return AnnRecall(k, estimate.mean, estimate.ci, low, known.size, values)
@@ -59,8 +59,8 @@ def share_found(
     """Of each query, the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
     available = np.minimum(k, truth.found)
     returned = np.array(found.items[:, :k])
-    returned[_repeated(returned)] = NOBODY
-    held = returned != NOBODY
+    returned[_repeated(returned)] = MISSING
+    held = returned != MISSING
     rows: Ints = np.broadcast_to(np.arange(len(returned))[:, None], returned.shape)
     scores = np.full(returned.shape, -np.inf)
     scores[held] = score_listed(queries, items, rows[held], returned[held], metric=metric)

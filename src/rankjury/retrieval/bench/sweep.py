@@ -6,7 +6,7 @@ What is measured is kept in a journal as soon as it is known. A later call with 
 there, builds only what still has something to measure, and tries anew what failed. A setting that the engine refuses as
 impossible is kept as skipped, and not tried again.
 
-Stated of a parameter with ``more_finds_more``: as it grows, recall does not fall and time does not shorten. So within
+Stated of a parameter with ``monotonic_recall``: as it grows, recall does not fall and time does not shorten. So within
 one build, of settings that differ in such parameters only:
 
 - a setting can find no more than any measured one above it, and no more than everything (recall 1);
@@ -142,7 +142,7 @@ def sweep(
     about = identity_of(bench, **timed)
     whole = Sweep(
         name, bench.engine, bench.metric, bench.k, len(bench.corpus), bench.corpus.dimensions, len(bench.queries),
-        (), target, limit_p95_ms, bench.how.level if bench.how else None, timed, about,
+        (), target, limit_p95_ms, bench.resampling.level if bench.resampling else None, timed, about,
     )  # fmt: skip
     compares = whole.aims and cheapest == "p95"
     run = _Run(bench, grid, whole, Memory(journal, name, about), progress, prune, compares)

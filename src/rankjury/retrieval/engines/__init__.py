@@ -20,7 +20,7 @@ from rankjury.core.registry import Registry
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors
 from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ ENGINES: Registry[type[Engine]] = Registry("engine", home="rankjury.retrieval.en
 
 
 def aligned_rows(rows: Sequence[Ints], scores: Sequence[Floats], k: int) -> Neighbours:
-    """What each query found, at most k each, as one table; ``NOBODY`` fills the rest."""
-    items = np.full((len(rows), k), NOBODY, dtype=np.int64)
+    """What each query found, at most k each, as one table; ``MISSING`` fills the rest."""
+    items = np.full((len(rows), k), MISSING, dtype=np.int64)
     values = np.full((len(rows), k), -np.inf)
     for place, (found, score) in enumerate(zip(rows, scores, strict=True)):
         items[place, : len(found[:k])] = found[:k]
@@ -168,7 +168,7 @@ def keep_passing(search: Callable[[int], Neighbours], passes: Bools, k: int) -> 
     deep = min(n, max(k, int(np.ceil(1.5 * k * n / max(1, int(passes.sum()))))))
     while True:
         found = search(deep)
-        held = (found.items != NOBODY) & passes[found.items]
+        held = (found.items != MISSING) & passes[found.items]
         if deep >= n or (held.sum(axis=1) >= wanted).all():
             rows = [items[mask] for items, mask in zip(found.items, held, strict=True)]
             scores = [values[mask] for values, mask in zip(found.scores, held, strict=True)]

@@ -17,7 +17,7 @@ from rankjury.core.types import Matrix, cut_rows
 from rankjury.errors import DataError, MissingExtra, UnknownName
 from rankjury.retrieval.engines import Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 14
@@ -141,9 +141,9 @@ def neighbours_of(rows: NDArray[np.integer], scores: NDArray[np.floating], k: in
     width = rows.shape[1]
     if width == k and k and (rows.item(k - 1) >= 0 if len(rows) == 1 else not (rows[:, -1] < 0).any()):
         return Neighbours(rows.astype(np.int64, copy=False), scores.astype(np.float64, copy=False))
-    items = np.full((len(rows), k), NOBODY, dtype=np.int64)
+    items = np.full((len(rows), k), MISSING, dtype=np.int64)
     values = np.full((len(rows), k), -np.inf)
-    items[:, :width] = np.maximum(rows, NOBODY)
+    items[:, :width] = np.maximum(rows, MISSING)
     values[:, :width] = np.where(rows < 0, -np.inf, scores)
     return Neighbours(items, values)
 

@@ -8,7 +8,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, sort_key
 from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS
 
 
@@ -50,7 +50,7 @@ class Exact(Engine):
             return nearest(queries, self._vectors, k, metric=self.metric, places=self._places)
         rows = np.flatnonzero(passing(self._attributes, only))
         found = nearest(queries, self._vectors[rows], k, metric=self.metric, places=self._places[rows])
-        return Neighbours(np.where(found.items == NOBODY, NOBODY, rows[found.items]), found.scores.copy())
+        return Neighbours(np.where(found.items == MISSING, MISSING, rows[found.items]), found.scores.copy())
 
     def size(self) -> int:
         return int(self._vectors.nbytes)

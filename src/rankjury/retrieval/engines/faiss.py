@@ -19,8 +19,8 @@ _ROWS_AT_ONCE = 1 << 14
 _ROWS_FOR_ONE_THREAD = 1 << 12
 _NUMBERS_IN_A_PART = 4
 
-_NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", least=0)
-_NPROBE = Param(8, "lists that a query looks into", least=1, more_finds_more=True)
+_NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", min=0)
+_NPROBE = Param(8, "lists that a query looks into", min=1, monotonic_recall=True)
 
 
 class _Faiss(ArrayEngine):
@@ -175,10 +175,10 @@ class FaissHnsw(_Faiss):
 
     about = "FAISS HNSW: a graph of near neighbours"
     builds: ClassVar = {
-        "m": Param(32, "neighbours of a vector in the graph", least=2),
-        "ef_construction": Param(40, "how many it chooses these from", least=1),
+        "m": Param(32, "neighbours of a vector in the graph", min=2),
+        "ef_construction": Param(40, "how many it chooses these from", min=1),
     }
-    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", least=1, more_finds_more=True)}
+    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
 
     def _made(self, dimensions: int) -> Any:
@@ -202,8 +202,8 @@ class FaissIvfPq(_Lists):
     about = "FAISS IVF-PQ: vectors in lists, kept as short codes"
     builds: ClassVar = {
         "nlist": _NLIST,
-        "m": Param(0, "parts that a vector is cut into, a code each; 0: of about four numbers", least=0),
-        "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", least=0, most=12),
+        "m": Param(0, "parts that a vector is cut into, a code each; 0: of about four numbers", min=0),
+        "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", min=0, max=12),
     }
 
     def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:

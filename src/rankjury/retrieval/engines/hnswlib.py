@@ -27,10 +27,10 @@ class Hnswlib(ArrayEngine):
     extra = "engines"
     libraries = ("hnswlib",)
     builds: ClassVar = {
-        "m": Param(16, "neighbours of a vector in the graph", least=2),
-        "ef_construction": Param(200, "how many it chooses these from", least=1),
+        "m": Param(16, "neighbours of a vector in the graph", min=2),
+        "ef_construction": Param(200, "how many it chooses these from", min=1),
     }
-    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", least=1, more_finds_more=True)}
+    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
     native_filter = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:

@@ -15,7 +15,7 @@ from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of
 from rankjury.retrieval.engines.auto_params import lists_for, parts_for
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 14
@@ -37,15 +37,15 @@ class LanceDB(ArrayEngine):
     opens: ClassVar = {"folder": FOLDER}
     builds: ClassVar = {
         "index": Param("ivf_hnsw_sq", "the kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
-        "partitions": Param(0, "lists, or graphs; 0: one for 4,096 vectors, or for 1,048,576", least=0),
-        "m": Param(20, "neighbours of a vector in a graph (ivf_hnsw_sq)", least=2),
-        "ef_construction": Param(300, "how many it chooses these from (ivf_hnsw_sq)", least=1),
-        "sub_vectors": Param(0, "codes of a vector (ivf_pq); 0: one for 16 or 8 numbers", least=0),
+        "partitions": Param(0, "lists, or graphs; 0: one for 4,096 vectors, or for 1,048,576", min=0),
+        "m": Param(20, "neighbours of a vector in a graph (ivf_hnsw_sq)", min=2),
+        "ef_construction": Param(300, "how many it chooses these from (ivf_hnsw_sq)", min=1),
+        "sub_vectors": Param(0, "codes of a vector (ivf_pq); 0: one for 16 or 8 numbers", min=0),
     }
     searches: ClassVar = {
-        "nprobes": Param(20, "lists or graphs that a query looks into", least=1, more_finds_more=True),
-        "ef": Param(64, "how many a query keeps in view (ivf_hnsw_sq)", least=1, more_finds_more=True),
-        "refine_factor": Param(0, "so many times k are scored anew with whole vectors", least=0, more_finds_more=True),
+        "nprobes": Param(20, "lists or graphs that a query looks into", min=1, monotonic_recall=True),
+        "ef": Param(64, "how many a query keeps in view (ivf_hnsw_sq)", min=1, monotonic_recall=True),
+        "refine_factor": Param(0, "so many times k are scored anew with whole vectors", min=0, monotonic_recall=True),
     }
     exact_mode = True
     native_filter = True
@@ -114,7 +114,7 @@ class LanceDB(ArrayEngine):
 
     def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
         deep = min(k, self._shape[0])
-        items, scores = np.full((len(asked), deep), NOBODY, np.int64), np.full((len(asked), deep), -np.inf)
+        items, scores = np.full((len(asked), deep), MISSING, np.int64), np.full((len(asked), deep), -np.inf)
         for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
             table = self._query(asked[first:last], deep, values, only, exact).to_arrow()
             apart, row = (table[name].to_numpy() for name in ("_distance", "row"))

@@ -44,13 +44,13 @@ class Qdrant(ArrayEngine):
         "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
         "api_key": Param("", "the environment variable that holds the key: env:NAME, or NAME"),
         "prefix": Param("rankjury", "how the names of its collections begin"),
-        "timeout": Param(60, "seconds that an answer may take", least=1),
+        "timeout": Param(60, "seconds that an answer may take", min=1),
     }
     builds: ClassVar = {
-        "m": Param(16, "neighbours of a vector in the graph", least=2),
-        "ef_construct": Param(100, "how many it chooses these from", least=4),
+        "m": Param(16, "neighbours of a vector in the graph", min=2),
+        "ef_construct": Param(100, "how many it chooses these from", min=4),
     }
-    searches: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", least=1, more_finds_more=True)}
+    searches: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
     native_filter = True
 

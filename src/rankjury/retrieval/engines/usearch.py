@@ -9,7 +9,7 @@ from rankjury.core.progress import Progress
 from rankjury.retrieval.engines import ENGINES, Filter, keep_passing, passing
 from rankjury.retrieval.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 11
@@ -25,13 +25,11 @@ class USearch(ArrayEngine):
     extra = "engines"
     libraries = ("usearch",)
     builds: ClassVar = {
-        "connectivity": Param(16, "neighbours of a vector in the graph", least=2),
-        "expansion_add": Param(128, "how many it chooses these from", least=1),
+        "connectivity": Param(16, "neighbours of a vector in the graph", min=2),
+        "expansion_add": Param(128, "how many it chooses these from", min=1),
         "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
     }
-    searches: ClassVar = {
-        "expansion_search": Param(64, "how many a query keeps in view", least=1, more_finds_more=True)
-    }
+    searches: ClassVar = {"expansion_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
@@ -66,7 +64,7 @@ class USearch(ArrayEngine):
             rows, distances = found.keys.astype(np.int64)[None, :], found.distances[None, :]
         else:
             nobody = np.arange(deep) >= found.counts[:, None]
-            rows = np.where(nobody, NOBODY, found.keys.astype(np.int64))
+            rows = np.where(nobody, MISSING, found.keys.astype(np.int64))
             distances = np.where(nobody, np.float32(0), found.distances)
         apart = distances.astype(np.float64)
         return neighbours_of(rows, 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart, k)

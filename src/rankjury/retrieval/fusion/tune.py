@@ -51,18 +51,18 @@ class Tuning:
     current: Fusion | None
     comparison: Comparison
     """Held out beside equal weights."""
-    how: Resampling
+    resampling: Resampling
 
     @property
     def better(self) -> bool:
         """Whether tuned weights were shown to be better than equal ones, on queries they were not chosen on."""
-        return self.comparison.gain > 0 and self.comparison.is_shown(self.how.level)
+        return self.comparison.gain > 0 and self.comparison.is_shown(self.resampling.level)
 
     @property
     def verdict(self) -> str:
         if self.better:
             return "tuned weights are better than equal weights on held-out queries"
-        if self.comparison.gain < 0 and self.comparison.is_shown(self.how.level):
+        if self.comparison.gain < 0 and self.comparison.is_shown(self.resampling.level):
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
         simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
         return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
@@ -98,7 +98,7 @@ class Tuning:
             "held_out_to_equal": self.comparison.to_json(),
             "better_than_equal": self.better,
             "verdict": self.verdict,
-            "resampling": self.how.to_json(),
+            "resampling": self.resampling.to_json(),
         }
 
     def _setting(self, fusion: Fusion) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def tune(
     current: Fusion | None = None,
     whole: bool = False,
     folds: int = 5,
-    how: Resampling | None = None,
+    resampling: Resampling | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Tuning:
     """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
@@ -127,7 +127,7 @@ def tune(
     held-out estimate. Which fold a query is in hangs on the seed and its id alone. ``current`` is what is in use.
     ``whole``: those below the depth of every list are ranked too, as a plan does for a closed set.
     """
-    how = how or Resampling()
+    resampling = resampling or Resampling()
     names = tuple(rankings)
     if len(names) < 2:
         raise UsageError(f"found {len(names)} ranking", expected="two or more to fuse")
@@ -140,7 +140,7 @@ def tune(
         progress.update("Trying weights", number, len(settings))
         columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
     values = np.column_stack(columns)  # queries × settings
-    keys = keys_of(gold.queries.sort(), how.seed)
+    keys = keys_of(gold.queries.sort(), resampling.seed)
     fold = _folds(keys, folds, len(values))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
     aggregate = asked.measure.metric.aggregate
@@ -153,7 +153,7 @@ def tune(
     if current is not None:
         in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
     estimated = np.column_stack([values[:, best], held_out, values[:, 0], *alone, *in_use])
-    in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, how)
+    in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, resampling)
     pair = Paired("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
     return Tuning(
         systems=names,
@@ -168,8 +168,8 @@ def tune(
         alone=dict(zip(names, each, strict=False)),
         with_current=each[-1] if current is not None else None,
         current=current,
-        comparison=correct(compare_pairs([pair], keys, how))[0],
-        how=how,
+        comparison=correct(compare_pairs([pair], keys, resampling))[0],
+        resampling=resampling,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads, threads
-from rankjury.retrieval.knn.select import NOBODY, PARTS, Best, Tile, buffer_of, taken
+from rankjury.retrieval.knn.select import MISSING, PARTS, Best, Tile, buffer_of, taken
 from rankjury.retrieval.knn.similarity import Similarity, Singles, similarity_of
 
 
@@ -144,7 +144,7 @@ _QUERIES_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """For each query the items, best first, and their scores; ``NOBODY`` where there are fewer than k.
+    """For each query the items, best first, and their scores; ``MISSING`` where there are fewer than k.
 
     Instead of scores there may be levels: 0, −1, −2 …, the same for items that tie.
     """
@@ -158,7 +158,7 @@ class Neighbours:
     @property
     def found(self) -> Ints:
         """How many items each query has."""
-        return np.asarray(np.count_nonzero(self.items != NOBODY, axis=1), dtype=np.int64)
+        return np.asarray(np.count_nonzero(self.items != MISSING, axis=1), dtype=np.int64)
 
 
 def nearest(
@@ -177,11 +177,11 @@ def nearest(
     """The k items most alike to each query, or all of them where there are fewer.
 
     ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
-    ``own`` is the item that is the query itself, to be left out, or ``NOBODY``; ``left_out`` leaves out any number. Not
-    ``scored``: the same items in the same order with levels instead of scores, which is quicker.
+    ``own`` is the item that is the query itself, to be left out, or ``MISSING``; ``left_out`` leaves out any number.
+    Not ``scored``: the same items in the same order with levels instead of scores, which is quicker.
     """
     similarity = similarity_of(metric, queries, items)
-    if own is not None and (own != NOBODY).any():
+    if own is not None and (own != MISSING).any():
         left_out = LeftOut.own(own, len(items))
     search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress)
     return search.run(scored)
@@ -209,7 +209,7 @@ class _Search:
         self.progress = progress
 
     def run(self, scored: bool) -> Neighbours:
-        items = np.full((self.n_queries, self.k), NOBODY, dtype=np.int64)
+        items = np.full((self.n_queries, self.k), MISSING, dtype=np.int64)
         scores = np.full((self.n_queries, self.k), -np.inf)
         if self.n_queries == 0 or self.k == 0:
             return Neighbours(items, scores)
@@ -369,7 +369,7 @@ class _Search:
             if self.left_out is not None:
                 found[self.left_out.of(rows)] = -np.inf
             ordered, values = self._in_order(columns, found)
-            items[rows] = np.where(np.isneginf(values), NOBODY, ordered)
+            items[rows] = np.where(np.isneginf(values), MISSING, ordered)
             scores[rows] = values
             self.progress.update("Scoring neighbours", last, chosen.size)
 
@@ -405,7 +405,7 @@ class _Held:
 
     def best(self) -> tuple[Ints, Floats]:
         shape = (self.queries.size, self.search.k)
-        items, scores = np.full(shape, NOBODY, dtype=np.int64), np.full(shape, -np.inf)
+        items, scores = np.full(shape, MISSING, dtype=np.int64), np.full(shape, -np.inf)
         place = np.arange(self.row.size) - np.searchsorted(self.row, np.arange(shape[0]))[self.row]
         items[self.row, place], scores[self.row, place] = self.column, self.value
         return items, scores

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankjury.core.types import Ints, cut_rows
 from rankjury.retrieval.knn.similarity import Singles
 
-NOBODY = -1
+MISSING = -1
 PARTS = 8
 """Into which work is cut for threads."""
 _MOST_FOLDS = 16
@@ -49,7 +49,7 @@ class Best:
 
     def __init__(self, queries: int, keep: int) -> None:
         self.keep = keep
-        self.items = np.full((queries, keep), NOBODY, dtype=np.int64)
+        self.items = np.full((queries, keep), MISSING, dtype=np.int64)
         self.standing = np.full((queries, keep), -np.inf, dtype=np.float32)
         self.floor = np.full(queries, -np.inf, dtype=np.float32)
 
@@ -84,7 +84,7 @@ class Best:
         line = np.repeat(np.arange(changed.size), counts)
         slot = self.keep + np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
         shape = (changed.size, self.keep + int(counts.max(initial=0)))
-        values, columns = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, NOBODY, dtype=np.int64)
+        values, columns = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, MISSING, dtype=np.int64)
         where = changed + mine.start
         values[:, : self.keep], columns[:, : self.keep] = self.standing[where], self.items[where]
         values[line, slot], columns[line, slot] = standing, items

@@ -69,7 +69,7 @@ def survey(request: Request, panels: Sequence[Panel], scored: Scored) -> Survey:
 
 def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored, held: int) -> Tallies:
     """``held``: so many scores of a column are kept for its quantiles."""
-    layout, how = request.layout, request.how
+    layout, how = request.layout, request.resampling
     signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), how) if how else 0
     tallies, spreads, others = [], [], []
     against = _held_against_others(request)
@@ -113,4 +113,4 @@ def within(differences: Ranked, low: float, high: float) -> Ranked:
 
 def _held_against_others(request: Request) -> bool:
     """Slices are compared with the other queries where there is no baseline."""
-    return request.baseline is None and request.how is not None
+    return request.baseline is None and request.resampling is not None

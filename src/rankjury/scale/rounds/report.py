@@ -49,7 +49,7 @@ def report_of(request: Request, gathered: Gathered) -> Report:
     estimates = [_by_system(layout, _estimates(request, gathered, place)) for place in range(len(gathered.panels))]
     conventions = {one.label: str(one.measure) for one in request.asked}
     systems = {name: SystemResult(estimates[0][name], conventions) for name in request.systems}
-    report = Report(systems, request.how, request.baseline, warnings=with_unit(found.warnings(request)))
+    report = Report(systems, request.resampling, request.baseline, warnings=with_unit(found.warnings(request)))
     slices = [
         Slice(panel.name, panel.note, panel.of, survey.outlines[place].size, estimates[place], beside=tuple(beside))
         for place, panel in enumerate(gathered.panels)
@@ -60,7 +60,7 @@ def report_of(request: Request, gathered: Gathered) -> Report:
         values = [one.values(request.quantiles) for one in gathered.tallies.quantiles]
         for name, of_system in _by_system(layout, values).items():
             report = report.with_sections(Quantiles(of_system), system=name)
-    if request.how is None:
+    if request.resampling is None:
         return replace(report, slices=tuple(slices))
     if request.baseline is not None:
         report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
@@ -79,13 +79,13 @@ def _by_system(layout: Layout, values: Sequence[Value]) -> dict[str, dict[str, V
 
 def _estimates(request: Request, gathered: Gathered, place: int) -> list[Estimate]:
     layout, outline = request.layout, gathered.survey.outlines[place]
-    if request.how is None:
+    if request.resampling is None:
         return plainly_estimated(layout, outline, gathered.tallies.spreads[place])
-    return gathered.tallies.tallies[place].estimates(layout, outline, request.how)
+    return gathered.tallies.tallies[place].estimates(layout, outline, request.resampling)
 
 
 def _beside(request: Request, gathered: Gathered, place: int) -> Sequence[Comparison | Gap]:
-    if request.how is None:
+    if request.resampling is None:
         return ()
     if request.baseline is not None:
         return _comparisons(request, gathered, place)
@@ -94,7 +94,7 @@ def _beside(request: Request, gathered: Gathered, place: int) -> Sequence[Compar
 
 def _comparisons(request: Request, gathered: Gathered, place: int) -> list[Comparison]:
     """Not yet corrected."""
-    layout, how = request.layout, request.how
+    layout, how = request.layout, request.resampling
     if how is None:
         return []
     outline, tally = gathered.survey.outlines[place], gathered.tallies.tallies[place]
@@ -104,7 +104,7 @@ def _comparisons(request: Request, gathered: Gathered, place: int) -> list[Compa
 
 def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
     """A slice beside the queries outside of it, for each system and measure."""
-    tallies, survey, how = gathered.tallies, gathered.survey, request.how
+    tallies, survey, how = gathered.tallies, gathered.survey, request.resampling
     whole, part = tallies.tallies[0], tallies.tallies[place]
     outline, others = survey.outlines[place], survey.others[place]
     for number, column in enumerate(request.layout.columns):

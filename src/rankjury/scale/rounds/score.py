@@ -49,7 +49,7 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
         tuple(shared for _, shared in aligned),
         tuple(map(census_of, attributes)),
     )
-    keys = keys_of(queries, request.how.seed if request.how else 0)
+    keys = keys_of(queries, request.resampling.seed if request.resampling else 0)
     together = zip(*(one.tables for one in evaluated), strict=True)  # the same queries take part in each system's
     side_by_side = [(np.hstack([values for values, _ in same]), same[0][1]) for same in together]
     return Scored.of(queries, keys, side_by_side, attributes), found

@@ -40,7 +40,7 @@ def evaluate(
     by: str | None = None,
     item_slices: Any = None,
     items_by: str | None = None,
-    how: Resampling | None = _RESAMPLING,
+    resampling: Resampling | None = _RESAMPLING,
     dialect: str | None = None,
     duplicates: DuplicateRule = "error",
     quantiles: Sequence[float] = (),
@@ -70,7 +70,7 @@ def evaluate(
         measures,
         dialect,
         conventions,
-        how=how,
+        resampling=resampling,
         baseline=baseline,
         duplicates=duplicates,
     )

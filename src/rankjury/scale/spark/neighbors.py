@@ -13,7 +13,7 @@ import numpy as np
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 from rankjury.scale.spark.jobs import Jobs, watched
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class _Tile:
 
     def nearest_to(self, part: _Part, k: int, metric: str) -> Found:
         within = (part.own >= self.first) & (part.own < self.first + len(self.items))
-        own = np.where(within, part.own - self.first, NOBODY)
+        own = np.where(within, part.own - self.first, MISSING)
         found = nearest(part.queries, self.items, k, metric=metric, places=self.places, own=own)
-        return np.where(found.items == NOBODY, NOBODY, found.items + self.first), found.scores
+        return np.where(found.items == MISSING, MISSING, found.items + self.first), found.scores
 
 
 def nearest_on_spark(
@@ -73,7 +73,7 @@ def nearest_on_spark(
     if not len(queries) or not k:
         return nearest(queries, items, k, metric=metric)
     places = np.arange(len(items)) if places is None else places
-    own = np.full(len(queries), NOBODY, dtype=np.int64) if own is None else own
+    own = np.full(len(queries), MISSING, dtype=np.int64) if own is None else own
     tiles = cut_rows(len(items), max(1, (tile_bytes or TILE_BYTES) // _row_bytes(items)))
     jobs = [
         [_Part(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]

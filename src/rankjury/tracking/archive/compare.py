@@ -24,7 +24,7 @@ class Compared:
 
     before: Run
     after: Run
-    how: Resampling
+    resampling: Resampling
     changed: tuple[Difference, ...]
     asked: Mapping[str, int]
     """How many queries both asked (common), only the earlier (before) and only the later (after)."""
@@ -42,7 +42,7 @@ class Compared:
             "schema": SCHEMA,
             "before": self.before.name,
             "after": self.after.name,
-            "resampling": self.how.to_json(),
+            "resampling": self.resampling.to_json(),
             "changed": [one.to_json() for one in self.changed],
             "queries": dict(self.asked),
             "comparisons": [one.to_json() for one in self.comparisons],

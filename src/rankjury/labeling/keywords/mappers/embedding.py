@@ -13,7 +13,7 @@ from rankjury.labeling.keywords.nearest import ANY, DIGITS, Near, Read
 from rankjury.labeling.keywords.resolve import best_first
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.retrieval.knn.search import Neighbours, nearest
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 _DEFAULT_THRESHOLD = 0.5
 _LOOKED_AT = 8
@@ -52,7 +52,7 @@ class Embedding:
             for span in self._near.open_spans(one, ngrams):
                 row = ngrams.row_of[one.words.phrase(*span)]
                 if scored.scores[row, 0] > threshold:
-                    near = scored.items[row] != NOBODY
+                    near = scored.items[row] != MISSING
                     columns, scores = scored.items[row, near].tolist(), scored.scores[row, near].tolist()
                     candidates.append(self._near.candidate(one.words, span, columns, scores, threshold))
         return found

@@ -119,8 +119,8 @@ class Endpoint(Engine):
             "a JSON object, merged into the body (GET: the query) or given to the function; env:NAME reads a variable",
         ),
         "unknown": Param("error", "ids that are not of the corpus: an error, or left out", choices=("error", "skip")),
-        "timeout": Param(10.0, "seconds for a whole request, from connecting to the last byte", least=0.001),
-        "retries": Param(0, "how often to ask again after no answer or a status of 429, 502, 503 or 504", least=0),
+        "timeout": Param(10.0, "seconds for a whole request, from connecting to the last byte", min=0.001),
+        "retries": Param(0, "how often to ask again after no answer or a status of 429, 502, 503 or 504", min=0),
     }
     answers_singly = True
     threads_safe = False

@@ -8,7 +8,7 @@ from rankjury.errors import UsageError
 OPENS = {
     "dsn": Param("", "a PostgreSQL that runs, as URL or host=…; empty: one is embedded"),
     "folder": Param("", "where an embedded one keeps its data while it runs; empty: among temporary files"),
-    "buffers": Param(512, "MB that an embedded one may hold of tables and indexes in memory", least=16),
+    "buffers": Param(512, "MB that an embedded one may hold of tables and indexes in memory", min=16),
     "table": Param("", "an existing table or view, read and searched as it is, instead of a table that is made"),
     "id_column": Param("id", "the existing table's column of ids"),
     "vector_column": Param("embedding", "the existing table's column of vectors"),
@@ -17,21 +17,21 @@ OPENS = {
 BUILDS = {
     "index": Param("hnsw", "kind of index; none: every search reads the table", choices=("hnsw", "ivfflat", "none")),
     "type": Param("vector", "numbers of 32 bits (vector) or 16 (halfvec)", choices=("vector", "halfvec")),
-    "m": Param(16, "hnsw: neighbours of an item in the graph", least=2, most=100),
-    "ef_construction": Param(64, "hnsw: candidates while it is built", least=4, most=1000),
-    "lists": Param(100, "ivfflat: lists", least=1, most=32768),
-    "workers": Param(2, "processes beside the first that build the index", least=0, most=64),
-    "memory": Param(1024, "MB at most for building the index (maintenance_work_mem)", least=64),
+    "m": Param(16, "hnsw: neighbours of an item in the graph", min=2, max=100),
+    "ef_construction": Param(64, "hnsw: candidates while it is built", min=4, max=1000),
+    "lists": Param(100, "ivfflat: lists", min=1, max=32768),
+    "workers": Param(2, "processes beside the first that build the index", min=0, max=64),
+    "memory": Param(1024, "MB at most for building the index (maintenance_work_mem)", min=64),
 }
 SEARCHES = {
-    "ef_search": Param(40, "hnsw: candidates of a search", least=1, most=1000, more_finds_more=True),
-    "probes": Param(1, "ivfflat: lists that are looked into", least=1, most=32768, more_finds_more=True),
+    "ef_search": Param(40, "hnsw: candidates of a search", min=1, max=1000, monotonic_recall=True),
+    "probes": Param(1, "ivfflat: lists that are looked into", min=1, max=32768, monotonic_recall=True),
     "iterative_scan": Param(
         "auto",
         "go on until enough pass a filter; auto: only with a filter, where or a view, in strict order if the index can",
         choices=("auto", "off", "strict_order", "relaxed_order"),
     ),
-    "max_scan_tuples": Param(20000, "hnsw: items at which such a scan ends", least=1, more_finds_more=True),
+    "max_scan_tuples": Param(20000, "hnsw: items at which such a scan ends", min=1, monotonic_recall=True),
 }
 _OF = {"ef_search": "hnsw", "max_scan_tuples": "hnsw", "probes": "ivfflat"}
 _ITERATES_FROM = (0, 8)

@@ -16,7 +16,7 @@ from rankjury.retrieval.engines.pgvector.explain import Plan, read_plan
 from rankjury.retrieval.engines.pgvector.params import wording_of
 from rankjury.retrieval.engines.pgvector.sql import Table, searching
 from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.select import NOBODY
+from rankjury.retrieval.knn.select import MISSING
 
 _TEXT, _BINARY = 0, 1
 _ANALYZE = "ANALYZE, TIMING OFF, BUFFERS OFF, "
@@ -94,7 +94,7 @@ def _aligned(rows: Ints, scores: Floats, counts: list[int], k: int) -> tuple[Int
     """A line a query."""
     if len(rows) == k * len(counts):
         return rows.reshape(-1, k), scores.reshape(-1, k)
-    items, values = np.full((len(counts), k), NOBODY), np.full((len(counts), k), -np.inf)
+    items, values = np.full((len(counts), k), MISSING), np.full((len(counts), k), -np.inf)
     held = np.arange(k) < np.array(counts)[:, None]
     items[held], values[held] = rows, scores
     return items, values
