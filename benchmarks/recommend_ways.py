@@ -47,9 +47,10 @@ def make_task(data: Arrays) -> Any:
     """Everything that is the same for all models."""
     import polars as pl
 
+    from rankjury.recsys.data.attributes import Facts
     from rankjury.recsys.data.log import Log
     from rankjury.recsys.splitting.split import Split
-    from rankjury.recsys.task import Facts, Task
+    from rankjury.recsys.task import Task
 
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
     log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")

@@ -1,10 +1,13 @@
-"""The rooms, and which may import which: docs/architecture.md in force."""
+"""Rules over all modules of src/rankjury, one test per rule with a list of what breaks it (docs/architecture.md)."""
 
 import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -14,188 +17,149 @@ import rankjury
 from rankjury.evaluation.sections import SECTIONS, Section
 
 ROOT = Path(rankjury.__file__).parent
+MODULES = {
+    ".".join(("rankjury", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
 
-# Each room may import from its own layer's exceptions below, and from any layer further down.
-LAYERS = [
-    {"_version", "errors", "progress", "signals", "temporary"},
-    {"functions", "json_types", "masking", "registry", "settings", "shared_ids", "validation"},
-    {"targets", "types", "wording"},
-    {"intake", "lists", "measure", "similarity", "variants", "vocabulary"},
-    {"formats", "judged", "names", "selection", "statistics"},
-    {"changes", "dialects", "gold", "judging", "metrics", "neighbours", "sections", "timing"},
-    {"agreement", "answers", "catalogue", "engines", "exposures", "findings", "hygiene", "slices", "stability", "text"},
-    {"interactions", "pairing", "partial", "rankers", "results"},
-    {"comparisons", "evaluation", "examples", "indexed", "recommenders"},
-    {"breakdown", "chance", "coded", "explain", "lab", "recommending"},
-    {"report", "trying", "tuning"},
-    {"assessment", "circumstances", "gates"},
-    {"against", "archive", "drift", "scale"},
-    {"hints"},
-    {"reports"},
-    {"api", "files", "integrations", "view"},
-    {"plan"},
-    {"cli"},
-    {"__init__", "__main__"},
-]
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-# formats is for the rim: where gold and rankings come from, and where reports go.
-FORMATS_ARE_FOR = {
-    *(
-        "formats",
-        "gold",
-        "rankers",
-        "reports",
-        "archive",
-        "text",
-        "interactions",
-        "recommenders",
-        "integrations",
-        "api",
-        "against",
-    ),
-    *("files", "plan", "cli", "scale"),
-}
-HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
-CORE_LIBRARIES = {
-    "numpy",
-    "polars",
-    "pydantic",
-    "pydantic_core",
-    "typer",
-    "rich",
-    "matplotlib",
-    "faiss",
-    "jinja2",
-    "markupsafe",
-}
-# An optional library is imported in one file, which says which extra installs it.
+ORDER = (
+    "errors < core < io < measures < stats < evaluation < retrieval < labeling recsys < reporting scale"
+    " < tracking < plan < cli"
+)
+"""A package imports from packages before it in this order; those at one place do not import from each other."""
+LEVEL = {package: level for level, packages in enumerate(ORDER.split("<")) for package in packages.split()}
+
+CORE_LIBRARIES = {"numpy", "polars", "pydantic", "pydantic_core", "typer", "rich", "matplotlib", "jinja2", "markupsafe"}
 EXTRAS = {
-    "engines/hnsw_lib.py": {"hnswlib"},
-    "engines/lance.py": {"lancedb", "pyarrow"},
-    "engines/pgvector/homes.py": {"psutil"},
-    "engines/pgvector/links.py": {"psycopg"},
-    "engines/pgvector/statements.py": {"psycopg"},
-    "engines/qdrant.py": {"qdrant_client"},
-    "engines/sqlite_vec.py": {"sqlite_vec", "pysqlite3"},
-    "engines/usearch.py": {"usearch"},
-    "formats/vectors/__init__.py": {"safetensors"},
-    "integrations/mlflow.py": {"mlflow"},
-    "integrations/sentence_transformers.py": {"sentence_transformers", "torch"},
-    "integrations/wandb.py": {"wandb"},
-    "scale/spark/api.py": {"pyspark"},
-    "scale/spark/evaluation.py": {"py4j", "pyarrow", "pyspark"},
-    "scale/spark/frames.py": {"pyspark"},
-    "scale/spark/files.py": {"pyspark"},
-    "scale/spark/packing.py": {"pyarrow"},
-    "scale/spark/sources.py": {"pyspark"},
-    "scale/spark/paths.py": {"pyspark"},
-    "scale/spark/tasks.py": {"pyarrow"},
-    "recommenders/factors.py": {"implicit", "scipy"},
-    "recommenders/linear.py": {"irspack"},
-    "recommenders/machines.py": {"myfm", "scipy"},
-    "recommenders/neighbours.py": {"irspack"},
-    "recommenders/sparse.py": {"scipy", "threadpoolctl"},
-    "scale/spark/explaining.py": {"py4j", "pyspark"},
-    "scale/spark/launching.py": {"pyspark"},
-    "scale/spark/session.py": {"pyspark"},
-    "text/keywords/keybert.py": {"keybert"},
-    "text/transformers.py": {"sentence_transformers", "torch"},
-    "text/wordllama.py": {"wordllama"},
+    "faiss": "retrieval/engines/faiss.py",
+    "hnswlib": "retrieval/engines/hnswlib.py",
+    "implicit": "recsys/models/factorization.py",
+    "irspack": "recsys/models/",
+    "keybert": "labeling/keywords/mappers/keybert.py",
+    "lancedb": "retrieval/engines/lancedb.py",
+    "mlflow": "tracking/integrations/mlflow.py",
+    "myfm": "recsys/models/factorization_machine.py",
+    "psutil": "retrieval/engines/pgvector/",
+    "psycopg": "retrieval/engines/pgvector/",
+    "py4j": "scale/spark/",
+    "pyspark": "scale/spark/",
+    "pysqlite3": "retrieval/engines/sqlite_vec.py",
+    "qdrant_client": "retrieval/engines/qdrant.py",
+    "safetensors": "io/vectors/",
+    "scipy": "recsys/models/",
+    "sqlite_vec": "retrieval/engines/sqlite_vec.py",
+    "threadpoolctl": "recsys/models/",
+    "usearch": "retrieval/engines/usearch.py",
+    "wandb": "tracking/integrations/wandb.py",
+    "wordllama": "retrieval/embedding/wordllama.py",
 }
-
-
-def modules() -> list[Path]:
-    return sorted(ROOT.rglob("*.py"))
-
-
-def room_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return parts[0]
+"""The one file, or the one package, that imports an optional library."""
+SHARED_EXTRAS = {"pyarrow", "sentence_transformers", "torch"}
+"""Imported by the file of another library that is built on them: LanceDB and Spark on PyArrow, for example."""
+HEAVY_AT_START = {"polars", "numpy", "rich", "matplotlib", "faiss", "pydantic", "jinja2"}
 
 
 @cache
-def imported(path: Path, *, top_level_only: bool = False) -> frozenset[str]:
-    """Names of modules that a file imports; those under TYPE_CHECKING do not count."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        id(child)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for child in ast.walk(node)
-    }
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
+def imports_of(module: str) -> frozenset[str]:
+    """Modules, ours and others, that a module imports at any level, also in functions and for type checking."""
     found = set()
-    for node in nodes:
-        if id(node) in typing_only:
-            continue
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & MODULES.keys()) | ({node.module} if names - MODULES.keys() else set())
     return frozenset(found)
 
 
-def rooms_imported(path: Path) -> set[str]:
-    names = {name.split(".")[1] for name in imported(path) if name.startswith("rankjury.") and name.count(".") >= 1}
-    return {name for name in names if name in LEVEL}
+def imported_at_run_time(module: str) -> Iterator[str]:
+    """Yield our modules that an import of this module, or a call into it, may run, packages on the way included."""
+    typing_only = set()
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            typing_only |= {id(child) for child in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in typing_only:
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                target = name if name in MODULES else node.module
+                if target in MODULES and target != module:
+                    yield target
+                    parents = [target.rsplit(".", up)[0] for up in range(1, target.count("."))]
+                    yield from (parent for parent in parents if not f"{module}.".startswith(f"{parent}."))
 
 
-def test_every_module_has_a_room() -> None:
-    assert {room_of(path) for path in modules()} <= set(LEVEL)
+def package_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path: Path) -> None:
-    room = room_of(path)
-    upward = {other for other in rooms_imported(path) if other != room and LEVEL[other] >= LEVEL[room]}
-    assert not upward, f"{path.name} imports upward or sideways: {upward}"
+def test_the_root_holds_the_packages_of_the_order_only() -> None:
+    assert {package_of(module) for module in MODULES} == {"", "__main__", *LEVEL}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_the_rim_reads_files(path: Path) -> None:
-    if "formats" in rooms_imported(path):
-        assert room_of(path) in FORMATS_ARE_FOR
+def test_imports_follow_the_order_of_packages() -> None:
+    upward = [
+        f"{module} imports {other}"
+        for module in MODULES
+        for other in imports_of(module)
+        if package_of(module) in LEVEL and other.split(".")[0] == "rankjury" and package_of(other) != package_of(module)
+        if LEVEL.get(package_of(other), len(LEVEL)) >= LEVEL[package_of(module)]
+        if (package_of(module), other) != ("cli", "rankjury")
+    ]
+    assert not upward
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "metrics").glob("*.py")), ids=lambda path: path.name)
-def test_metrics_open_nothing(path: Path) -> None:
-    assert imported(path) & {"pathlib", "os", "io", "polars", "rankjury.io"} == set()
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    try:
+        TopologicalSorter({module: set(imported_at_run_time(module)) for module in MODULES}).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_core_libraries_without_an_extra(path: Path) -> None:
-    import sys
+def test_an_optional_library_is_imported_in_one_place() -> None:
+    elsewhere = []
+    for module, path in MODULES.items():
+        for name in {name.split(".")[0] for name in imports_of(module)} - sys.stdlib_module_names - CORE_LIBRARIES:
+            home = EXTRAS.get(name)
+            inside = home is not None and path.relative_to(ROOT).as_posix().startswith(home)
+            if name != "rankjury" and not inside and name not in SHARED_EXTRAS:
+                elsewhere.append(f"{module} imports {name}")
+    assert not elsewhere
 
-    outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - {"rankjury"}
-    assert outside <= CORE_LIBRARIES | EXTRAS.get(path.relative_to(ROOT).as_posix(), set())
+
+def test_metrics_open_no_files() -> None:
+    readers = {"pathlib", "os", "io", "polars"}
+    inside = [module for module in MODULES if module.startswith("rankjury.measures.metrics")]
+    assert not [module for module in inside if {name.split(".")[0] for name in imports_of(module)} & readers]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda path: path.name)
-def test_the_command_line_loads_nothing_heavy_at_start(path: Path) -> None:
-    heavy = {name.split(".")[0] for name in imported(path, top_level_only=True)} & HEAVY_AT_START
-    assert not heavy
+def test_a_class_name_exists_once() -> None:
+    """Where two modules have a class of one name, a reader does not know which of them is meant."""
+    classes = Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert not {name: n for name, n in classes.items() if n > 1}
+
+
+def test_modules_have_at_most_600_lines() -> None:
+    lengths = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in MODULES.items()}
+    assert not {module: lines for module, lines in lengths.items() if lines > 600}
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """What a command's module imports may import a heavy library in turn."""
     shown = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from rankjury.cli import main; main()"
     ended = subprocess.run([sys.executable, "-c", shown, "--help"], capture_output=True, text=True, check=True)
     assert not HEAVY_AT_START.intersection(ended.stdout.splitlines()[-1].split())
 
 
-def test_public_names_are_those_listed_and_all_load() -> None:
-    for name in rankjury.__all__:
-        assert getattr(rankjury, name) is not None
+def test_public_names_all_load() -> None:
+    assert {name for name in rankjury.__all__ if getattr(rankjury, name) is None} == set()
     assert set(dir(rankjury)) == set(rankjury.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         rankjury.nothing  # noqa: B018
-
-
-def test_modules_fit_a_sitting() -> None:
-    """Past 525 lines a module has two subjects."""
-    long = {path.name: n for path in modules() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 525}
-    assert not long
 
 
 EVALUATE = """
@@ -248,27 +212,23 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
 
 
 def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(evaluated: list[set[str]]) -> None:
-    specialities = {
-        *("engines", "hygiene", "indexed", "interactions", "lab", "neighbours", "partial", "plan", "predicates"),
-        *("rankers", "recommenders", "recommending", "similarity", "stability", "text", "timing", "tuning"),
-    }
     loaded = evaluated[0]
     assert "rankjury.evaluation.evaluate" in loaded
-    assert not {name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in specialities}
+    assert not {name for name in loaded if package_of(name) in {"retrieval", "labeling", "recsys", "plan"}}
 
 
 def test_evaluate_loads_few_modules_and_runs_through_fewer(evaluated: list[set[str]]) -> None:
     loaded, ran = evaluated
     assert len(loaded) < 90
-    assert "assessment.py" in ran and len(ran) <= 30, " ".join(sorted(ran))
+    assert "evaluation/compare.py" in ran and len(ran) <= 30, " ".join(sorted(ran))
 
 
 def test_every_section_is_found_by_its_name() -> None:
     """The registry names every section class of ours, and imports one of them at a time."""
-    for path in modules():
+    for module, path in MODULES.items():
         text = path.read_text(encoding="utf-8")
         if re.search(r"^class \w+\((\w+, )*(Mapping)?Section\)", text, re.MULTILINE):
-            found = vars(import_module(".".join(("rankjury", *path.relative_to(ROOT).with_suffix("").parts))))
-            for one in found.values():
-                if isinstance(one, type) and issubclass(one, Section) and hasattr(one, "name"):
-                    assert SECTIONS.get(one.name) is one
+            found = vars(import_module(module))
+            for section in found.values():
+                if isinstance(section, type) and issubclass(section, Section) and hasattr(section, "name"):
+                    assert SECTIONS.get(section.name) is section

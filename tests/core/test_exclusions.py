@@ -1,8 +1,7 @@
 """What queries are not to find, looked up by pair, by tile and by query."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.retrieval.knn.search import LeftOut
 

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.hashing import fingerprint, fingerprint_ids
 from rankjury.core.types import Vectors

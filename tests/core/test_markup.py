@@ -4,8 +4,7 @@ import re
 from html import unescape
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 
 from rankjury.core.formatting import markdown_text, spreadsheet_text, visible

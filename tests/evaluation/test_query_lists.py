@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.convert import as_gold, as_ranking
 from rankjury.evaluation.query_lists import Answers, listed_gold, listed_ranking

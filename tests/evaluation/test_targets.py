@@ -4,8 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.targets import Target, Targets, parse_target, parse_targets

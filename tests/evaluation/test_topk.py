@@ -3,8 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.core.types import Ranking, Vectors

@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankjury.core.types import Gold
 from rankjury.errors import DataError, RankjuryError

@@ -7,8 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from rankjury.io.formats import read, write
 from tests.io.support import Row, exact, read_rows, rows_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.numpy import save
 
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError

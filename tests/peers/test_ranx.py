@@ -7,8 +7,7 @@ scores stand "as given" up to 15 items, and beyond that there is nothing to agre
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from ranx import Qrels, Run, evaluate
 
 import rankjury

@@ -16,8 +16,7 @@ from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.run import Outcome, execute_plan
-from rankjury.plan.run import run_plan as run_file
+from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
 from rankjury.plan.sweep import sweeps_of
 from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.bench.result import Indexed

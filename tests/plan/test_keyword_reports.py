@@ -9,8 +9,7 @@ import pytest
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.keywords.partial_match import Partial
-from rankjury.plan.run import Outcome
-from rankjury.plan.run import run_plan as run_file
+from rankjury.plan.run import Outcome, run_plan as run_file
 from rankjury.reporting.sections.partial_matches import render
 from tests.plan import carried_out, plan_in, put
 from tests.plan.keyword_plans import (

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.audit import Audit, audit, gini, histogram, share_of_top

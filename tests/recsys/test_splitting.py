@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import Log, log_from_frame

@@ -6,8 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.gate import Gate, Verdict

@@ -5,8 +5,7 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.core.formatting import difference_shown, estimate_shown, p_shown, snippet_of

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.types import Floats, Ints, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError

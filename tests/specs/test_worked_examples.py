@@ -3,8 +3,7 @@
 from math import log2
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankjury
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from hypothesis import Phase, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, settings, strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate

@@ -3,8 +3,7 @@
 from math import inf, isnan
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from rankjury.stats.resampling import normal_cdf, normal_quantile, normal_tails, t_quantile, t_tails

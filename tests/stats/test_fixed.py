@@ -4,8 +4,7 @@ from math import frexp
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankjury.core.types import Floats

@@ -10,8 +10,7 @@ from scipy import stats
 
 import rankjury
 from rankjury.core.types import Floats
-from rankjury.stats.resampling import Bounds, Influence, IntervalMethod, Resampling
-from rankjury.stats.resampling import interval as interval_of
+from rankjury.stats.resampling import Bounds, Influence, IntervalMethod, Resampling, interval as interval_of
 
 
 def interval(resampled: Floats, estimate: float, influence: Floats, level: float, method: IntervalMethod) -> Bounds:

@@ -7,8 +7,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankjury.errors import UnknownName

@@ -9,8 +9,7 @@ from pickle import dumps, loads
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate

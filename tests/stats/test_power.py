@@ -3,8 +3,7 @@
 from math import inf, sqrt
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 

@@ -6,8 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.stats.estimates import ERROR, Quantiles, about
 

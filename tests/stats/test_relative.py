@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, with_relative
 from rankjury.stats.resampling import Bounds, Resampling, bootstrap_weights

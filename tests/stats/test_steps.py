@@ -4,8 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.tracking.archive.history import cut, noise_of, price_of, steps_of
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from rankjury.core.types import Floats

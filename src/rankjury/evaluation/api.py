@@ -13,8 +13,7 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
-from rankjury.evaluation.evaluate import evaluate as evaluate_judged
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_all
 from rankjury.evaluation.gate import Gate, check_targets
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report

@@ -16,8 +16,7 @@ from rankjury.core.types import ROW_NUMBER, Ranking, Vectors, names_of
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.query_lists import first_rows, first_scores
 from rankjury.evaluation.random_baseline import Chance
-from rankjury.evaluation.sections import Facts, ReportWarning, Section, as_warnings
-from rankjury.evaluation.sections import Fusion as FusionSection
+from rankjury.evaluation.sections import Facts, Fusion as FusionSection, ReportWarning, Section, as_warnings
 from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
@@ -35,8 +34,7 @@ from rankjury.retrieval.agreement.reference import Reference, reference_gold
 from rankjury.retrieval.diagnostics import GoldSpaces
 from rankjury.retrieval.exclude_self import excludes_self, own_note, own_rows, without_own
 from rankjury.retrieval.fusion.align import fuse
-from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS
-from rankjury.retrieval.fusion.fusion import Fusion
+from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS, Fusion
 from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 from rankjury.retrieval.rank import Space, check_same_items, rank_listed, rank_vectors, those
 

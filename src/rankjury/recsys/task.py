@@ -1,6 +1,6 @@
 """Task: who is to be recommended what, from which candidates, and what was held out to evaluate it on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,25 +10,12 @@ import polars as pl
 from rankjury.core.formatting import count
 from rankjury.core.lists import Background
 from rankjury.core.params import is_whole
-from rankjury.core.types import Bools, Gold, Ints, Matrix, freeze, gathered
+from rankjury.core.types import Bools, Gold, Ints, freeze, gathered
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, Pairs
 from rankjury.recsys.splitting.split import WINDOWS, Split, Window
-
-
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """What is known of items and users beside the log; rows are those of the log's ids."""
-
-    items: Mapping[str, Matrix] = field(default_factory=dict)
-    """By name, such as genre: a row an item; a row of zeros is unknown."""
-    users: Mapping[str, Matrix] = field(default_factory=dict)
-    texts: tuple[str, ...] = ()
-    """Of each item, such as its title and genres."""
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the columns of ``items`` and ``users`` are called."""
-
 
 _MOST = 2**62
 """So that sums of a few such numbers fit into 64 bits."""

@@ -147,8 +147,7 @@ def evaluate_files(
             expected="memory, on = spark, or tables that are folders of Parquet",
         )
     if per_query is not None:
-        from rankjury.reporting.writers import Request as Output
-        from rankjury.reporting.writers import write_reports
+        from rankjury.reporting.writers import Request as Output, write_reports
 
         scores_file = Output(str(per_query), "queries")
         scores_file.check()

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.labeling.keywords.mapping import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest

@@ -4,8 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.labeling.keywords.gold import ask_items, ask_keywords

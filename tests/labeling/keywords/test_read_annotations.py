@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
 from rankjury.labeling.keywords.vocabulary import Annotations

@@ -2,8 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.labeling.keywords.mapping import Candidate, Extraction
 from rankjury.labeling.keywords.resolve import best_first, settle

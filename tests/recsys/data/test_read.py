@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.recsys.data.attributes import Attributes

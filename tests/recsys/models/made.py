@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Ints
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.splitting.split import Split
-from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.task import Task
 
 USERS, ITEMS = 25, 18
 PERSONAL = ["item-knn", "user-knn", "svd", "als", "bpr", "ease", "slim", "fm", "content", "hybrid"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UnknownName
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models.factorization_machine import FactorizationMachine
-from rankjury.recsys.task import Facts
 from tests.recsys.models.made import all_of, dense, fitted, genres_of, made_facts, made_log
 
 

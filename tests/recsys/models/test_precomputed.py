@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.models.precomputed import GivenFactors, GivenScores
 from rankjury.recsys.models.rank import recommend
-from rankjury.recsys.task import Facts
 from tests.recsys.models.made import made_log, task_of
 
 LOG = made_log()

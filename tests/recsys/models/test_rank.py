@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import rankjury.recsys.models.rank
 import rankjury.retrieval.knn.search
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
 from rankjury.recsys.candidates import drawn
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.models.rank import Recommended, recommend, top_of
 from rankjury.recsys.splitting.split import Split
-from rankjury.recsys.task import Facts, Sampled, Task
+from rankjury.recsys.task import Sampled, Task
 from tests.recsys.models.made import made_log, task_of
 
 MISSING = -1

@@ -10,10 +10,11 @@ import pytest
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.splitting.split import Split
-from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.task import Task
 
 USERS = 30
 TRAIN, VALIDATION, TEST = 1_600_000_000, 1_610_000_000, 1_620_000_000

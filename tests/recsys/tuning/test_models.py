@@ -12,9 +12,10 @@ from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.models.rank import recommend
-from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.models import Subject, tune_model, without_test
 from rankjury.recsys.tuning.result import ModelTuning
 from rankjury.stats.resampling import Resampling

@@ -5,8 +5,7 @@ from itertools import pairwise
 from math import log10
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.reporting.charts.layout import even_ticks, linear_ticks, log_ticks, numbers_shown, time_ticks
 

@@ -23,8 +23,15 @@ from rankjury.reporting.charts.builders.measures import curves_charts, differenc
 from rankjury.reporting.charts.builders.sweep import frontier_chart
 from rankjury.reporting.charts.spec import DotPlot, Histogram
 from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.diagnostics import Duplicates, GoldSpaces, Hubness, Hygiene, NearDuplicates, Norms
-from rankjury.retrieval.diagnostics import Histogram as Counts
+from rankjury.retrieval.diagnostics import (
+    Duplicates,
+    GoldSpaces,
+    Histogram as Counts,
+    Hubness,
+    Hygiene,
+    NearDuplicates,
+    Norms,
+)
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling

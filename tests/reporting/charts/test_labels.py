@@ -6,8 +6,7 @@ from math import inf
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.reporting.charts.layout import Box, clean, fit, place_labels, width_of
 from rankjury.reporting.charts.matplotlib.figure import font_width, shorten, wrap_text

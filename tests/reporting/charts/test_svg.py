@@ -4,8 +4,7 @@ from dataclasses import replace
 from math import log10
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.reporting.charts.layout import width_of
 from rankjury.reporting.charts.spec import (

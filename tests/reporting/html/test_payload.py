@@ -4,8 +4,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.reporting.html.payload import BASE, BLOCK, Packed, pack, planes_of, scaled
 from rankjury.reporting.html.query_data import Details

@@ -3,8 +3,7 @@
 from math import floor, isfinite, log10
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.reporting.html.query_data import few_digits
 

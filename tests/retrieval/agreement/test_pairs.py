@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Gold, Ranking, Vectors

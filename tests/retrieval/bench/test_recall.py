@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, recall_of, share_found

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.embedding.chunking import Chunking, Tokens, chunked, parse_chunking, tokens_of

@@ -17,8 +17,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.endpoint import Endpoint
-from rankjury.retrieval.engines.endpoint import http as web
+from rankjury.retrieval.engines.endpoint import Endpoint, http as web
 from tests.retrieval.engines.service import Reply, serving
 
 TIMEOUT = 0.3

@@ -18,8 +18,7 @@ import pytest
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError
-from rankjury.retrieval.engines.pgvector import Pgvector
-from rankjury.retrieval.engines.pgvector import connection as links
+from rankjury.retrieval.engines.pgvector import Pgvector, connection as links
 from rankjury.retrieval.engines.pgvector.server import Server, acquire, release
 from rankjury.retrieval.engines.temp_folder import clear_left_over
 

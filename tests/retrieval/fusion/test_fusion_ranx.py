@@ -21,10 +21,8 @@ Where they do not:
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from ranx import Run as RanxRun
-from ranx import fuse as ranx_fuse
+from hypothesis import assume, given, settings, strategies as st
+from ranx import Run as RanxRun, fuse as ranx_fuse
 
 import rankjury
 from rankjury.retrieval.fusion.align import fuse

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName
-from rankjury.retrieval.knn import search as neighbours
-from rankjury.retrieval.knn import similarity
+from rankjury.retrieval.knn import search as neighbours, similarity
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.core.types import cut_rows
 from rankjury.retrieval.knn.select import MISSING, Best, Tile, buffer_of, taken

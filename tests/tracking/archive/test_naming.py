@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.tracking.archive.files import name_of_plan, order_of, plain, run_name, to_moment, to_text
 

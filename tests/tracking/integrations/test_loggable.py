@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from rankjury.evaluation.report import Report

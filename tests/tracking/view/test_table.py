@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.errors import RankjuryError
 from rankjury.tracking.view.open_run import Asked, Table

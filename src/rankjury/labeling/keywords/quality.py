@@ -4,8 +4,7 @@ All figures are functions of sets of numbers; nothing here knows how keywords ar
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from math import fsum, nan
 

@@ -21,7 +21,7 @@ from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
 from rankjury.recsys.candidates import Catalogue, catalogue_of
-from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.recsys.data.attributes import Attributes, Facts, facts_of, read_items, read_users
 from rankjury.recsys.data.load import is_split, read_split
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens_folder import find_companions
@@ -32,7 +32,7 @@ from rankjury.recsys.splitting import check_options, counts, split_log
 from rankjury.recsys.splitting.split import Split, Window
 from rankjury.recsys.splitting.timestamps import written_moment
 from rankjury.recsys.summary import Interactions
-from rankjury.recsys.task import Facts, Sampled, Task
+from rankjury.recsys.task import Sampled, Task
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model

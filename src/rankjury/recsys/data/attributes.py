@@ -15,7 +15,6 @@ from rankjury.recsys.data.attribute_files import as_lists, read_table
 from rankjury.recsys.data.columns import as_whole
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens_folder import file_of
-from rankjury.recsys.task import Facts
 
 GENRES = "genres"
 _FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
@@ -25,6 +24,19 @@ _YEAR = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
 _MOST_LEVELS = 25
 """An attribute of more values than this is no group of users; numbers are cut into groups."""
 _GROUPS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of items and users beside the log; rows are those of the log's ids."""
+
+    items: Mapping[str, Matrix] = field(default_factory=dict)
+    """By name, such as genre: a row an item; a row of zeros is unknown."""
+    users: Mapping[str, Matrix] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+    """Of each item, such as its title and genres."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the columns of ``items`` and ``users`` are called."""
 
 
 @dataclass(frozen=True, eq=False)

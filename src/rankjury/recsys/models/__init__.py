@@ -17,8 +17,8 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import MissingExtra
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.task import Facts
 
 
 class Recommender(ABC):

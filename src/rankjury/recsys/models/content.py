@@ -8,10 +8,10 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, cut_rows, gathered
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of
-from rankjury.recsys.task import Facts
 
 CONTENT = {
     "features": Param(

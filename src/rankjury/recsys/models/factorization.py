@@ -9,11 +9,11 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats
 from rankjury.errors import DataError
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByFactors, Known, known_of, ratings_of
 from rankjury.recsys.models.sparse import matrix_of, quietly, steadily
-from rankjury.recsys.task import Facts
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.errors import UnknownName
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of, ratings_of
-from rankjury.recsys.task import Facts
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import DataError, UsageError
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
-from rankjury.recsys.task import Facts
 
 _FAILURES = (Exception, SystemExit)
 """What somebody's own code may throw; to leave the program is not up to it."""

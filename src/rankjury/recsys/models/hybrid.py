@@ -7,6 +7,7 @@ import numpy as np
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.content import CONTENT, Content
@@ -14,7 +15,6 @@ from rankjury.recsys.models.factorization import LeastSquares
 from rankjury.recsys.models.fit import Trained
 from rankjury.recsys.models.linear import Ease
 from rankjury.recsys.models.neighbors import ItemNeighbours
-from rankjury.recsys.task import Facts
 from rankjury.recsys.tiers import Tiers
 
 _MODELS: dict[str, type[Trained]] = {"ease": Ease, "als": LeastSquares, "item-knn": ItemNeighbours}

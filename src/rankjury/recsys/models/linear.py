@@ -7,11 +7,11 @@ import numpy as np
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByRows, known_of
 from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly, steadily
-from rankjury.recsys.task import Facts
 
 
 class _Linear(ByRows):

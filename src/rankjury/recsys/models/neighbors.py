@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from rankjury.core.params import Param, Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.fit import ByRows, known_of
 from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly
-from rankjury.recsys.task import Facts
 
 _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 

@@ -8,10 +8,10 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.time_units import PER_SECOND
 from rankjury.recsys.models import RECOMMENDERS, Recommender
-from rankjury.recsys.task import Facts
 from rankjury.stats.resampling import Keys, keys_of, pair_words
 
 _DAY = 86_400

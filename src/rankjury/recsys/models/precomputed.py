@@ -15,11 +15,11 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, places_in
 from rankjury.errors import DataError, UsageError
 from rankjury.io.vectors import read_vectors
+from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.models.fit import are_known, products
 from rankjury.recsys.models.precomputed_tables import Cells, Grid, read_scores
-from rankjury.recsys.task import Facts
 
 _FEW = 3
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
-from zlib import compress, decompress
-from zlib import error as ZlibError  # noqa: N812
+from zlib import (
+    compress,
+    decompress,
+    error as ZlibError,  # noqa: N812
+)
 
 import numpy as np
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from threading import Barrier, BrokenBarrierError, Event, Thread
-from time import perf_counter_ns as clock
-from time import sleep
+from time import perf_counter_ns as clock, sleep
 
 import numpy as np
 
