@@ -146,7 +146,7 @@ class Mapper(Protocol):
 
 
 MAPPERS: Registry[Callable[[Vocabulary, Settings], Mapper]] = Registry(
-    "method", home="rankjury.labeling.keywords.mappers.own", group="rankjury.keywords"
+    "method", home="rankjury.labeling.keywords.mappers", group="rankjury.keywords"
 )
 """By the name of the method."""
 

@@ -1,3 +1,1 @@
-"""Pure functions Judged → float64[queries]; one file a family. Importing this package registers them all."""
-
-from rankjury.measures.metrics import average, cascade, counts, exposure, gain, novelty, sets, variety  # noqa: F401
+"""Metrics as pure functions of ``Judged``, one module per family; the registry finds them by scanning this package."""

@@ -94,7 +94,7 @@ class Recommender(ABC):
 
 
 RECOMMENDERS: Registry[type[Recommender]] = Registry(
-    "recommender", home="rankjury.recsys.models.own", group="rankjury.recommenders"
+    "recommender", home="rankjury.recsys.models", group="rankjury.recommenders"
 )
 
 

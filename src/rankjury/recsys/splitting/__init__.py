@@ -94,7 +94,7 @@ class Kind:
     """… and the one that says which of them is meant, from 1 on."""
 
 
-SPLITS: Registry[Kind] = Registry("kind of split", home="rankjury.recsys.splitting.own", group="rankjury.splits")
+SPLITS: Registry[Kind] = Registry("kind of split", home="rankjury.recsys.splitting", group="rankjury.splits")
 
 
 def split_kind(

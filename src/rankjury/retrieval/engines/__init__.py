@@ -140,7 +140,7 @@ class Engine(ABC):
         self.close()
 
 
-ENGINES: Registry[type[Engine]] = Registry("engine", home="rankjury.retrieval.engines.own", group="rankjury.engines")
+ENGINES: Registry[type[Engine]] = Registry("engine", home="rankjury.retrieval.engines", group="rankjury.engines")
 """By name."""
 
 

@@ -1,1 +1,0 @@
-"""Makes rankjury's own recommenders known, in the order in which they are listed."""

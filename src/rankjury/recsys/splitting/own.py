@@ -1,1 +1,0 @@
-"""The ways of splitting that rankjury brings: importing them registers them."""

@@ -1,1 +1,0 @@
-"""Makes rankjury's own engines known. Their libraries are loaded when an engine is made, not here."""
