@@ -12,11 +12,10 @@ import pytest
 import rankjury
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.gate import Gate, Verdict, check_targets, measures_of
-from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.report import SCHEMA, Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.reporting.writers import Request, write_reports
-from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300)

@@ -7,9 +7,9 @@ import pytest
 import rankjury
 from rankjury.errors import UsageError
 from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.report import read_report
 from rankjury.evaluation.targets import parse_target
 from rankjury.reporting.writers import Request, write_reports
-from rankjury.reporting.writers.json import read_report
 
 QUICK = rankjury.Resampling(resamples=300)
 GOLD = {f"q{n:02}": {"a": 1, "b": 0} for n in range(24)}

@@ -21,7 +21,7 @@ import polars as pl
 
 import rankjury
 from rankjury.errors import RankjuryError
-from rankjury.reporting.writers.json import read_report
+from rankjury.evaluation.report import read_report
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 

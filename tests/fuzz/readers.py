@@ -20,6 +20,7 @@ import zstandard
 from rankjury import scale
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import compare
+from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
@@ -48,7 +49,6 @@ from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split
 from rankjury.recsys.models.precomputed_tables import read_scores
 from rankjury.recsys.splitting import split_log
-from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.stats.resampling import Resampling

@@ -11,6 +11,7 @@ from typing import Any
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import gate
 from rankjury.evaluation.drift import drift_between
+from rankjury.evaluation.report import read_report
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.io.source import Source
@@ -19,7 +20,6 @@ from rankjury.measures.dialects import resolve
 from rankjury.recsys.splitting.fractions import read_fractions
 from rankjury.recsys.splitting.timestamps import read_moment
 from rankjury.reporting.sections.drift import drift_block, drifts_to_json
-from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.chunking import parse_chunking
 from rankjury.retrieval.hints import hints_of
 from rankjury.scale.memory import parse_memory

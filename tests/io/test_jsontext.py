@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError
+from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes
 from rankjury.io.formats import read
 from rankjury.io.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
@@ -16,7 +17,6 @@ from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.queries import read_queries
-from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.embedding.corpus import read_corpus
 
 DEEP = "[" * 3000 + "]" * 3000

@@ -11,6 +11,7 @@ import pytest
 
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.gate import check_targets
+from rankjury.evaluation.report import read_report
 from rankjury.evaluation.sections import Fingerprints
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.targets import parse_target
@@ -18,7 +19,6 @@ from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
 from rankjury.plan.sweep import sweeps_of
-from rankjury.reporting.writers.json import read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.exact import Exact

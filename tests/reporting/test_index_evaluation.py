@@ -11,13 +11,12 @@ import pytest
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.report import Report
+from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.sections import Facts, Fingerprints
 from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.reporting.writers import Request
 from rankjury.reporting.writers.index_evaluation import to_evaluation
-from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints
 from tests.cli.conftest import Rankjury, folder, rankjury

@@ -9,8 +9,8 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError
+from rankjury.evaluation.report import looks_like_report, read_report
 from rankjury.reporting.writers import Request, write_reports
-from rankjury.reporting.writers.json import looks_like_report, read_report
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
 RUNS = {"old": {query: ["a"] for query in GOLD}, "new": {query: ["b", "a"] for query in GOLD}}

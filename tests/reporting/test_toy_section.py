@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.evaluation.report import Report
+from rankjury.evaluation.report import Report, read_report
 from rankjury.evaluation.sections import SECTIONS, UnknownSection
 from rankjury.reporting.console import print_report
 from rankjury.reporting.html.page import page_of
 from rankjury.reporting.sections import RENDERERS
 from rankjury.reporting.writers.github_comment import summary_of
-from rankjury.reporting.writers.json import read_report
 from rankjury.reporting.writers.markdown import to_markdown
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin
@@ -28,7 +27,7 @@ from tests.tracking.archive.made import START, carried_out, put_small
 __all__ = ["folder", "rankjury"]
 
 ENTRY_POINTS = """\
-[rankjury.evaluation.sections]
+[rankjury.sections]
 weather = tests.reporting.toy_section:Weather
 
 [rankjury.section_renderers]

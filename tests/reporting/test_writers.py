@@ -15,7 +15,7 @@ import pytest
 import rankjury
 from rankjury.errors import UsageError
 from rankjury.evaluation.changes import Change, Move
-from rankjury.evaluation.report import Report
+from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import Cuts
@@ -32,7 +32,7 @@ from rankjury.reporting.tables.differences import (
 )
 from rankjury.reporting.writers import Request, write_reports
 from rankjury.reporting.writers.gate import gate_to_markdown
-from rankjury.reporting.writers.json import looks_like_report, read_report, to_json
+from rankjury.reporting.writers.json import to_json
 from rankjury.reporting.writers.markdown import markdown_table, to_markdown
 from rankjury.reporting.writers.tables import to_csv
 from rankjury.stats.resampling import Resampling

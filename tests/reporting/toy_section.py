@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rankjury.evaluation.sections import SECTIONS, ReportWarning, Section
+from rankjury.evaluation.sections import ReportWarning, Section
 
 HOT = 30.0
 
@@ -20,6 +20,3 @@ class Weather(Section):
         hot = [place for place, found in self.degrees.items() if found > HOT]
         if hot:
             yield ReportWarning(f"it was hot in {', '.join(hot)}", code="heat", count=len(hot))
-
-
-SECTIONS.add(Weather.name, Weather)

@@ -102,8 +102,8 @@ def _beside(targets: str, text: str) -> str:
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
     from rankjury.evaluation.gate import check_targets
+    from rankjury.evaluation.report import looks_like_report, read_report
     from rankjury.io.source import Source
-    from rankjury.reporting.writers.json import looks_like_report, read_report
 
     given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
     if given:
@@ -131,7 +131,7 @@ def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
 ) -> "tuple[Gate, Sequence[str]]":
     from rankjury.evaluation.gate import check_targets, measures_of
-    from rankjury.reporting.writers.json import looks_like_report, read_report
+    from rankjury.evaluation.report import looks_like_report, read_report
 
     gold, *runs = files
     if looks_like_report(gold):

@@ -57,7 +57,7 @@ def log_command(
         raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")
     is_file = report == "-" or (exists(report) and not isdir(report))
     if is_file:
-        from rankjury.reporting.writers.json import read_report
+        from rankjury.evaluation.report import read_report
 
         found: Any = read_report(report)
     else:

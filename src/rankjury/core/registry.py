@@ -1,8 +1,9 @@
-"""One small class behind every door: metrics, dialects, formats, report forms."""
+"""Registry of plug-ins by name: metrics, dialects, engines, sections and writers are found in one."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
@@ -12,26 +13,27 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Generic[Entry]):
-    """Named things of one kind.
+    """Entries of one kind by name.
 
-    ``home`` is the module whose import registers rankjury's own entries, or a package, each of whose modules does; it
-    is imported on first use, so that a registry costs nothing until it is asked. Where entries are far apart and one of
-    them is needed at a time, it is a table of names and places (``module:object``), each imported when it is looked
-    up. ``group`` names the entry points by which third parties add theirs; they are loaded only when a name is not
-    found otherwise.
+    Args:
+        kind: What an entry is called in messages.
+        home: The module whose import registers rankjury's own entries, or a package, each of whose modules does; or
+            several. They are imported on first use, so that a registry costs nothing until it is asked.
+        group: The entry points by which third parties add theirs; loaded only when a name is not found otherwise.
+        by_name: Whether to look for an entry in the module of its name first, so that the others are not imported.
     """
 
-    def __init__(self, kind: str, *, home: str | Mapping[str, str], group: str) -> None:
+    def __init__(self, kind: str, *, home: str | tuple[str, ...], group: str, by_name: bool = False) -> None:
         self.kind = kind
-        self._home = None if isinstance(home, Mapping) else home
-        self._places = dict(home) if isinstance(home, Mapping) else {}
+        self._homes = (home,) if isinstance(home, str) else home
+        self._by_name = by_name
         self._group = group
         self._entries: dict[str, Entry] = {}
         self._plugins_loaded = False
 
     def add(self, name: str, entry: Entry) -> Entry:
         """Register ``entry``; a name is given once."""
-        if name in self._entries or name in self._places:
+        if name in self._entries:
             raise UsageError(f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's.")
         self._entries[name] = entry
         return entry
@@ -41,17 +43,19 @@ class Registry(Generic[Entry]):
         return lambda entry: self.add(name, entry)
 
     def find(self, name: str) -> Entry | None:
-        """The entry called ``name``, looking among plug-ins last; None where there is none."""
-        if self._home is not None:
-            self.load_own()
+        """Return the entry called ``name``, looking among plug-ins last; None where there is none."""
         asked: object = name
         if not isinstance(asked, str):  # a caller's mistake, perhaps a list, which a dict cannot look up
             return None
-        if asked in self._places:
-            self._import(asked)
-        if asked not in self._entries:
+        if self._by_name and name not in self._entries and name.isidentifier():
+            for module in (f"{home}.{name}" for home in self._homes):
+                if find_spec(module):
+                    import_module(module)
+        if not self._by_name or name not in self._entries:
+            self.load_own()
+        if name not in self._entries:
             self._load_plugins()
-        return self._entries.get(asked)
+        return self._entries.get(name)
 
     def get(self, name: str) -> Entry:
         """The entry called ``name``, or an error that suggests the nearest."""
@@ -70,18 +74,11 @@ class Registry(Generic[Entry]):
         return iter([self._entries[name] for name in self.names()])
 
     def load_own(self) -> None:
-        """Make rankjury's own entries known, plug-ins left aside."""
-        if self._home is not None:
-            home, self._home = self._home, None
-            package = import_module(home)
-            for module in iter_modules(getattr(package, "__path__", ())):
+        """Import the homes, which register rankjury's own entries; plug-ins are not loaded."""
+        homes, self._homes = self._homes, ()
+        for home in homes:
+            for module in iter_modules(getattr(import_module(home), "__path__", ())):
                 import_module(f"{home}.{module.name}")
-        for name in list(self._places):
-            self._import(name)
-
-    def _import(self, name: str) -> None:
-        module, _, attribute = self._places.pop(name).partition(":")
-        self.add(name, getattr(import_module(module), attribute))
 
     def _load_plugins(self) -> None:
         if not self._plugins_loaded:

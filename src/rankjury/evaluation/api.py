@@ -16,7 +16,7 @@ from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_all
 from rankjury.evaluation.gate import Gate, check_targets
 from rankjury.evaluation.judge import DuplicateRule
-from rankjury.evaluation.report import Report
+from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
 from rankjury.evaluation.slices import Cuts
@@ -26,7 +26,6 @@ from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, Value
-from rankjury.reporting.writers.json import looks_like_report, read_report
 from rankjury.stats.resampling import Resampling
 
 _RESAMPLING = Resampling()

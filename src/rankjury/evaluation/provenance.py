@@ -13,7 +13,6 @@ from typing import Any
 from rankjury.core.validation import Record
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fingerprints
-from rankjury.retrieval.bench.result import Indexed
 
 _LONGEST = 60
 _HASH = r"[0-9a-f]{32,64}"
@@ -28,8 +27,6 @@ _DECLARED = {
 }
 """What a plan declares of each, and under which name."""
 _BEHIND_VECTORS = ("model", "dataset", "chunking")
-_FACTS = ("library", "version", "postgresql", "pgvector")
-"""Of an index's facts, those that tell what it is; others tell what happened."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def circumstances_between(old: Report, old_system: str, new: Report, system: str
         without_effect = [what for what in _BEHIND_VECTORS if what in declared and what not in sentences]
         undeclared += [f"{_DECLARED[what]} changed, but the vectors are the same" for what in without_effect]
     known |= {"dataset"} if differs.get("items") else set()
-    known |= {"index"} if before.index is not None and after.index is not None else set()
+    known |= {"index"} if before.index and after.index else set()
     known |= {"query set"} if "queries" in differs or (before.query_set and after.query_set) else set()
     return Circumstances(tuple(changed), tuple(undeclared), tuple(what for what in _DECLARED if what not in known))
 
@@ -190,7 +187,8 @@ class _Side:
     declared: Mapping[str, Any]
     facts: Mapping[str, Any]
     prints: Mapping[str, Any]
-    index: Indexed | None
+    index: Mapping[str, Mapping[str, Any]]
+    """How the index is configured, table by table; empty where the system has none."""
     query_set: Mapping[str, Any]
 
     @classmethod
@@ -200,12 +198,13 @@ class _Side:
         if declared["query set"] is None:
             declared["query set"] = query_set.get("version")
         facts, prints = report.section(Facts, system), report.section(Fingerprints, system)
-        return cls(declared, facts or {}, prints or {}, report.section(Indexed, system), query_set)
+        tables = (section.configuration() for section in report.systems[system].sections.values())
+        return cls(declared, facts or {}, prints or {}, next(filter(None, tables), {}), query_set)
 
     @property
     def prepared(self) -> Mapping[str, Any]:
         """What was done to the vectors of the files: another treatment makes other vectors of the same model."""
-        done = (self.index and self.index.vectors) or _table(self.facts.get("vectors"))
+        done = self.index.get("vectors") or _table(self.facts.get("vectors"))
         return {name: one for name, one in done.items() if name != "filter"}
 
 
@@ -236,19 +235,13 @@ def _traces(before: _Side, after: _Side, differs: Mapping[str, bool], says_index
     if threshold.before != threshold.after:
         yield _Trace("index", f"threshold {threshold.values}")
     tables, wrong = [(_table(before.facts.get("vectors")), _table(after.facts.get("vectors")))], False
-    if before.index is not None and after.index is not None:
-        tables, wrong = list(zip(_tables(before.index), _tables(after.index), strict=True)), says_index
+    if before.index and after.index:
+        tables = [(before.index.get(name, {}), after.index.get(name, {})) for name in {**before.index, **after.index}]
+        wrong = says_index
     shown = [f"{one.what} {one.values}" for sides in tables for one in differences_in("", *sides)]
     # An index is recorded as it is: only what is declared of it can be wrong.
     sentence = f"the index differs ({', '.join(shown)})" if wrong else None
     yield from (_Trace("index", one, sentence) for one in shown)
-
-
-def _tables(index: Indexed) -> list[Mapping[str, Any]]:
-    """Return what an index is and how it was made, table by table."""
-    facts = {name: index.facts[name] for name in _FACTS if name in index.facts}
-    what = {"engine": index.engine, "metric": index.metric}
-    return [what, index.settings, index.build, index.search, index.vectors, facts]
 
 
 def _as_said(whats: tuple[str, ...], said: list[str]) -> str:

@@ -9,6 +9,8 @@ Every writer, the gate, drift, the archive and the page take a ``Report``, fresh
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isnan
+from os.path import isfile
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -24,6 +26,8 @@ from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
 from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
+from rankjury.io.jsonl import parse_json
+from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, common_names, with_common_name
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -371,6 +375,25 @@ def _read_report(value: Any, where: str) -> Report:
     )
     _check_references(report)
     return report if entry.queries is None else _with_queries(report, entry.queries)
+
+
+def looks_like_report(path: str) -> bool:
+    """Return whether a file is one of rankjury's reports: a JSON object that says so."""
+    if path == "-" or not isfile(path) or not Path(path).stat().st_size:
+        return False
+    source = Source.open(path)
+    return not source.is_parquet() and source.head.lstrip()[:1] == "{" and '"rankjury.report/' in source.text()
+
+
+def read_report(path: str) -> Report:
+    """Read a report that ``-o report.json`` or ``--json`` wrote."""
+    hint = "rankjury evaluate GOLD RUN -o report.json makes one."
+    expected = f"a report of rankjury ({SCHEMA})"
+    text = Source.open(path).text()
+    if not text.lstrip().startswith("{"):
+        raise DataError("this is not a report of rankjury", where=path, expected=expected, hint=hint)
+    form: Any = parse_json(text, path, expected=expected)
+    return Report.from_json(form, path)
 
 
 _DERIVED = {"schema", "worst_slices"}

@@ -7,7 +7,7 @@ add one, write the dataclass, the renderer and a test; nothing else knows its na
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from rankjury.core.registry import Registry
 from rankjury.core.validation import Record, RecordError
@@ -73,8 +73,15 @@ def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) ->
     return lines
 
 
+SECTIONS: "Registry[type[Section]]" = Registry(
+    "section", home=("rankjury.evaluation", "rankjury.reporting.sections"), group="rankjury.sections", by_name=True
+)
+"""Classes of sections by name. A section is imported by its own module in ``evaluation`` or by its renderer, which is
+looked for under the section's name first. Third parties register theirs by entry points."""
+
+
 class Section(Record):
-    """Base class of sections. Two sections are equal where their JSON is."""
+    """Base class of sections; a subclass with a name is registered. Two sections are equal where their JSON is."""
 
     name: ClassVar[str]
     """The key in the report's JSON."""
@@ -83,9 +90,17 @@ class Section(Record):
     system_only: ClassVar[bool] = False
     """Whether only systems have it: the report as a whole may have something else under its name."""
 
+    def __init_subclass__(cls) -> None:
+        if "name" in vars(cls):
+            SECTIONS.add(cls.name, cls)
+
     def warnings(self) -> Iterator[ReportWarning]:
         """Return what a reader should be warned of; the system is filled in where the section belongs to one."""
         yield from ()
+
+    def configuration(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what the system is and how it was made, as tables by name; reports are compared by them."""
+        return {}
 
     def absent_slices(self) -> Mapping[str, str]:
         """Return slices that the report could have but has not, by name, each with the reason."""
@@ -95,36 +110,6 @@ class Section(Record):
         return type(self) is type(other) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
-
-
-SECTIONS: Registry[type[Section]] = Registry(
-    "section",
-    home={
-        "agreement": "rankjury.retrieval.agreement.stats:Agreement",
-        "reference": "rankjury.retrieval.agreement.stats:ReferenceGold",
-        "drift": "rankjury.evaluation.drift:Drift",
-        "examples": "rankjury.evaluation.examples:Examples",
-        "exposure": "rankjury.recsys.exposure:Exposure",
-        "facts": "rankjury.evaluation.sections:Facts",
-        "fingerprints": "rankjury.evaluation.sections:Fingerprints",
-        "first_scores": "rankjury.evaluation.sections:ScoreHistogram",
-        "fusion": "rankjury.evaluation.sections:Fusion",
-        "gate": "rankjury.evaluation.gate:Gate",
-        "hints": "rankjury.retrieval.hints:Hints",
-        "index": "rankjury.retrieval.bench.result:Indexed",
-        "interactions": "rankjury.recsys.summary:Interactions",
-        "keywords": "rankjury.evaluation.sections:Keywords",
-        "partial_matches": "rankjury.labeling.keywords.partial_match:Partial",
-        "quantiles": "rankjury.evaluation.sections:Quantiles",
-        "space": "rankjury.retrieval.diagnostics:Hygiene",
-        "spaces": "rankjury.retrieval.diagnostics:GoldSpaces",
-        "stability": "rankjury.evaluation.similarity_profile:Stability",
-    },
-    group="rankjury.sections",
-)
-"""Classes of sections by name. Third parties register theirs by entry points of the group ``rankjury.sections``."""
-
-S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, eq=False)

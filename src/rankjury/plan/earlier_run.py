@@ -12,11 +12,10 @@ from typing import Any
 
 from rankjury.core.formatting import count
 from rankjury.errors import DataError
-from rankjury.evaluation.report import Report, check_schema
+from rankjury.evaluation.report import Report, check_schema, read_report
 from rankjury.evaluation.targets import ABOUT_DRIFT
 from rankjury.io.source import Source
 from rankjury.reporting.writers import as_file_name
-from rankjury.reporting.writers.json import read_report
 
 _INDEX = "{index}"
 _SHOWN = 3

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.evaluation.report import read_report
 from rankjury.evaluation.scores import QueryData
 from rankjury.plan.run import Outcome
-from rankjury.reporting.writers.json import read_report
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import SCHEMA, Origin
 from rankjury.tracking.archive.run import Run

@@ -107,7 +107,7 @@ def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict
 
 def report_of(text: str, archive: Path | None = None) -> "Report":
     """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
-    from rankjury.reporting.writers.json import read_report
+    from rankjury.evaluation.report import read_report
 
     run = run_named(text, archive)
     return read_report(text) if run is None else run.report

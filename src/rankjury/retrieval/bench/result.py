@@ -185,6 +185,9 @@ class Timings(Record):
     """With queries that come at their own times."""
 
 
+_IDENTIFYING_FACTS = ("library", "version", "postgresql", "pgvector")
+
+
 @dataclass(frozen=True, eq=False)
 class Indexed(Section):
     """One index of a report."""
@@ -214,6 +217,17 @@ class Indexed(Section):
     facts: Mapping[str, Any] = field(default_factory=dict)
     vectors: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
+
+    def configuration(self) -> dict[str, Mapping[str, Any]]:
+        """Return what the index is and how it was made; of its facts, those that identify the library."""
+        return {
+            "index": {"engine": self.engine, "metric": self.metric},
+            "settings": self.settings,
+            "build": self.build,
+            "search": self.search,
+            "vectors": self.vectors,
+            "facts": {name: self.facts[name] for name in _IDENTIFYING_FACTS if name in self.facts},
+        }
 
     def figures(self) -> dict[str, Recorded]:
         """What targets may be about."""
