@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("engines", "pgvector", "recsys", "mlflow", "wandb", "spark")
+EXTRAS = ("faiss", "engines", "pgvector", "recsys", "mlflow", "wandb", "spark")
 BESIDE = ("pysqlite3",)
 """Where Python's own sqlite3 loads no extensions, as sqlite-vec is."""
 ALONE = ("keybert",)

@@ -29,7 +29,8 @@ def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
     assert set(OWN) <= set(ENGINES.names()) and set(ENGINES.names()) <= set(firsts)
     for name in ENGINES.names():
         assert ENGINES.get(name).about.split()[0] in outcome.out
-    assert (firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]) == ("core", "core", "rankjury[pgvector]")
+    shown = firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]
+    assert shown == ("core", "rankjury[faiss]", "rankjury[pgvector]")
     assert firsts["usearch"] == "rankjury[engines]"
     assert outcome.out.endswith("Next: rankjury engines NAME shows what can be set of one\n")
 

@@ -107,7 +107,8 @@ def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path
     from rankjury.plan.run import Inputs
 
     if not checked.plan.sweep:
-        raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE)
+        left_out = "; ".join(checked.notes) or None
+        raise UsageError("the plan sweeps nothing", where=checked.where, expected=_EXAMPLE, hint=left_out)
     for name, table in checked.plan.sweep.items():
         for path, message in table.faults(name, checked.plan):
             raise UsageError(message, where=checked.at("sweep", name, *path))

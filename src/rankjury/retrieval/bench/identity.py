@@ -17,7 +17,7 @@ from rankjury.core.version import __version__
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.engines import Engine
 
-_ALWAYS = ("numpy", "faiss-cpu")
+_ALWAYS = ("numpy",)
 _SECRETS = ("key", "token", "password", "secret", "header")
 _WORDS = {
     "corpus": "the items' vectors",

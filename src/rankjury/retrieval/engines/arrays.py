@@ -29,12 +29,12 @@ class Ready(np.ndarray[Any, np.dtype[np.float32]]):
     """Queries that an engine of this file's kind made ready before: nothing is left to be done to them."""
 
 
-def import_library(module: str, package: str, engine: str) -> Any:
-    """Import the library of an engine, which the extra ``engines`` installs."""
+def import_library(module: str, package: str, engine: str, extra: str = "engines") -> Any:
+    """Import the library of an engine, or name the extra that installs it."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra(package, "engines", f"the engine {engine}") from error
+        raise MissingExtra(package, extra, f"the engine {engine}") from error
 
 
 class ArrayEngine(Engine):

@@ -10,7 +10,7 @@ import numpy as np
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.retrieval.engines import ENGINES, Filter, passing
-from rankjury.retrieval.engines.arrays import ArrayEngine, neighbours_of
+from rankjury.retrieval.engines.arrays import ArrayEngine, import_library, neighbours_of
 from rankjury.retrieval.engines.auto_params import bits_for, lists_for, parts_for
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
@@ -26,13 +26,13 @@ _NPROBE = Param(8, "lists that a query looks into", min=1, monotonic_recall=True
 class _Faiss(ArrayEngine):
     """An index of FAISS; what differs between kinds is how it is made and how a search is told its parameters."""
 
+    extra = "faiss"
+    libraries = ("faiss",)
     native_filter = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        import faiss
-
-        self._faiss: Any = faiss
+        self._faiss = import_library("faiss", "faiss-cpu", "faiss", extra="faiss")
         self._index: Any = None
         self._asked: dict[tuple[Any, ...], Any] = {}
         self._values: dict[tuple[Any, ...], dict[str, Setting]] = {}

@@ -15,7 +15,7 @@ from typing import Any
 from rankjury.core.temp_files import TemporaryFolder
 from rankjury.core.version import __version__
 
-_ALWAYS = ("numpy", "polars", "faiss-cpu")
+_ALWAYS = ("numpy", "polars")
 _BESIDE = ("torch", "transformers", "scipy", "pyarrow", "scikit-learn")
 """Not asked for by rankjury itself, but by libraries that it uses."""
 _FOR_OUTPUT = frozenset(("rich", "typer", "jinja2", "matplotlib"))

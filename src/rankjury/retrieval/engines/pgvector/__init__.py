@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Collection, Mapping
-from copy import copy
+from copy import copy as shallow_copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -345,7 +345,7 @@ class Pgvector(Engine):
     def again(self) -> Self:
         """Another connection to the same table; it goes with the first, or when it is closed."""
         _, link = self._held()
-        other = copy(self)
+        other = shallow_copy(self)
         other._link = Link(link.target, self._session.greet)
         other._is_copy = True
         self._copies.append(other)
