@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rankjury.core.formatting import visible
+from rankjury.core.text import visible
 from rankjury.reporting.html.page import page_of
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, MARK, SYSTEMS, hostile_report, item_of, title_of

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.core.formatting import estimate_shown
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.scores import Scores, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
+from rankjury.stats.formatting import format_estimate
 
 NAN = math.nan
 
@@ -39,7 +39,7 @@ def test_undefined_is_counted_not_averaged() -> None:
 def test_the_mean_of_nothing_is_undefined() -> None:
     summary = _scores([[NAN], [NAN]], ["mean"]).summary("m0")
     assert math.isnan(summary.mean) and (summary.n, summary.undefined) == (0, 2)
-    assert estimate_shown(summary) == "–"
+    assert format_estimate(summary) == "–"
 
 
 def test_sums_and_geometric_means() -> None:
@@ -60,7 +60,7 @@ def test_a_zero_in_a_geometric_mean_counts_as_the_floor_of_trec_eval() -> None:
     [(0.123456, "mean", "0.1235"), (1.0, "mean", "1.0000"), (12345.0, "sum", "Σ 12,345"), (0.5, "geometric", "0.5000")],
 )
 def test_figures_as_shown(value: float, aggregate: str, shown: str) -> None:
-    assert estimate_shown(_scores([[value]], [aggregate]).summary("m0")) == shown
+    assert format_estimate(_scores([[value]], [aggregate]).summary("m0")) == shown
 
 
 def test_the_order_of_queries_changes_no_digit() -> None:

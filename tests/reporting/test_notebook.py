@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-from rankjury.core.formatting import difference_shown, estimate_shown, p_shown, snippet_of
+from rankjury.core.text import render_snippet
 from rankjury.errors import UnknownName
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import as_warnings
+from rankjury.stats.formatting import format_difference, format_estimate, format_p
 from tests.reporting.small import HOSTILE, gated, small, with_verdicts
 
 TAGS = {
@@ -83,10 +84,10 @@ class TestReport:
         for row in rows:
             label = row[0] or label
             system = row[1].removesuffix(" (baseline)")
-            assert row[2] == estimate_shown(report.estimates[system][label])
+            assert row[2] == format_estimate(report.estimates[system][label])
             if one := compared.get((label, system)):
-                assert row[3] == difference_shown(one.difference, one.ci)
-                assert row[5:7] == [p_shown(one.p_holm), f"{one.better}/{one.equal}/{one.worse}"]
+                assert row[3] == format_difference(one.difference, one.ci)
+                assert row[5:7] == [format_p(one.p_holm), f"{one.better}/{one.equal}/{one.worse}"]
             else:
                 assert row[3:7] == [""] * 4
 
@@ -142,8 +143,8 @@ class TestOthers:
         reader = Reader(one._repr_html_())
         assert reader.texts[0] == "new beside old: ndcg@5"
         found = {row[0]: row[1] for row in reader.tables[0][1:]}
-        assert found["difference"] == difference_shown(one.difference, one.ci)
-        assert found["p, corrected after Holm"] == p_shown(one.p_holm)
+        assert found["difference"] == format_difference(one.difference, one.ci)
+        assert found["p, corrected after Holm"] == format_p(one.p_holm)
         assert found["better / equal / worse"] == f"{one.better} / {one.equal} / {one.worse}"
         assert found["n"] == str(one.n)
 
@@ -165,7 +166,7 @@ class TestOthers:
         reader = Reader(scores._repr_html_())
         assert reader.tables[0][0] == ["measure", "mean", "n", "undefined"]
         assert [row[:2] for row in reader.tables[0][1:]] == [
-            [label, estimate_shown(scores.summary(label))] for label in scores.labels
+            [label, format_estimate(scores.summary(label))] for label in scores.labels
         ]
         assert {str(one) for one in scores.warnings} <= set(reader.texts)
 
@@ -178,7 +179,7 @@ class TestOthers:
 
     def test_a_kind_that_nobody_knows(self) -> None:
         with pytest.raises(UnknownName, match="repot"):
-            snippet_of("repot", 1)
+            render_snippet("repot", 1)
 
 
 class TestNames:

@@ -14,7 +14,7 @@ import typer
 
 from rankjury.cli.shared.environment import prepare_process
 from rankjury.core import signals
-from rankjury.core.formatting import visible
+from rankjury.core.text import visible
 from rankjury.core.version import __version__
 from rankjury.errors import NATIVE_STDERR, DataError, RankjuryError, shorten
 

@@ -85,10 +85,10 @@ def _print_audit(found: "Audit") -> None:
 
 
 def _lines(found: "Audit") -> Iterator[str]:
-    from rankjury.core.formatting import percent
+    from rankjury.stats.formatting import format_percent
 
     times, ties, catalogue = found.times, found.ties, found.catalogue
-    yield f"{found.rows:,} rows; {percent(found.sparsity, 2)} of the pairs of a user and an item have none"
+    yield f"{found.rows:,} rows; {format_percent(found.sparsity, 2)} of the pairs of a user and an item have none"
     if times is not None:
         first, last = times.first_date or f"{times.first:,}", times.last_date or f"{times.last:,}"
         length = f" ({times.days:,.0f} days)" if times.days is not None and times.days >= 2 else ""
@@ -98,12 +98,12 @@ def _lines(found: "Audit") -> Iterator[str]:
         yield f"catalogue: {catalogue.n:,} items, {never}; Gini over all {catalogue.gini:.3f}"
     yield f"repeated: {found.duplicate_pairs:,} rows of a pair, {found.exact_duplicates:,} in full"
     if ties is not None:
-        shares = [percent(part / found.rows, 1) for part in (ties.rows, ties.rows_within_users)]
+        shares = [format_percent(part / found.rows, 1) for part in (ties.rows, ties.rows_within_users)]
         yield f"equal times: {shares[0]} of rows, {shares[1]} within a user; at most {ties.largest:,} at once"
 
 
 def _sides(found: "Audit") -> Iterator[list[str]]:
-    from rankjury.core.formatting import percent
+    from rankjury.stats.formatting import format_percent
 
     both = found.users, found.items
     yield ["number", *(f"{side.n:,}" for side in both)]
@@ -112,14 +112,14 @@ def _sides(found: "Audit") -> Iterator[list[str]]:
     yield ["  mean", *(f"{side.rows.mean:,.1f}" for side in both)]
     yield ["  most", *(f"{side.rows.max:,}" for side in both)]
     yield ["Gini", *(f"{side.gini:.3f}" for side in both)]
-    yield ["share of rows of the top 20 %", *(percent(side.top_share, 1) for side in both)]
+    yield ["share of rows of the top 20 %", *(format_percent(side.top_share, 1) for side in both)]
     yield [f"cold: fewer than {found.cold:,} rows", *(f"{side.cold:,}" for side in both)]
-    yield ["  share", *(percent(side.cold_share, 1) for side in both)]
+    yield ["  share", *(format_percent(side.cold_share, 1) for side in both)]
 
 
 def _bars(found: "Audit") -> Iterator[list[str]]:
     """A row a rating, with a bar as long as its share of the commonest."""
-    from rankjury.core.formatting import percent
+    from rankjury.stats.formatting import format_percent
 
     bins = found.ratings.histogram if found.ratings is not None else ()
     most = max((one.count for one in bins), default=1)
@@ -127,7 +127,7 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
         name = f"{one.low:g}" if one.low == one.high else f"{one.low:.4g} to {one.high:.4g}"
         whole, part = divmod(round(one.count / most * _BAR * 8), 8)
         bar = ("█" * whole + _EIGHTHS[part]).rstrip()
-        yield [name, f"{one.count:,}", percent(one.count / found.rows, 1), bar]
+        yield [name, f"{one.count:,}", format_percent(one.count / found.rows, 1), bar]
 
 
 def _print_future(found: "Audit") -> None:
@@ -149,6 +149,6 @@ def _print_future(found: "Audit") -> None:
 
 
 def _unseen(part: int, whole: int) -> list[str]:
-    from rankjury.core.formatting import percent
+    from rankjury.stats.formatting import format_percent
 
-    return [f"{part:,}", percent(part / whole, 1) if whole else "–"]
+    return [f"{part:,}", format_percent(part / whole, 1) if whole else "–"]

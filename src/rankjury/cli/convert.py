@@ -33,7 +33,7 @@ def convert_command(
     import polars as pl
 
     from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame
-    from rankjury.core.formatting import count, named
+    from rankjury.core.text import join_names, plural
     from rankjury.io.formats import FORMATS, form_to_write, kind_of, read, write
     from rankjury.io.source import Source
 
@@ -51,8 +51,8 @@ def convert_command(
         rows = pl.concat([frame, empty.cast(frame.schema[QUERY])], how="diagonal") if len(empty) and kept else frame
         written = write(rows, target, chosen, to)
     if len(empty) and not kept:
-        many = count(len(empty), "query that found nothing is", "queries that found nothing are")
-        lost = f"{many} not in {target}, as {written} cannot express them: {named(empty[QUERY], _NAMED)}"
+        many = plural(len(empty), "query that found nothing is", "queries that found nothing are")
+        lost = f"{many} not in {target}, as {written} cannot express them: {join_names(empty[QUERY], _NAMED)}"
         warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"], quiet=quiet)
     told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
     say(f"Wrote {target}: {frame.height:,} rows as {written}{told}", quiet=quiet)

@@ -315,7 +315,7 @@ def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
 
 def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
-    from rankjury.core.formatting import count
+    from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
@@ -327,7 +327,7 @@ def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[
             screen.print(f"\nBy group, {name}")
             print_rows(["group", *header], [[group, *_figures(one)] for group, one in by_group.items()])
         if wrong:
-            screen.print(f"\nNot as people did, {name}: {count(len(wrong), 'text', 'texts')}")
+            screen.print(f"\nNot as people did, {name}: {plural(len(wrong), 'text', 'texts')}")
             shown = [[one.text, _names(one.missed), _names(one.wrong)] for one in wrong[:_MISTAKES_SHOWN]]
             print_rows(["text", "missed", "wrong"], shown, text=(0, 1, 2), wraps=(0, 1, 2))
             if len(wrong) > _MISTAKES_SHOWN:

@@ -192,16 +192,17 @@ def _print_counts(labels: "Labels") -> None:
 
 
 def _print_agreement(agreement: "LabelAgreement") -> None:
-    from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown
+    from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
+    from rankjury.stats.formatting import NO_VALUE, format_interval, format_value, interval_decimals
 
     screen = console()
     screen.print()
-    told = f"{agreement.exact:,} of {count(agreement.pairs, 'pair', 'pairs')} graded alike by rules and people"
+    told = f"{agreement.exact:,} of {plural(agreement.pairs, 'pair', 'pairs')} graded alike by rules and people"
     screen.print(f"{told}; people's grades stand")
     for name, kappa in (("κ", agreement.kappa), ("κ, quadratic weights", agreement.weighted)):
-        value = NOTHING if kappa.value != kappa.value else figure_shown(kappa.value, decimals_of(kappa.ci))
-        screen.print(f"  {name} {value}" + (f" {bounds_shown(kappa.ci)}" if kappa.ci else ""))
+        value = NO_VALUE if kappa.value != kappa.value else format_value(kappa.value, interval_decimals(kappa.ci))
+        screen.print(f"  {name} {value}" + (f" {format_interval(kappa.ci)}" if kappa.ci else ""))
     grades = [str(grade) for grade in range(len(agreement.table))]
     rows = [[f"rules {grade}", *map(str, row)] for grade, row in zip(grades, agreement.table, strict=True)]
     print_rows(["", *(f"people {grade}" for grade in grades)], rows)

@@ -9,7 +9,7 @@ import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, archive_at, tell_troubles
 from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def prune_command(
         gone = [run.name for run in kept.prune(keep=keep, older_than=age, plan=plan)]
         gone += kept.prune_damaged() if damaged else []
         if not as_json and (gone or left):
-            removed = [count(len(gone), "run", "runs")] if gone else []
-            removed += [count(len(left), "leftover", "leftovers")] if left else []
+            removed = [plural(len(gone), "run", "runs")] if gone else []
+            removed += [plural(len(left), "leftover", "leftovers")] if left else []
             say(f"Removed {' and '.join(removed)}", quiet=quiet)
     if as_json:
         print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
@@ -85,15 +85,15 @@ def _print_choice(
     total = len(archive.runs())
     size = size_shown(sum(run.bytes for run in chosen))
     if chosen:
-        print(f"{count(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
+        print(f"{plural(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
     if broken:
-        print(f"{count(len(broken), 'damaged run', 'damaged runs')} would go")
+        print(f"{plural(len(broken), 'damaged run', 'damaged runs')} would go")
     elif asked and not chosen:
-        print(f"None of {count(total, 'run', 'runs')} would go")
+        print(f"None of {plural(total, 'run', 'runs')} would go")
     elif not asked:
-        print(f"{count(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
+        print(f"{plural(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
     if left:
-        print(f"{count(left, 'folder', 'folders')} that killed writers left behind")
+        print(f"{plural(left, 'folder', 'folders')} that killed writers left behind")
     for run in chosen[:_SHOWN]:
         print_line(f"  {run.name}  {size_shown(run.bytes)}")
     if len(chosen) > _SHOWN:

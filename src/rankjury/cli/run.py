@@ -177,11 +177,11 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
     """Print the report and the verdicts on standard output."""
-    from rankjury.core.formatting import count
+    from rankjury.core.text import plural
     from rankjury.reporting.console import print_report
     from rankjury.reporting.writers.gate import print_gate
 
-    about = f"{count(report.n_queries, *report.unit)}, {count(len(report.systems), 'system', 'systems')}"
+    about = f"{plural(report.n_queries, *report.unit)}, {plural(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
     print_report(report)
     if gate is not None:

@@ -194,10 +194,10 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
 
 
 def _cells(window: "Mapping[str, Any]") -> list[str]:
-    from rankjury.core.formatting import percent
+    from rankjury.stats.formatting import format_percent
 
     numbers = [f"{window[name]:,}" for name in ("users", "cold_users", "items", "cold_items")]
-    return [f"{window['rows']:,}", percent(window["share"], 1), *numbers, *(_day(window, end) for end in _ENDS)]
+    return [f"{window['rows']:,}", format_percent(window["share"], 1), *numbers, *(_day(window, end) for end in _ENDS)]
 
 
 _ENDS = (("from", "first"), ("to", "last"))

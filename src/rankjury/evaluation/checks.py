@@ -6,12 +6,13 @@ from typing import cast
 
 import numpy as np
 
-from rankjury.core.formatting import count, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.judge import Bench
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
 from rankjury.measures.judged import Judged, relevant_count, within
 from rankjury.measures.measure import Measure
+from rankjury.stats.formatting import format_percent
 
 _LISTED = 3
 
@@ -106,17 +107,17 @@ class Findings:
             more = " …" if self.missing > _LISTED else ""
             scored = _missing_scored([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
             yield ReportWarning(
-                f"{count(self.missing, 'judged {query} is', 'judged {queries} are')} missing from the ranking "
+                f"{plural(self.missing, 'judged {query} is', 'judged {queries} are')} missing from the ranking "
                 f"({', '.join(self.missing_names)}{more}) and {scored}",
                 code="missing-queries",
                 count=self.missing,
             )
         if self.extra:
-            text = f"{count(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted"
+            text = f"{plural(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted"
             yield ReportWarning(text, code="extra-queries", count=self.extra)
         yield from self._warn_of_empty([measure for measure in measures if measure.metric.needs_relevant])
         if self.dropped:
-            text = f"{count(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
+            text = f"{plural(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
             yield ReportWarning(text, code="duplicates", count=self.dropped)
         yield from self._warn_of_cuts()
 
@@ -133,7 +134,8 @@ class Findings:
             )
         elif (share := self.shared.low_share) is not None:
             yield ReportWarning(
-                f"{percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking ({run.shown}); "
+                f"{format_percent(share, 2)} of the gold's items ({gold.shown}) are anywhere in the ranking "
+                f"({run.shown}); "
                 "check that ids are spelled alike",
                 code="few-common-items",
             )
@@ -145,7 +147,7 @@ class Findings:
             deep = [str(one) for one in measures if one.k is not None and one.k > length]
             more = " …" if len(deep) > _LISTED else ""
             lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
-            items = count(length, "item", "items") + ("" if as_long == number else " and none has more")
+            items = plural(length, "item", "items") + ("" if as_long == number else " and none has more")
             yield ReportWarning(
                 f"{lists} {items}, fewer than the cut-off of {', '.join(deep[:_LISTED])}{more}: what was cut off "
                 f"counts as not retrieved; rank more items, or use cut-offs up to {length:,}",
@@ -162,7 +164,7 @@ class Findings:
         for empty, rels in levels.items():
             level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
             scored = _empty_scored([one for one in measures if one["rel"] in rels])
-            text = f"{count(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
+            text = f"{plural(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
             yield ReportWarning(text, code="nothing-relevant", count=empty)
 
     def _warn_of_cuts(self) -> Iterator[ReportWarning]:
@@ -170,12 +172,12 @@ class Findings:
         for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
             share = 1 - judged / retrieved if retrieved else 0.0
             if share > 0:
-                shares[k] = f"{percent(share, 1)} of the top {k}"
+                shares[k] = f"{format_percent(share, 1)} of the top {k}"
         if shares:
             yield ReportWarning("unjudged items count as not relevant: " + ", ".join(shares.values()), code="unjudged")
         tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
         if tied:
-            at = ", ".join(f"{count(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())
+            at = ", ".join(f"{plural(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())
             text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
             yield ReportWarning(text, code="ties", count=max(tied.values()))
 

@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
 from rankjury.core.lists import Background
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.changes import Change, Trace, changes_between
@@ -298,7 +298,9 @@ def cautions(
         yield ReportWarning(text, code="few-queries", count=least)
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
-        text = f"{count(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
+        text = (
+            f"{plural(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
+        )
         yield ReportWarning(text, code="small-slices", count=small)
     thin = [
         one
@@ -318,7 +320,7 @@ def cautions(
         if number:
             yield ReportWarning(
                 f"{report.baseline} and {name} answer different {{queries}} "
-                f"({count(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}",
+                f"({plural(number, 'is', 'are')} answered by one of them only): aligned on the gold's {queries:,}",
                 code="different-queries",
                 count=number,
             )

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.validation import Record, check_arguments, to_json
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.paired import ScorePair, compare_scores, pair_scores
@@ -340,7 +340,7 @@ def _pair_similarities(
     n = len(pair.queries)
     if not n:
         raise DataError(
-            f"no query in common: {count(len(ours.queries), 'query', 'queries')} and {len(theirs.queries):,}",
+            f"no query in common: {plural(len(ours.queries), 'query', 'queries')} and {len(theirs.queries):,}",
             where=where,
             expected="reports on the same query set",
         )
@@ -353,7 +353,7 @@ def _pair_similarities(
         )
     empty = int(np.isnan(pair.scores.values[:, 0] - pair.baseline_scores.values[:, 0]).sum())
     if empty:
-        notes.append(f"{count(empty, 'query', 'queries')} found nothing before or after, and cannot be paired")
+        notes.append(f"{plural(empty, 'query', 'queries')} found nothing before or after, and cannot be paired")
     if n - empty < FEW_QUERIES:
         notes.append(f"few queries ({n - empty}): intervals are rough under {FEW_QUERIES}")
     return pair, notes

@@ -7,8 +7,8 @@ from typing import cast, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count, named
 from rankjury.core.lists import Background, Lists, checked_background
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Floats, Gold, Ranking
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
@@ -233,7 +233,7 @@ def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequenc
         if short:
             yield ReportWarning(
                 f"slices of items: of the {depth:,} items that are listed for a {{query}}, fewer than {k:,} are of the "
-                f"slice in {named(short, 3)}: {measure} counts what is not listed as not retrieved there; "
+                f"slice in {join_names(short, 3)}: {measure} counts what is not listed as not retrieved there; "
                 "a larger depth lists more",
                 code="short-slices",
             )
@@ -308,7 +308,7 @@ def _by_policy(
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
             hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
-            such=count(int(affected.sum()), "such query", "such queries"),
+            such=plural(int(affected.sum()), "such query", "such queries"),
         )
     values = values.copy()
     if policy == "skip":

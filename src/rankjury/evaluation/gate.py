@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import snippet_of
+from rankjury.core.text import render_snippet
 from rankjury.core.validation import FiniteFloat, Record
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.paired import compare_scores, pair_scores
@@ -97,7 +97,7 @@ class Gate(Decision, Section):
         return form
 
     def _repr_html_(self) -> str:
-        return snippet_of("gate", self)
+        return render_snippet("gate", self)
 
 
 def check_targets(targets: Sequence[Target], report: Report, baseline: Report | str | None = None) -> Gate:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import cut_gold, measure_values
@@ -281,9 +281,9 @@ def _candidates(bench: Bench, chance: Chance) -> Ints:
     if short.any():
         at = int(np.argmax(short))
         raise DataError(
-            f"query {bench.queries[at]!r} has {count(int(candidates[at]), 'candidate', 'candidates')}, but "
-            f"{count(int(judged[at]), 'judged item', 'judged items')} "
-            f"({count(int(short.sum()), 'such query', 'such queries')})",
+            f"query {bench.queries[at]!r} has {plural(int(candidates[at]), 'candidate', 'candidates')}, but "
+            f"{plural(int(judged[at]), 'judged item', 'judged items')} "
+            f"({plural(int(short.sum()), 'such query', 'such queries')})",
             where=f"{bench.gold.source} × {chance.source}",
             expected="judged items to be among the candidates",
             hint="Count every item that could have been ranked for the query.",
@@ -292,7 +292,7 @@ def _candidates(bench: Bench, chance: Chance) -> Ints:
 
 
 def _unknown_candidates(queries: pl.Series, given: Sequence[int | None], source: str) -> DataError:
-    lacking = count(given.count(None), "such query", "such queries")
+    lacking = plural(given.count(None), "such query", "such queries")
     return DataError(
         f"the number of candidates of query {queries[given.index(None)]!r} is not given ({lacking})",
         where=source,

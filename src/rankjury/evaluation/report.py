@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import aligned, count, difference_shown, estimate_shown, p_shown, snippet_of
+from rankjury.core.text import align_columns, plural, render_snippet
 from rankjury.core.types import Floats
 from rankjury.core.validation import Record, check_arguments, read_record, to_json
 from rankjury.core.version import __version__
@@ -31,6 +31,7 @@ from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, common_names, with_common_name
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import format_difference, format_estimate, format_p
 from rankjury.stats.resampling import Resampling
 
 SCHEMA = "rankjury.report/1"
@@ -236,14 +237,14 @@ class Report:
                 one = compared.get((label, name))
                 found = ("", "")
                 if one is not None:
-                    found = (difference_shown(one.difference, one.ci), p_shown(one.p_holm, at_floor=one.at_floor))
-                estimate = estimate_shown(system.estimates[label])
+                    found = (format_difference(one.difference, one.ci), format_p(one.p_holm, at_floor=one.at_floor))
+                estimate = format_estimate(system.estimates[label])
                 rows.append((self.both_names(label), name, estimate, *(found if self.baseline else ())))
-        title = f"Report on {count(len(self.systems), 'system', 'systems')}{against}"
-        return "\n".join([title, *aligned(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
+        title = f"Report on {plural(len(self.systems), 'system', 'systems')}{against}"
+        return "\n".join([title, *align_columns(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
 
     def _repr_html_(self) -> str:
-        return snippet_of("report", self)
+        return render_snippet("report", self)
 
     def query_name(self, id_: str) -> str:
         """What people call a query in a table: the item's name where queries are items, else the id."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import aligned, count, estimate_shown, snippet_of
+from rankjury.core.text import align_columns, plural, render_snippet
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
@@ -17,6 +17,7 @@ from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.sections import ReportWarning, Section, read_sections
 from rankjury.measures.measure import Aggregate, Measure, common_names, is_descriptive, with_common_name
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
+from rankjury.stats.formatting import format_estimate
 from rankjury.stats.resampling import Resampling, keys_of
 
 
@@ -139,18 +140,18 @@ class Scores:
     def _rows(self) -> list[tuple[str, str, str, str]]:
         usual = self.common_names
         summaries = [(with_common_name(label, usual.get(label)), self.summary(label)) for label in self.labels]
-        return [(name, estimate_shown(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
+        return [(name, format_estimate(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
 
     @property
     def title(self) -> str:
-        return f"Scores of {self.source} over {count(len(self.queries), 'query', 'queries')}"
+        return f"Scores of {self.source} over {plural(len(self.queries), 'query', 'queries')}"
 
     def __repr__(self) -> str:
-        table = aligned([("measure", "mean", "n", "undefined"), *self._rows()])
+        table = align_columns([("measure", "mean", "n", "undefined"), *self._rows()])
         return "\n".join([self.title, *table, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        return snippet_of("scores", self)
+        return render_snippet("scores", self)
 
 
 def estimates_of(systems: Mapping[str, Scores], resampling: Resampling | None) -> dict[str, dict[str, Estimate]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rankjury.core.convert import find_id_column, ordered_gold, ranking_from_frame
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading
@@ -52,7 +52,7 @@ class Ordered:
 
     def _of_list(self, query: str, items: list[str], known: frozenset[str] | None, where: str) -> Iterator[str]:
         if self.length is not None and len(items) != self.length:
-            yield f"{where}: {count(len(items), 'item', 'items')}, expected exactly {self.length}"
+            yield f"{where}: {plural(len(items), 'item', 'items')}, expected exactly {self.length}"
         elif not items:
             yield f"{where}: empty, expected at least one item"
         if query in items:
@@ -120,7 +120,7 @@ def check_lists(
     found = [*more, *(violation for one in aspects for violation in one.violations(queries, known))]
     if found:
         raise DataError(
-            f"{count(len(found), 'violation', 'violations')} of what must hold of ordered lists",
+            f"{plural(len(found), 'violation', 'violations')} of what must hold of ordered lists",
             where=where,
             details=found,
         )

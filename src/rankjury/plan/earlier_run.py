@@ -10,7 +10,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Any
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.errors import DataError
 from rankjury.evaluation.report import Report, check_schema, read_report
 from rankjury.evaluation.targets import ABOUT_DRIFT
@@ -115,7 +115,7 @@ class References:
                 hint=accept,
             )
         if failed:
-            later = count(len(failed), "later report", "later reports")
+            later = plural(len(failed), "later report", "later reports")
             notes.append(
                 f"{system}: drift is compared with {accepted[-1].path}, as {later} failed the drift targets: "
                 f"{_listed([one.path for one in failed])}. {accept}"

@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors, names_of
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.query_lists import first_rows, first_scores
@@ -283,7 +283,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
         if not len(extra):
             return wanted, []
-        text = f"{count(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {named(extra)}"
+        text = f"{plural(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {join_names(extra)}"
         return wanted, [ReportWarning(text, code="no-candidates", count=len(extra))]
 
 

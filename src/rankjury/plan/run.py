@@ -8,9 +8,9 @@ from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
-from rankjury.core.formatting import count, named
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_entry
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
@@ -292,8 +292,8 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
     warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
     unused = [name for name in gold.golds if name not in aspects.values()] if aspects else []
     if unused:
-        are = count(len(unused), "aspect of the gold is", "aspects of the gold are")
-        text = f"{are} used by no system: {named(unused)} (a system's key gold names its aspect)"
+        are = plural(len(unused), "aspect of the gold is", "aspects of the gold are")
+        text = f"{are} used by no system: {join_names(unused)} (a system's key gold names its aspect)"
         warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
     warnings += [one.about(name) for name in plan.systems for one in inputs.loaded[name].warnings]
     report = (

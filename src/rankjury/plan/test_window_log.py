@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rankjury
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.errors import DataError
 from rankjury.io.jsonl import parse_json
 from rankjury.plan.input_digests import contents_of
@@ -37,7 +37,7 @@ class Looks:
     def notes(self) -> Iterator[str]:
         if self.settings > 1:
             yield (
-                f"the test window was opened {count(self.times, 'time', 'times')} with {self.settings:,} different "
+                f"the test window was opened {plural(self.times, 'time', 'times')} with {self.settings:,} different "
                 f"settings since {self.first}: choosing among them tunes on it; rankjury tune chooses on validation"
             )
         if self.recorded is None:

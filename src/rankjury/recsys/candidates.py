@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Ints, gathered, places_in
 from rankjury.errors import DataError
 from rankjury.recsys.splitting.split import Split, Window
@@ -30,12 +30,12 @@ def catalogue_of(
         unknown = int((~found[taken]).sum())
         if taken.size and unknown == taken.size:
             raise DataError(
-                f"none of the log's {count(unknown, 'item', 'items')} is in the file of items",
+                f"none of the log's {plural(unknown, 'item', 'items')} is in the file of items",
                 where=log.source,
-                expected=f"ids such as {named(log.items.gather(taken[:3]))}, and the file has {named(listed, 3)}",
+                expected=f"ids such as {join_names(log.items.gather(taken[:3]))}; the file has {join_names(listed, 3)}",
             )
         return found, [
-            f"{count(unknown, 'item of the log is', 'items of the log are')} not in the file of items"
+            f"{plural(unknown, 'item of the log is', 'items of the log are')} not in the file of items"
         ] if unknown else []
     known: tuple[Window, ...] = fit_on if kind == "train" else (*fit_on, window)
     if kind == "seen" and window == "test":

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
 from rankjury.core.lists import Background
 from rankjury.core.params import is_whole
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Gold, Ints, freeze, gathered
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
@@ -166,20 +166,20 @@ class Task:
         held = np.unique(self.held.items)
         cold_items = int((np.bincount(self.train.item, minlength=len(self.log.items))[held] == 0).sum())
         yield (
-            f"{self.window}: {count(self.users.size, 'user', 'users')}, "
-            f"{count(int((taken == 0).sum()), 'of whom has', 'of whom have')} no training interactions; "
-            f"{count(held.size, 'item', 'items')} held out, {count(cold_items, 'of which has', 'of which have')} none"
+            f"{self.window}: {plural(self.users.size, 'user', 'users')}, "
+            f"{plural(int((taken == 0).sum()), 'of whom has', 'of whom have')} no training interactions; "
+            f"{plural(held.size, 'item', 'items')} held out, {plural(cold_items, 'of which has', 'of which have')} none"
         )
         if self.held.dropped:
-            rows = count(self.held.dropped, "held-out row is", "held-out rows are")
+            rows = plural(self.held.dropped, "held-out row is", "held-out rows are")
             yield f"{rows} of a user and an item that another row is of: the latest counts"
         outside = int(np.diff(self.beyond[0]).sum())
         if outside:
-            pairs = count(outside, "held-out interaction is", "held-out interactions are")
+            pairs = plural(outside, "held-out interaction is", "held-out interactions are")
             yield f"{pairs} of items that the catalogue lacks: candidates of those users alone"
         again = int(np.diff(gathered(self.train.pairs.starts, self.users)[0]).sum()) - int(self.left_out[0][-1])
         if again:
-            pairs = count(again, "held-out interaction repeats", "held-out interactions repeat")
+            pairs = plural(again, "held-out interaction repeats", "held-out interactions repeat")
             yield f"{pairs} one of training: candidates all the same"
         if self.sampled is not None:
             yield (

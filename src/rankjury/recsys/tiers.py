@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
 from rankjury.core.params import is_whole
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
 from rankjury.evaluation.slices import Cuts
@@ -145,7 +145,7 @@ def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
 
 
 def _warmth(name: str, taken: Ints, threshold: int) -> Tier:
-    notes = (f"fewer than {count(threshold, *_OF)}", f"{count(threshold, *_OF)} or more")
+    notes = (f"fewer than {plural(threshold, *_OF)}", f"{plural(threshold, *_OF)} or more")
     return Tier(name, (_COLD, _WARM), notes, (taken >= threshold).astype(np.int64))
 
 
@@ -156,7 +156,7 @@ def _ranges(begins: Sequence[int]) -> Iterator[str]:
         yield "all of them"
         yield from [""] * len(begins)
         return
-    yield f"at most {count(begins[0] - 1, *_OF)}"
+    yield f"at most {plural(begins[0] - 1, *_OF)}"
     for low, high in pairwise(begins):
         yield (
             ""
@@ -165,7 +165,7 @@ def _ranges(begins: Sequence[int]) -> Iterator[str]:
             if high == low + 1
             else f"{low:,} to {high - 1:,} {_OF[1]}"
         )
-    yield f"{count(begins[-1], *_OF)} or more"
+    yield f"{plural(begins[-1], *_OF)} or more"
 
 
 def describe(task: Task, tiers: Tiers) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankjury.core.formatting import visible
+from rankjury.core.text import visible
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import Block, render_sections
 from rankjury.reporting.tables import Cell, Table, headline_table, table

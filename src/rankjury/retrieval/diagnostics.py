@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
@@ -120,11 +120,11 @@ class Hygiene(Section):
             yield f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}"
         if self.duplicates.exact:
             groups = "; ".join(" = ".join(group) for group in self.duplicates.groups[:2])
-            equal = count(self.duplicates.exact, "vector equals", "vectors equal")
+            equal = plural(self.duplicates.exact, "vector equals", "vectors equal")
             yield f"{equal} another ({groups}): they tie, and go by id"
         if self.near_duplicates.found:
             pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_duplicates.pairs[:2])
-            yield f"{count(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
+            yield f"{plural(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
         if self.mean_similarity > _MUCH_ALIKE:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
         hubness = self.hubness

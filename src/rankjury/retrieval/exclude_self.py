@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints, Ranking, Vectors
 from rankjury.io.vectors import same_file
 from rankjury.retrieval.knn.select import MISSING
@@ -39,7 +39,7 @@ def own_item(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
 
 def own_note(n: int, queries: int, *, exclude: bool) -> str:
     """Say of queries that are not the corpus that ``n`` of them have the id of an item, and what becomes of it."""
-    has = f"{count(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
+    has = f"{plural(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
     done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
     kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
     return f"{has}, which {done if exclude else kept}"

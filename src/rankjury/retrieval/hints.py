@@ -6,7 +6,7 @@ from math import isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any
 
-from rankjury.core.formatting import bounds_shown, count, figure_shown, percent
+from rankjury.core.text import plural
 from rankjury.core.validation import FiniteFloat, Record
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
@@ -16,6 +16,7 @@ from rankjury.evaluation.similarity_profile import Spread, Stability
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.diagnostics import Hygiene
+from rankjury.stats.formatting import format_interval, format_percent, format_value
 
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
 """What a search over an index, and a ranking, should reach."""
@@ -94,11 +95,11 @@ def _recall(report: Report, system: str, index: Indexed) -> Found:
     if index.failed or isnan(recall.mean):
         return  # what failed found nothing, and has a hint of its own
     if recall.mean < GOOD_RECALL:
-        ci = f" {bounds_shown(recall.ci)}" if recall.ci else ""
-        text = f"ANN recall@{k} is {figure_shown(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
+        ci = f" {format_interval(recall.ci)}" if recall.ci else ""
+        text = f"ANN recall@{k} is {format_value(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
         yield f"ann_recall@{k}", recall.mean, text + _normalised(report, system, index)
     elif recall.p5 < _WEAK_QUERIES:
-        means = f"{figure_shown(recall.mean, 3)} on average, but {figure_shown(recall.p5, 3)} at the 5th percentile"
+        means = f"{format_value(recall.mean, 3)} on average, but {format_value(recall.p5, 3)} at the 5th percentile"
         text = f"ANN recall@{k} is {means} of queries: {_wider(index)}{_normalised(report, system, index)}"
         yield f"ann_recall_p5@{k}", recall.p5, text
 
@@ -109,7 +110,7 @@ def _wider(index: Indexed) -> str:
     if index.facts.get("approximate") is False:
         return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
     if index.own_exact is not None and index.own_exact.mean < GOOD_RECALL:
-        shown = figure_shown(index.own_exact.mean, 3)
+        shown = format_value(index.own_exact.mean, 3)
         return (
             f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
         )
@@ -132,9 +133,9 @@ def _normalised(report: Report, system: str, index: Indexed) -> str:
     if index.metric != "ip" or isnan(norm.mean):
         return ""
     if _is_one(norm.mean) and not norm.std > _UNIT:
-        shown = figure_shown(norm.mean, 3)
+        shown = format_value(norm.mean, 3)
         return f". The vectors are normalised (mean length {shown}), so the inner product is not to blame"
-    lengths = figure_shown(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {figure_shown(norm.std, 3)}")
+    lengths = format_value(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {format_value(norm.std, 3)}")
     return (
         f". The vectors are not normalised (length {lengths}): by inner product graphs lose recall, so normalise them"
     )
@@ -160,14 +161,14 @@ def _loss(index: Indexed) -> Found:
     exact, found, ci = loss.exact.mean, loss.index.mean, loss.index_loss.ci
     lost = exact - found
     if lost > _SMALL_LOSS and (ci is None or ci[0] > 0):
-        means = f"{figure_shown(exact, 3)} with exact search, {figure_shown(found, 3)} with the index"
-        text = f"the index costs {figure_shown(lost, 3)} of {loss.measure} ({means}): {_wider(index)}"
+        means = f"{format_value(exact, 3)} with exact search, {format_value(found, 3)} with the index"
+        text = f"the index costs {format_value(lost, 3)} of {loss.measure} ({means}): {_wider(index)}"
         yield "index_loss", lost, text
     elif exact < loss.ideal * GOOD_NDCG:
-        whole = figure_shown(loss.ideal - found, 3)
-        what = f"of the {whole} that {loss.measure} lacks, {figure_shown(loss.embedding_loss, 3)} is the embedding's"
+        whole = format_value(loss.ideal - found, 3)
+        what = f"of the {whole} that {loss.measure} lacks, {format_value(loss.embedding_loss, 3)} is the embedding's"
         if index.facts.get("approximate") is not False:
-            what += f" ({figure_shown(exact, 3)} with exact search too) and {figure_shown(lost, 3)} the index's"
+            what += f" ({format_value(exact, 3)} with exact search too) and {format_value(lost, 3)} the index's"
         yield "exact_search", exact, f"{what}: look at the model, the texts and the chunking, not at the index"
 
 
@@ -183,7 +184,7 @@ def _order(result: SystemResult) -> Found:
     for k in shared[:1]:
         (ndcg, low), (recall, high) = means["ndcg", k], means["recall", k]
         if low < GOOD_NDCG and high >= _FOUND:
-            found = f"{ndcg} is {figure_shown(low, 3)} though {recall} is {figure_shown(high, 3)}"
+            found = f"{ndcg} is {format_value(low, 3)} though {recall} is {format_value(high, 3)}"
             advice = f"re-rank the first {k}, with a cross-encoder for example, or filter by attributes"
             yield ndcg, low, f"{found}: what is relevant is found, but stands too low; {advice}"
 
@@ -193,12 +194,14 @@ def _drift(drift: Drift) -> Found:
     worst, changes = drift.worst, drift.circumstances
     moved = 0.0 if worst is None else worst.change
     if drift.failed and worst is not None:
-        by = f"by {percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
+        by = f"by {format_percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
         known = ", ".join(one.what for one in changes.changed)
         known = f"{known} changed" if known else "no change is declared"
         known += "; check that model, version and chunking are as before"
         causes = "; ".join([known, *changes.undeclared, *_lengths(drift)])
-        moves = f"{worst.figure} moved {by} ({worst.old:.4g} → {worst.new:.4g}), allowed ±{percent(drift.allowed)}"
+        moves = (
+            f"{worst.figure} moved {by} ({worst.old:.4g} → {worst.new:.4g}), allowed ±{format_percent(drift.allowed)}"
+        )
         yield "drift", abs(moved if isfinite(moved) else worst.new), f"score drift: {moves}: {causes}"
     elif changes.undeclared:
         yield "drift", abs(moved), f"undeclared change: {'; '.join(changes.undeclared)}"
@@ -210,7 +213,7 @@ def _lengths(drift: Drift) -> Iterator[str]:
     if norm is None or isnan(norm.old) or isnan(norm.new):
         return
     old, new = norm.old, norm.new
-    shown = f"mean length {figure_shown(old, 3)} → {figure_shown(new, 3)}"
+    shown = f"mean length {format_value(old, 3)} → {format_value(new, 3)}"
     if _is_one(new):
         yield (
             f"vectors are normalised now, and were not before ({shown})"
@@ -242,7 +245,7 @@ def _overloaded(index: Indexed) -> Found:
     loop = None if index.latency is None else index.latency.open
     if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
         late = loop.late / loop.n
-        text = f"at {loop.rate:g} queries a second {percent(late)} were asked late, as all callers were busy"
+        text = f"at {loop.rate:g} queries a second {format_percent(late)} were asked late, as all callers were busy"
         yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
 
 
@@ -250,7 +253,7 @@ def _failed(index: Indexed) -> Found:
     """Queries without an answer."""
     if index.failed:
         why = next((f": {_table(one).get('why')}" for one in index.facts.get("failures") or ()), "")
-        text = f"{count(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
+        text = f"{plural(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
         yield "failed_queries", float(index.failed), text
     times = index.latency
     loops = () if times is None else (times.index_only, times.end_to_end, *times.closed, times.open)

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
-from rankjury.core.formatting import count, named
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import WHOLE, Ints, Ranking, Vectors, names_of
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
@@ -168,7 +168,7 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
     extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
     if len(lacking) or len(extra):
         told = [
-            f"{count(len(ids), 'id is', 'ids are')} only in {one.source} ({named(ids)})"
+            f"{plural(len(ids), 'id is', 'ids are')} only in {one.source} ({join_names(ids)})"
             for ids, one in ((lacking, reference), (extra, candidate))
             if len(ids)
         ]
@@ -193,7 +193,7 @@ def those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
 
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    return DataError(f"{many} no vector: {named(ids)}", where=where, expected="a vector for each")
+    return DataError(f"{many} no vector: {join_names(ids)}", where=where, expected="a vector for each")
 
 
 def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
@@ -213,8 +213,8 @@ def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
         ):
             if bad.any():
                 names = vectors.ids.filter(pl.Series(bad))
-                one = f"the vector of {named(names)} is {what}"
-                found = one if len(names) == 1 else f"{len(names):,} vectors are {what}: {named(names)}"
+                one = f"the vector of {join_names(names)} is {what}"
+                found = one if len(names) == 1 else f"{len(names):,} vectors are {what}: {join_names(names)}"
                 raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 

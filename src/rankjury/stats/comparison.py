@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from rankjury.core.formatting import snippet_of
+from rankjury.core.text import render_snippet
 from rankjury.core.types import Floats
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
@@ -130,7 +130,7 @@ class Comparison(Record):
         return {**value, **dict.fromkeys(absent, 0), "whole": bool(absent), "exact": exact}
 
     def _repr_html_(self) -> str:
-        return snippet_of("comparison", self)
+        return render_snippet("comparison", self)
 
     @property
     def p_method(self) -> str | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.core.formatting import visible
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import visible
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from json import dumps
 from textwrap import wrap
 from typing import Literal, cast
 
-from rankjury.core.formatting import count, decimals_of, figure_shown, spreadsheet_text
+from rankjury.core.text import escape_spreadsheet, plural
 from rankjury.reporting.console import console, print_table
 from rankjury.reporting.tables import Cell, Style, table
+from rankjury.stats.formatting import format_value, interval_decimals
 from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
 from rankjury.tracking.archive.history import Point, Series, Stepped, lines_of
 from rankjury.tracking.archive.listing import Damaged
@@ -46,7 +47,7 @@ class History:
 def print_history(history: History) -> None:
     """On standard output."""
     screen = console()
-    screen.print(f"{history.plan}: {count(len(history.runs), 'run', 'runs')}")
+    screen.print(f"{history.plan}: {plural(len(history.runs), 'run', 'runs')}")
     for series, steps in history.series:
         screen.print(f"\n{series.measure} of {series.system}")
         for line in chart_lines(series, steps, screen.width):
@@ -126,7 +127,7 @@ def chart_lines(series: Series, steps: Sequence[Stepped], width: int) -> list[st
             rows[row_of(point.mean)][apart * place] = "●"
     begins = {one.after.name for one in steps}
     marks = "".join(("▲" if point.run in begins else " ").ljust(apart) for point in points)
-    labels = [figure_shown(end, decimals_of((low, high))) if high > low else f"{end:.6g}" for end in (high, low)]
+    labels = [format_value(end, interval_decimals((low, high))) if high > low else f"{end:.6g}" for end in (high, low)]
     names = [labels[0], *[""] * (_HEIGHT - 2), labels[1] if high > low else ""]
     lines = [f"{name:>{_MARGIN - 2}} ┤{''.join(row)}".rstrip() for name, row in zip(names, rows, strict=True)]
     lines += [f"{'':{_MARGIN}}{marks}".rstrip()] if marks.strip() else []
@@ -170,7 +171,7 @@ def history_to_csv(history: History) -> str:
             told = [run.verdict, (run.manifest.get("git") or {}).get("commit")]
             named = [point.time, run.name, history.plan, series.system, series.measure]
             cells = ["" if cell is None else cell for cell in (*named, *found, *marks, *told)]
-            out.writerow([spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in cells])
+            out.writerow([escape_spreadsheet(cell) if isinstance(cell, str) else cell for cell in cells])
     return file.getvalue()
 
 

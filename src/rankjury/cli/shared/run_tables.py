@@ -6,7 +6,7 @@ from itertools import groupby
 from textwrap import wrap
 
 from rankjury.cli.shared.console import print_line
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.scores import QueryData
 from rankjury.reporting.console import console, print_block, print_table
@@ -45,7 +45,7 @@ def print_run(run: Run, *, is_baseline: bool) -> None:
         print()
         print_table(measure_table(report, label))
     if others:
-        _print_text(f"and {count(len(others), 'other measure', 'other measures')}: {', '.join(others)}")
+        _print_text(f"and {plural(len(others), 'other measure', 'other measures')}: {', '.join(others)}")
     recorded = recorded_table(report, everything=False)
     if recorded:
         print()
@@ -145,7 +145,7 @@ def _print_comparisons(compared: Compared) -> None:
         print_table(one_measure(before_after_table(list(found), compared.resampling.level, ("before", "after")), label))
     asked = compared.asked
     only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
-    over = f"{count(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
+    over = f"{plural(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
     if compared.comparisons:
         _print_text(f"paired over {over} · p: sign-flip test, Holm's correction")
     for line in compared.not_compared:

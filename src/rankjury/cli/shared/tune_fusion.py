@@ -179,12 +179,13 @@ def _spelled(found: "Tuning") -> str:
 
 
 def _show(found: "Tuning") -> None:
-    from rankjury.core.formatting import count, difference_shown, estimate_shown, p_shown, percent
+    from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
     from rankjury.retrieval.fusion.fusion import METHODS
+    from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_percent
 
     n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
-    rows = [[f"{name} alone", "", "", estimate_shown(one)] for name, one in found.alone.items()]
+    rows = [[f"{name} alone", "", "", format_estimate(one)] for name, one in found.alone.items()]
     for title, fusion, estimate in (
         ("equal weights", found.equal, found.with_equal),
         ("as in the plan", found.current, found.with_current),
@@ -193,17 +194,17 @@ def _show(found: "Tuning") -> None:
         if fusion is None or estimate is None:
             continue
         weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
-        rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", estimate_shown(estimate)])
+        rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", format_estimate(estimate)])
     by_fold = "by fold" if has_c else "–"
-    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, estimate_shown(found.held_out)])
-    level = percent(found.resampling.level)
+    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, format_estimate(found.held_out)])
+    level = format_percent(found.resampling.level)
     print_rows(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
     one = found.comparison
     out = console()
-    tried = f"{count(found.tried, 'setting', 'settings')} of {found.best.method} tried"
+    tried = f"{plural(found.tried, 'setting', 'settings')} of {found.best.method} tried"
     out.print(f"weights of {', '.join(found.systems)}; {tried}")
-    p_value = p_shown(one.p, at_floor=one.at_floor)
-    out.print(f"held out − equal: {difference_shown(one.difference, one.ci)}, p {p_value}")
+    p_value = format_p(one.p, at_floor=one.at_floor)
+    out.print(f"held out − equal: {format_difference(one.difference, one.ci)}, p {p_value}")
     out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
     if found.remark:
         out.print(f"Note: {found.remark}.")

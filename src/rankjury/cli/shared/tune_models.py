@@ -245,27 +245,30 @@ def _end(
 
 def _print_trials(found: "ModelTuning") -> None:
     """On standard output."""
-    from rankjury.core.formatting import count, estimate_shown, percent
+    from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
+    from rankjury.stats.formatting import format_estimate, format_percent
 
     out = console()
     resumed = sum(trial.resumed for trial in found.trials)
     kept = f", {resumed:,} of them made before" if resumed else ""
     out.print(
-        f"{found.system} ({found.model}): {count(len(found.trials), 'trial', 'trials')}{kept}; learnt from "
-        f"{' and '.join(found.fit_on)}, scored on {found.window} ({count(len(found.users), 'user', 'users')})"
+        f"{found.system} ({found.model}): {plural(len(found.trials), 'trial', 'trials')}{kept}; learnt from "
+        f"{' and '.join(found.fit_on)}, scored on {found.window} ({plural(len(found.users), 'user', 'users')})"
     )
     done = [trial for trial in found.ranked if not trial.failed]
     rows = [
         [
             found.spelled(trial) + (" (in use)" if trial is found.own else ""),
-            estimate_shown(found.estimates[trial.number]),
+            format_estimate(found.estimates[trial.number]),
             f"{trial.fit_seconds or 0:.2f}",
         ]
         for trial in done[:_MOST_SHOWN]
     ]
     if rows:
-        print_rows(["setting", f"{found.measure} [{percent(found.resampling.level)}]", "fit s"], rows, wraps=(0,))
+        print_rows(
+            ["setting", f"{found.measure} [{format_percent(found.resampling.level)}]", "fit s"], rows, wraps=(0,)
+        )
     if len(done) > _MOST_SHOWN:
         out.print(f"{len(done) - _MOST_SHOWN:,} more trials are in the JSON (--json, -o).")
     for trial in found.failed[:_MOST_FAILED]:
@@ -295,9 +298,9 @@ def _edge_lines(found: "ModelTuning") -> list[str]:
 
 
 def _difference(one: "Comparison") -> str:
-    from rankjury.core.formatting import difference_shown, p_shown
+    from rankjury.stats.formatting import format_difference, format_p
 
-    return f"{difference_shown(one.difference, one.ci)}, p {p_shown(one.p_holm, at_floor=one.at_floor)} (Holm)"
+    return f"{format_difference(one.difference, one.ci)}, p {format_p(one.p_holm, at_floor=one.at_floor)} (Holm)"
 
 
 def as_toml(params: "Params") -> str:

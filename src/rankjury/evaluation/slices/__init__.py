@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import ReportWarning
@@ -132,7 +132,7 @@ class Shared:
         what = "query" if of == "queries" else "item"
         lacking, unknown = self.examples
         not_here = f"{self.lacking:,} of the gold's {self.ids:,}"
-        not_there = f"{count(self.unknown, 'id is', 'ids are')} unknown to the gold"
+        not_there = f"{plural(self.unknown, 'id is', 'ids are')} unknown to the gold"
         if self.lacking == self.ids or (what == "query" and self.lacking and self.unknown):
             raise DataError(
                 f"{not_there}, such as {unknown!r}, and {not_here} are not here, such as {lacking!r}",

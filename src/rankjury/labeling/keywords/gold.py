@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Gold, gathered
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
@@ -84,7 +84,7 @@ def ask_items(
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
         raise DataError(
-            f"{count(len(unknown), 'query is', 'queries are')} no annotated item: {named(unknown, _NAMED)}",
+            f"{plural(len(unknown), 'query is', 'queries are')} no annotated item: {join_names(unknown, _NAMED)}",
             where=annotations.source,
             expected="annotated items",
         )
@@ -141,7 +141,7 @@ def _check_queries(predicates: Predicates) -> None:
     twice = predicates.queries.filter(predicates.queries.is_duplicated()).unique(maintain_order=True)
     if len(twice):
         raise DataError(
-            f"{count(len(twice), 'query stands', 'queries stand')} more than once: {named(map(repr, twice), _NAMED)}",
+            f"{plural(len(twice), 'duplicate query', 'duplicate queries')}: {join_names(map(repr, twice), _NAMED)}",
             where=predicates.source,
             expected="each query once",
         )
@@ -163,6 +163,6 @@ def _those(predicates: Predicates, kept: Bools) -> Predicates:
 
 def _skipped_told(skipped: Sequence[str]) -> str:
     return (
-        f"{count(len(skipped), 'query has', 'queries have')} no keyword in the selected groups (everything would be "
-        f"relevant), left out: {named(skipped, _NAMED)}"
+        f"{plural(len(skipped), 'query has', 'queries have')} no keyword in the selected groups (everything would be "
+        f"relevant), left out: {join_names(skipped, _NAMED)}"
     )

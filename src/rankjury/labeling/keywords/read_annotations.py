@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
@@ -107,7 +107,7 @@ def _check_ids(ids: pl.Series, source: str) -> None:
         many = int(ids.len() - ids.n_unique())
         raise DataError(
             f"the id {twice!r} stands in rows {first + 1:,} and {second + 1:,} "
-            f"({count(many, 'row repeats', 'rows repeat')} an id)",
+            f"({plural(many, 'row repeats', 'rows repeat')} an id)",
             where=source,
             expected="each item once",
             hint="Several values of one item go into one cell, split by a separator.",
@@ -214,7 +214,7 @@ def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], sourc
     if empty and asked:
         held = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
         raise DataError(
-            f"{count(len(empty), 'group has', 'groups have')} no keyword: {held}",
+            f"{plural(len(empty), 'group has', 'groups have')} no keyword: {held}",
             where=source,
             expected="at least one value in the columns of every group",
         )

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, gold_from_frame
-from rankjury.core.formatting import FORMULA_START
+from rankjury.core.text import FORMULA_START
 from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.errors import MissingExtra
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.labelled import KEYWORDS, read_labelled
@@ -105,11 +105,11 @@ def mapped_texts(
     bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
     if bare:
         about["unmapped"] = bare
-        told = count(len(bare), "text maps", "texts map")
+        told = plural(len(bare), "text maps", "texts map")
         so = "left out" if skipped else "every item is relevant"
         synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
         why = f"rankjury keywords TEXT --vocabulary {Path(vocabulary.source).name} --method {settings.method}{synonyms}"
-        notes.append(f"{told} to no keyword by {settings.method}, {so}: {named(bare, _NAMED)} ({why} shows why)")
+        notes.append(f"{told} to no keyword by {settings.method}, {so}: {join_names(bare, _NAMED)} ({why} shows why)")
     return Texts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
 
 

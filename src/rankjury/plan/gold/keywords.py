@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.convert import QUERY
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
@@ -209,8 +209,8 @@ class LoadedKeywords(LoadedGold):
         )  # fmt: skip
         warnings = []
         if found.unknown and not any(one.code == _UNKNOWN for one in loaded.warnings):
-            many = count(len(found.unknown), "result is", "results are")
-            text = f"{many} of no annotated item, and never relevant: {named(found.unknown)}"
+            many = plural(len(found.unknown), "result is", "results are")
+            text = f"{many} of no annotated item, and never relevant: {join_names(found.unknown)}"
             warnings.append(ReportWarning(text, code=_UNKNOWN, count=len(found.unknown)))
         loaded = replace(loaded, ranking=ranking).adding(warnings=warnings)
         return super().complete(loaded, threshold, context).adding(found)
@@ -239,7 +239,8 @@ class LoadedKeywords(LoadedGold):
         there = pl.Series(asked.rows_of(ids) >= 0)
         if not there.any():
             raise DataError(
-                f"no query has a vector: asked are {named(ids, _FEW)}; the vectors are of {named(asked.ids, _FEW)}",
+                f"no query has a vector: the queries are {join_names(ids, _FEW)}, "
+                f"the vectors are of {join_names(asked.ids, _FEW)}",
                 where=asked.source,
                 expected="vectors with the queries' ids",
                 hint="Check prefixes, leading zeros, and that these files belong together.",
@@ -248,16 +249,16 @@ class LoadedKeywords(LoadedGold):
         extra = corpus.ids.filter(pl.Series(self.everything.rows_of(corpus.ids) < 0))
         found = []
         if len(lacking):
-            many = count(len(lacking), "annotated item has", "annotated items have")
-            text = f"{many} no vector, and cannot be found: {named(lacking)}"
+            many = plural(len(lacking), "annotated item has", "annotated items have")
+            text = f"{many} no vector, and cannot be found: {join_names(lacking)}"
             found.append(ReportWarning(text, code="no-vector", count=len(lacking)))
         if len(extra):
-            many = count(len(extra), "vector is", "vectors are")
-            text = f"{many} of no annotated item, and never relevant: {named(extra)}"
+            many = plural(len(extra), "vector is", "vectors are")
+            text = f"{many} of no annotated item, and never relevant: {join_names(extra)}"
             found.append(ReportWarning(text, code=_UNKNOWN, count=len(extra)))
         if queries is not None and not there.all():
             silent = ids.filter(~there)
-            text = f"{count(len(silent), 'query has', 'queries have')} no vector: {named(silent)}"
+            text = f"{plural(len(silent), 'query has', 'queries have')} no vector: {join_names(silent)}"
             found.append(ReportWarning(text, code="queries-without-vector", count=len(silent)))
         return ids.filter(there), found
 

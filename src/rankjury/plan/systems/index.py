@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.formatting import count
 from rankjury.core.params import Params, Setting, settled
+from rankjury.core.text import plural
 from rankjury.core.types import Ints, Vectors
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning, as_warnings
@@ -200,7 +200,7 @@ def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -
     if empty:
         lost = sum(one in empty for one in filters)
         shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
-        text = f"no item passes the filters of {count(lost, 'query', 'queries')}: {shown}"
+        text = f"no item passes the filters of {plural(lost, 'query', 'queries')}: {shown}"
         yield ReportWarning(text, code="empty-filters", count=lost)
 
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Matrix, Ranking, Vectors, listed
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import first_scores
@@ -97,7 +97,7 @@ class TextsSystem(SystemTable):
         found = chunked(catalogue.ids, texts, chunking, tokens=tokens_of(model), empty="skip", source=catalogue.source)
         warnings = []
         if found.skipped:
-            are = count(len(found.skipped), "item has", "items have")
+            are = plural(len(found.skipped), "item has", "items have")
             text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}"
             warnings.append(ReportWarning(text, code="no-text", count=len(found.skipped)))
         return found, warnings + as_warnings(catalogue.notes, "catalogue")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.formatting import count, percent
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints, places_in
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UsageError
@@ -21,6 +21,7 @@ from rankjury.recsys.data.movielens_folder import find_companions
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.splitting.fractions import read_fractions
 from rankjury.recsys.splitting.timestamps import written_moment
+from rankjury.stats.formatting import format_percent
 
 _MOST_VALUES = 20
 _BINS = 10
@@ -278,7 +279,7 @@ def _warnings(found: Audit) -> Iterator[str]:
     if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
         yield "not one item of the log is in the file of items: are the ids of another kind?"
     elif found.catalogue is not None and found.catalogue.unlisted:
-        items = count(found.catalogue.unlisted, "item of the log is", "items of the log are")
+        items = plural(found.catalogue.unlisted, "item of the log is", "items of the log are")
         yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
     if found.ratings is not None:
         yield from _of_ratings(found.ratings)
@@ -291,16 +292,17 @@ def _warnings(found: Audit) -> Iterator[str]:
         if not times.unit:
             yield "times are plain numbers: they order rows, but are no dates"
         if times.future:
-            yield f"{count(times.future, 'row is', 'rows are')} from the future (until {_when(times.last, times.unit)})"
+            yield f"{plural(times.future, 'row is', 'rows are')} from the future "
+            f"(until {_when(times.last, times.unit)})"
         if times.early:
             since = _when(times.first, times.unit)
-            yield f"{count(times.early, 'row is', 'rows are')} from before 1990 (from {since} on)"
+            yield f"{plural(times.early, 'row is', 'rows are')} from before 1990 (from {since} on)"
         yield from _of_ties(found.ties, found.times.unit, found.rows, found.future)
         yield from _of_future(found.future)
 
 
 def _share(part: int, whole: int) -> str:
-    return percent(part / whole, 1) if whole else "none"
+    return format_percent(part / whole, 1) if whole else "none"
 
 
 def _when(time: int, unit: str) -> str:
@@ -311,14 +313,14 @@ def _of_rows(found: Audit) -> Iterator[str]:
     if found.duplicate_pairs > _MANY_DUPLICATES * found.rows:
         exact = f", {found.exact_duplicates:,} of them in full" if found.exact_duplicates else ""
         yield (
-            f"{count(found.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
+            f"{plural(found.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
             f"({_share(found.duplicate_pairs, found.rows)}{exact}): a random split would test what it trains on, and "
             "of each pair only the latest row counts"
         )
     elif found.exact_duplicates:
-        yield f"{count(found.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
+        yield f"{plural(found.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
     if found.users.n < _FEW_USERS:
-        yield f"{count(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
+        yield f"{plural(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
 
 
 def _of_ratings(ratings: Ratings) -> Iterator[str]:
@@ -337,8 +339,8 @@ def _of_ratings(ratings: Ratings) -> Iterator[str]:
         )
     if ratings.high_share >= _MOSTLY:
         yield (
-            f"{percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what they "
-            "like, and such a threshold hardly tells good from bad"
+            f"{format_percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what "
+            "they like, and such a threshold hardly tells good from bad"
         )
 
 
@@ -347,10 +349,10 @@ def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
     if ties.largest > least * rows:
         yield (
             f"{ties.largest:,} rows ({_share(ties.largest, rows)}) have one time, {_when(ties.largest_at, unit)}: more "
-            f"than a window of {percent(least)} can hold, and equal times are never parted"
+            f"than a window of {format_percent(least)} can hold, and equal times are never parted"
         )
     if ties.bulk_users:
-        users = count(ties.bulk_users, "user has", "users have")
+        users = plural(ties.bulk_users, "user has", "users have")
         yield (
             f"{users} more than {ties.bulk} rows within one second: entered in bulk, so that the order of a user's "
             "rows is arbitrary and leave-last splits draw by chance"
@@ -358,7 +360,7 @@ def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
     if ties.users_of_one_time > _SOME_USERS * ties.users_of_several_rows:
         share = _share(ties.users_of_one_time, ties.users_of_several_rows)
         yield (
-            f"all rows of {count(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
+            f"all rows of {plural(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
             "time: there is no last one of them to hold out"
         )
 

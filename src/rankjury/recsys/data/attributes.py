@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.source import Source
@@ -95,7 +95,7 @@ def _checked(ids: pl.Series, source: str) -> pl.Series:
     if texts.is_duplicated().any():
         twice = texts.filter(texts.is_duplicated())[0]
         first, second = (texts == twice).arg_true()[:2]
-        many = count(len(texts) - texts.n_unique(), "row repeats", "rows repeat")
+        many = plural(len(texts) - texts.n_unique(), "row repeats", "rows repeat")
         raise DataError(
             f"the id {twice!r} stands in rows {first + 1:,} and {second + 1:,} ({many} an id)",
             where=source,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import frame_of
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.core.types import Bools
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
@@ -104,7 +104,7 @@ def _check_spelling(log: Log, rows: Rows) -> None:
             shown = rows.frame[column][row]
             found = f"the {rows.names[column]} is {shown!r}"
             if shown.strip():
-                found += f", with blanks around it ({count(len(odd), 'such id', 'such ids')})"
+                found += f", with blanks around it ({plural(len(odd), 'such id', 'such ids')})"
             raise DataError(found, where=rows.place(row), expected="ids without blanks around them")
 
 
@@ -127,7 +127,7 @@ def _values(rows: Rows, scale: tuple[float, float] | None) -> pl.Series:
             row, many = int(outside.argmax()), int(outside.sum())
             raise DataError(
                 f"the {name} of {_who(rows, row)} is {values[row]:g} "
-                f"({count(many, 'row is', 'rows are')} outside the scale)",
+                f"({plural(many, 'row is', 'rows are')} outside the scale)",
                 where=rows.place(row),
                 expected=f"{low:g} to {high:g}",
             )

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count, named
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, places_in
 from rankjury.errors import DataError, UsageError
 from rankjury.io.vectors import read_vectors
@@ -45,12 +45,12 @@ class _Given(Recommender):
         lacking = int((places < 0).sum())
         if lacking == len(given):
             raise DataError(
-                f"none of its {count(lacking, what, what + 's')} is in the log: {named(given, _FEW)}",
+                f"none of its {plural(lacking, what, what + 's')} is in the log: {join_names(given, _FEW)}",
                 where=where,
-                expected=f"ids such as {named(known, _FEW)}",
+                expected=f"ids such as {join_names(known, _FEW)}",
             )
         if lacking:
-            are = count(lacking, f"{what} is", f"{what}s are")
+            are = plural(lacking, f"{what} is", f"{what}s are")
             self.found.append(f"{where}: {are} not in the log, and left aside")
         return places
 

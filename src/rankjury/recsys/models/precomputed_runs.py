@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Ints, Ranking, cut_rows, gathered, places_in
 from rankjury.errors import DataError
 from rankjury.recsys.models.rank import CELLS_AT_ONCE, candidates_of
@@ -31,9 +31,9 @@ def check_recommendations(
     asked = np.isin(users, task.users)
     if not asked.any():
         raise DataError(
-            f"none of its users is among those of {task.window}: {named(ranking.queries, _FEW)}",
+            f"none of its users is among those of {task.window}: {join_names(ranking.queries, _FEW)}",
             where=ranking.source,
-            expected=f"users such as {named(task.log.users.gather(task.users[:_FEW]))}",
+            expected=f"users such as {join_names(task.log.users.gather(task.users[:_FEW]))}",
         )
     row = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     item = places_in(task.log.items, ranking.items.cast(pl.String))
@@ -42,20 +42,20 @@ def check_recommendations(
     others = int((~asked).sum())
     if others:
         notes.append(
-            f"{count(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
+            f"{plural(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
             f"out in {task.window}, and {'does' if others == 1 else 'do'} not count"
         )
     missing = task.users[~np.isin(task.users, users[asked])]
     if missing.size:
-        names = named(task.log.users.gather(missing[: _FEW + 1]), _FEW)
-        notes.append(f"{count(missing.size, 'user is', 'users are')} recommended nothing: {names}")
+        names = join_names(task.log.users.gather(missing[: _FEW + 1]), _FEW)
+        notes.append(f"{plural(missing.size, 'user is', 'users are')} recommended nothing: {names}")
     notes += _item_notes(taken, foreign, row, seen, unknown)
     dropped = (taken & (seen == "drop")) | (foreign & (unknown == "drop"))
     if task.sampled is not None:
         absent = _not_drawn(task, users, asked, row, item) & ~taken & ~foreign
         dropped |= absent
         if absent.any():
-            many = count(int(absent.sum()), "recommendation is", "recommendations are")
+            many = plural(int(absent.sum()), "recommendation is", "recommendations are")
             notes.append(f"{many} of items that are not among the drawn candidates, left out: what follows moves up")
     if not dropped.any():
         return ranking, notes
@@ -107,9 +107,9 @@ def _item_notes(taken: Bools, foreign: Bools, row: Ints, seen: str, unknown: str
     ):
         n = int(rows.sum())
         if n:
-            users = count(np.unique(row[rows]).size, "user", "users")
+            users = plural(np.unique(row[rows]).size, "user", "users")
             done = (
                 "left out: what follows moves up" if choice == "drop" else "kept: they take places, and cannot be right"
             )
-            notes.append(f"{count(n, 'recommendation is', 'recommendations are')} {what} ({users}), {done}")
+            notes.append(f"{plural(n, 'recommendation is', 'recommendations are')} {what} ({users}), {done}")
     return notes

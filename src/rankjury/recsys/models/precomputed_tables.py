@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Ints, freeze, names_of
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import read
@@ -101,7 +101,7 @@ def _checked(grid: Grid, where: str) -> Grid:
         )
     for what, ids in (("user", grid.users), ("item", grid.items)):
         if ids.is_duplicated().any():
-            twice = named(ids.filter(ids.is_duplicated()).unique(maintain_order=True), _FEW)
+            twice = join_names(ids.filter(ids.is_duplicated()).unique(maintain_order=True), _FEW)
             raise DataError(f"the {what} {twice} stands more than once", where=where, expected=f"each {what} once")
     bad = np.isnan(values) | np.isposinf(values)
     if bad.any():
@@ -112,7 +112,7 @@ def _checked(grid: Grid, where: str) -> Grid:
 
 def _no_number(user: str, item: str, value: float, times: int, where: str) -> DataError:
     return DataError(
-        f"the score of item {item!r} for user {user!r} is {value} ({count(times, 'such value', 'such values')})",
+        f"the score of item {item!r} for user {user!r} is {value} ({plural(times, 'such value', 'such values')})",
         where=where,
         expected="finite scores, or −∞ for what cannot be recommended",
     )

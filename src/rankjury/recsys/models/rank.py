@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.core.formatting import count
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
 from rankjury.errors import DataError, UnknownName
 from rankjury.recsys.candidates import drawn
@@ -63,11 +63,11 @@ class Recommended:
                 if self.fallback == "popularity"
                 else f"{gets[0]} nothing, and {gets[1]} 0"
             )
-            found.append(f"{count(cold, 'user is', 'users are')} not known to the model, and {got}")
+            found.append(f"{plural(cold, 'user is', 'users are')} not known to the model, and {got}")
         k = self.items.shape[1] if looked_at is None else looked_at
         short = int(((self.items[~self.cold, :k] == MISSING).any(axis=1)).sum())
         if short:
-            found.append(f"{count(short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
+            found.append(f"{plural(short, 'user has', 'users have')} fewer than {k:,} candidates that it can score")
         return found
 
 
@@ -193,7 +193,7 @@ def candidates_of(task: Task, rows: Ints) -> Bools:
 
 def _no_number(what: str, times: int, source: str) -> DataError:
     return DataError(
-        f"{what} is no number ({count(times, 'such value', 'such values')} here)",
+        f"{what} is no number ({plural(times, 'such value', 'such values')} here)",
         where=source,
         expected="finite scores, or −∞ for what cannot be recommended",
     )

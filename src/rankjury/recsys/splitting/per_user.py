@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.formatting import count
 from rankjury.core.params import Param
+from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
@@ -73,7 +73,7 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> Parted:
     rows, folds = log.per_user, settings["folds"]
     there = np.flatnonzero(rows)
     if folds > there.size:
-        found = f"{folds} folds of {count(there.size, 'user', 'users')}"
+        found = f"{folds} folds of {plural(there.size, 'user', 'users')}"
         raise DataError(found, where=log.source, expected="no more folds than users")
     fold = np.full(len(log.users), -1, dtype=np.int64)  # users without rows are in none
     order = np.argsort(keys_of(log.users.gather(there), settings["seed"]), kind="stable")
@@ -99,7 +99,7 @@ def _parted(
     part, tied = _cut_users(log, before_validation, before_test)
     leaks = [
         learnt_later(log, part, "each user is cut at a time of their own", "others did after what is tested"),
-        f"{count(tied, 'user was', 'users were')} cut between rows of one time, where chance decides what is held out"
+        f"{plural(tied, 'user was', 'users were')} cut between rows of one time, where chance decides what is held out"
         if tied
         else None,
     ]

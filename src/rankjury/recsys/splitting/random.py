@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.core.formatting import percent
 from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.splitting import Parted, split_kind
 from rankjury.recsys.splitting.fractions import FRACTIONS, fractions_told, read_fractions
 from rankjury.recsys.splitting.split import WINDOWS, Parts
+from rankjury.stats.formatting import format_percent
 from rankjury.stats.resampling import keys_of, random_words
 
 _BLOCK = 1 << 20
@@ -56,7 +56,8 @@ def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
         return None
     middle = np.partition(tested, tested.size // 2)[tested.size // 2]
     later = np.count_nonzero(training > middle) / training.size
-    return f"{why}: models learn from what {what} ({percent(later, 1)} of training is later than half of the test rows)"
+    share = format_percent(later, 1)
+    return f"{why}: models learn from what {what} ({share} of training is later than half of the test rows)"
 
 
 def chances(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.formatting import count
 from rankjury.core.params import Param, Params, settled
+from rankjury.core.text import plural
 from rankjury.measures.measure import Aggregate
 from rankjury.recsys.splitting.split import Window
 from rankjury.recsys.tuning.search import Edge, Tried, edges_of
@@ -161,7 +161,7 @@ class ModelTuning:
         if done < 2:
             return ""
         return (
-            f"the best of {done:,} trials was chosen on the {count(len(self.users), 'user', 'users')} it is measured "
+            f"the best of {done:,} trials was chosen on the {plural(len(self.users), 'user', 'users')} it is measured "
             "on: its mean and its differences are optimistic, by how much cannot be known from them; "
             "the test window can tell, once (--final)"
         )

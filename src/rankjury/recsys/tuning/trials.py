@@ -14,9 +14,9 @@ from zlib import (
 
 import numpy as np
 
-from rankjury.core.formatting import count
 from rankjury.core.journal import Entry, Journal, digest
 from rankjury.core.params import Setting
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, freeze
 from rankjury.retrieval.bench.identity import changes
 
@@ -109,5 +109,5 @@ class Memory:
         if not self._changed:
             return []
         differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
-        found = count(len(self._changed), "setting was", "settings were")
+        found = plural(len(self._changed), "setting was", "settings were")
         return [f"{found} tried before under other conditions ({', '.join(differing)}): tried anew"]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from rankjury.core.formatting import percent
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
@@ -15,6 +14,7 @@ from rankjury.reporting.charts.layout import range_with_zero
 from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
 from rankjury.reporting.tables.cutoffs import ByCutoff, CutMeasure, by_cutoff
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import format_percent
 
 _MOST_PANELS, _MOST_CUTS = 9, 3
 _FILLED = 0.4
@@ -30,7 +30,7 @@ def curves_grid(report: Report) -> Grid:
     charts = _curves(grid, measures)
     known = any(low is not None for chart in charts for line in chart.lines for low in line.lows)
     drawn = "bars" if all(len(chart.x_names) == 1 for chart in charts) else "bands"
-    notes = [f"Mean over {grid.over}" + (f"; {drawn}: {percent(report.level)} interval" if known else "")]
+    notes = [f"Mean over {grid.over}" + (f"; {drawn}: {format_percent(report.level)} interval" if known else "")]
     cut = [one.name for one, chart in zip(measures, charts, strict=True) if chart.y_range and chart.y_range[0] > 0]
     if cut:
         notes.append(f"Vertical axes that do not begin at 0: {'all' if len(cut) == len(charts) else ', '.join(cut)}")
@@ -79,7 +79,9 @@ def recommenders_grid(report: Report) -> Grid:
         f"Evaluated on {interactions.window}",
         "tiers are of training interactions" if slices else "",
         "tiers of items: only items of the tier are ranked and relevant" * any(part.of == "items" for part in slices),
-        f"lines and bands: {percent(report.level)} intervals" if report.resampling and (slices or measures) else "",
+        f"lines and bands: {format_percent(report.level)} intervals"
+        if report.resampling and (slices or measures)
+        else "",
         *(f"{one.name}: {one.spelling}" for one in measures if "(" in one.spelling and one.name != one.spelling),
     ]
     parts: list[tuple[DotPlot | LineChart, ...]] = [(_tier_chart(report, slices, measure),)] if slices else []
@@ -143,6 +145,6 @@ def _exposure_chart(report: Report) -> LineChart:
         places=tuple(places),
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.02),
-        x_ticks=tuple((edge, percent(edge, 0)) for edge in reversed(ticks)),
+        x_ticks=tuple((edge, format_percent(edge, 0)) for edge in reversed(ticks)),
         bars=Bars("training", edges, first.taken),
     )

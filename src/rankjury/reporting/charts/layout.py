@@ -9,8 +9,8 @@ from itertools import pairwise
 from math import ceil, floor, inf, log10
 from unicodedata import category, east_asian_width
 
-from rankjury.core.formatting import figure_shown, percent
 from rankjury.reporting.charts.spec import DotPlot, Histogram, LineChart, Scatter, Spacing
+from rankjury.stats.formatting import format_percent, format_value
 
 _ROOM = 0.04
 """Beside the outermost figures, as a share of the axis."""
@@ -231,7 +231,7 @@ def decimals_for(values: list[float]) -> int:
 def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
     """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
     if shares:
-        return [percent(value) for value in values]
+        return [format_percent(value) for value in values]
     if not values:
         return []
     largest = max(map(abs, values))
@@ -240,7 +240,7 @@ def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
         return [f"{value:g}".replace("-", "−") for value in values]
     if largest >= _THOUSANDS:
         return [f"{value:,.{decimals}f}".replace("-", "−") for value in values]
-    return [figure_shown(value, decimals) for value in values]
+    return [format_value(value, decimals) for value in values]
 
 
 @lru_cache(maxsize=4096)

@@ -9,17 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rankjury.core.formatting import (
-    ITEM_SLICES,
-    NOTHING,
-    count,
-    difference_shown,
-    estimate_shown,
-    named,
-    p_shown,
-    percent,
-    visible,
-)
+from rankjury.core.text import join_names, plural, visible
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.slices.stats import Slice
@@ -42,10 +32,11 @@ from rankjury.reporting.tables import (
     recorded_table,
     table,
 )
-from rankjury.reporting.tables.differences import p_legend, verdict_of
+from rankjury.reporting.tables.differences import ITEM_SLICES, p_legend, verdict_of
 from rankjury.reporting.writers.gate import verdicts_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_estimate, format_p, format_percent
 
 _MARKS = {"better": " ▲", "worse": " ▼"}
 _FULL_CELL, _BRIEF_CELL = 330, 40
@@ -174,7 +165,7 @@ def context_of(
     one, many = report.unit
     about = report.provenance
     number = len(details.ids) if details is not None else report.n_queries
-    subtitle = [count(number, one, many), count(len(report.systems), "system", "systems")]
+    subtitle = [plural(number, one, many), plural(len(report.systems), "system", "systems")]
     subtitle += [f"made {about['made']}"] if about.get("made") else []
     slices = _slices(report, labels)
     shown = [label for label in labels if not report.is_whole(label)]
@@ -191,7 +182,7 @@ def context_of(
     contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
     contents += [(block.id, block.title) for block in last]
     # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
-    names = named((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
+    names = join_names((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
     gold = about.get("gold")
     return {
         "title": about.get("name")
@@ -230,7 +221,7 @@ def context_of(
 def _headline_notes(report: Report) -> Iterator[str]:
     yield interval_note(report)
     if report.comparisons:
-        yield f"{p_legend(report)} for {count(len(report.comparisons), 'comparison', 'comparisons')}"
+        yield f"{p_legend(report)} for {plural(len(report.comparisons), 'comparison', 'comparisons')}"
         yield f"After it: how many {report.unit[1]} are better, equal and worse"
         yield "Coloured: chance alone would seldom do it"
     if report.common_names:
@@ -284,11 +275,11 @@ def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
     shown = max((len(table.rows) for table in tables.values()), default=0)
     notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
     if left:
-        notes.append(f"{count(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
+        notes.append(f"{plural(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
     if omitted:
         notes.append(f"The tables have the {shown:,} worst of {shown + omitted:,} slices of each measure. {_ELSEWHERE}")
     if cut:
-        notes.append(f"{count(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
+        notes.append(f"{plural(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
     if report.baseline and len(tables) > 1:
         against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
         notes.append(f"Marks: ▲ better, ▼ worse {against}.")
@@ -337,13 +328,17 @@ def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = Tru
 def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> Cell:
     """Return a mean with its interval; on further lines the difference to the baseline, its p-value and the tally."""
     if estimate is None:
-        return Cell(NOTHING)
+        return Cell(NO_VALUE)
     undefined = f" ({estimate.undefined:,} undefined)" if estimate.undefined else ""
     if compared is None or isnan(compared.difference) or isnan(estimate.mean):
-        return Cell(estimate_shown(estimate) + undefined)
+        return Cell(format_estimate(estimate) + undefined)
     tally = "" if compared.whole else f" · {compared.better:,}/{compared.equal:,}/{compared.worse:,}"
-    p = p_shown(compared.p_holm, at_floor=compared.at_floor)
-    lines = [estimate_shown(estimate) + undefined, difference_shown(compared.difference, compared.ci), f"p {p}{tally}"]
+    p = format_p(compared.p_holm, at_floor=compared.at_floor)
+    lines = [
+        format_estimate(estimate) + undefined,
+        format_difference(compared.difference, compared.ci),
+        f"p {p}{tally}",
+    ]
     return Cell("\n".join(lines), verdict_of(compared, level))
 
 
@@ -406,7 +401,7 @@ def _slice_row(report: Report, part: Slice, label: str, systems: Sequence[str], 
             row.append(_cell(estimate, one, report.level))
             continue
         style = "" if one is None else verdict_of(one, report.level)
-        mean = estimate_shown(estimate).partition(" [")[0]
+        mean = format_estimate(estimate).partition(" [")[0]
         row.append(Cell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
     return row
 
@@ -417,8 +412,8 @@ def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) 
     rows: list[tuple[str, Any]] = [("rankjury", report.version), ("schema", SCHEMA)]
     rows += [(key, about.pop(key)) for key in ("name", "plan", "made", "dialect") if about.get(key)]
     if resampling is not None:
-        resamples = count(resampling.resamples, "resample", "resamples")
-        rows.append(("intervals", f"{resamples}, {percent(resampling.level)}, {resampling.interval}"))
+        resamples = plural(resampling.resamples, "resample", "resamples")
+        rows.append(("intervals", f"{resamples}, {format_percent(resampling.level)}, {resampling.interval}"))
         rows.append(("seed", resampling.seed))
     rows += [("baseline", report.baseline), *_flat("", about)]
     for name, system in report.systems.items():

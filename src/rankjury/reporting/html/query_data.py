@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.formatting import figure_shown
 from rankjury.core.types import Floats
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.stats.formatting import format_value
 
 LONGEST_TEXT = 300
 """Of a query's text or an item's name on a page; what is longer is cut."""
@@ -198,7 +198,7 @@ class _Looked:
     def case(self, row: int, score: float) -> Case:
         answers, details = self.details.answers, self.details
         found, missed = ((), ()) if answers is None else self._items(answers, row)
-        return Case(details.ids[row], details.texts[row], figure_shown(score, 3), found, missed)
+        return Case(details.ids[row], details.texts[row], format_value(score, 3), found, missed)
 
     def _items(self, answers: Answers, row: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The first that came, and the best that the measure did not see."""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from rankjury.core.formatting import visible
+from rankjury.core.text import visible
 from rankjury.core.version import __version__
 from rankjury.reporting.charts.css import CHART_CSS
 from rankjury.reporting.tables import Cell

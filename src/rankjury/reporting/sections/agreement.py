@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from math import isnan
 
-from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, figure_shown, p_shown
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting.sections import Block, renderer
@@ -12,6 +12,7 @@ from rankjury.reporting.tables.cutoffs import by_cutoff, display_names
 from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import NO_VALUE, format_interval, format_p, format_value, interval_decimals
 
 _TITLES = {"spearman": "Spearman ρ", "kendall": "Kendall τ", "pearson": "Pearson r", "mae": "MAE", "rmse": "RMSE"}
 _SAYS_MOST = "ndcg"
@@ -52,8 +53,8 @@ def _cutoff_tables(report: Report) -> list[Table]:
 
 def _spread(estimate: Estimate | None) -> str:
     if estimate is None or not estimate.n:
-        return NOTHING
-    mean = figure_shown(estimate.mean, 3)
+        return NO_VALUE
+    mean = format_value(estimate.mean, 3)
     return mean if isnan(estimate.std) else f"{mean}±{estimate.std:.3f}"
 
 
@@ -76,9 +77,9 @@ def render_agreement(report: Report, brief: bool) -> Block | None:
 
 def _shown(one: Agreed) -> str:
     if isnan(one.value):
-        return NOTHING
-    text = figure_shown(one.value, decimals_of(one.ci))
-    return f"{text} {bounds_shown(one.ci)}" if one.ci else text
+        return NO_VALUE
+    text = format_value(one.value, interval_decimals(one.ci))
+    return f"{text} {format_interval(one.ci)}" if one.ci else text
 
 
 def _difference(one: Agreed) -> str:
@@ -93,7 +94,7 @@ def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
     told: dict[str, list[str]] = {}
     for system, one in found.items():
         left_out = f", {one.left_out:,} more unknown to one side" if one.left_out else ""
-        line = f"over {count(one.pairs, 'pair', 'pairs')} {one.about} ({count(one.queries, 'query', 'queries')})"
+        line = f"over {plural(one.pairs, 'pair', 'pairs')} {one.about} ({plural(one.queries, 'query', 'queries')})"
         told.setdefault(line + left_out, []).append(system)
     for line, systems in told.items():
         yield line if len(told) == 1 else f"{', '.join(systems)}: {line}"
@@ -107,8 +108,8 @@ def _improvement_table(report: Report) -> Table:
             one.system if one.system != before else "",
             names[one.measure],
             _share(one),
-            f"{figure_shown(one.baseline_mean, 3)} → {figure_shown(one.mean, 3)}",
-            p_shown(one.p_holm, at_floor=one.at_floor),
+            f"{format_value(one.baseline_mean, 3)} → {format_value(one.mean, 3)}",
+            format_p(one.p_holm, at_floor=one.at_floor),
         ]
         for one, before in _relative(report)
     ]
@@ -139,7 +140,7 @@ def _relative(report: Report) -> Iterator[tuple[Comparison, str | None]]:
 def _share(one: Comparison) -> str:
     """``−9.0 % [−11.4, −6.6]``"""
     if one.relative is None:
-        return NOTHING
+        return NO_VALUE
     bounds = "" if one.relative_ci is None else f" [{', '.join(_signed(100 * end, 1) for end in one.relative_ci)}]"
     return f"{_signed(100 * one.relative, 1)} %{bounds}"
 

@@ -5,19 +5,20 @@ from json import dumps
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
-from rankjury.core.formatting import NOTHING, count, figure_shown, p_shown, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Cell, Style, Table, table
 from rankjury.retrieval.hints import Hint
+from rankjury.stats.formatting import NO_VALUE, format_p, format_percent, format_value
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
 
 DRIFTS_SCHEMA = "rankjury.drifts/1"
 _DECIMALS = 4
-_WITHIN = {True: "within", False: "beyond", None: NOTHING}
+_WITHIN = {True: "within", False: "beyond", None: NO_VALUE}
 _STYLES: dict[str, Style] = {"within": "pass", "beyond": "fail"}
 _STANDINGS = {
     "same": "no difference",
@@ -65,17 +66,17 @@ def _moves_table(drift: Drift) -> Table:
         )
     relative = any(one.relative_to == "mean" for one in drift.moved)
     notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
-    header = ["figure", "old", "new", "change", f"±{percent(drift.allowed)}"]
+    header = ["figure", "old", "new", "change", f"±{format_percent(drift.allowed)}"]
     return table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
 
 
 def _figure(value: float) -> str:
-    return NOTHING if isnan(value) else figure_shown(value, _DECIMALS)
+    return NO_VALUE if isnan(value) else format_value(value, _DECIMALS)
 
 
 def _change(one: Moved) -> str:
     if isnan(one.change):
-        return NOTHING
+        return NO_VALUE
     text = _share(one.change) if isfinite(one.change) else "from 0"
     return f"{text}*" if one.relative_to == "mean" else text
 
@@ -86,7 +87,7 @@ def _tested_table(tested: Sequence[Tested]) -> Table:
     for one in tested:
         found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
         rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
-                     p_shown(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
+                     format_p(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
     header = ["mean of", "old → new", "change", "p", "the difference is"]
     title = f"The same queries ({tested[0].comparison.n:,}), before and after"
     return table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
@@ -96,15 +97,15 @@ def _relative(one: Tested) -> str:
     """``+0.8 % [+0.5, +1.1]``"""
     found = one.comparison
     if found.relative is None:
-        return NOTHING
+        return NO_VALUE
     ends = found.relative_ci
     return _share(found.relative) + (f" [{', '.join(_signed(100 * end) for end in ends)}]" if ends else "")
 
 
 def _churn_line(churn: Churn) -> str:
-    changed = f"{count(round(churn.changed * churn.n), 'query', 'queries')} of {churn.n:,} changed"
+    changed = f"{plural(round(churn.changed * churn.n), 'query', 'queries')} of {churn.n:,} changed"
     return (
-        f"First {churn.k} items: overlap {figure_shown(churn.overlap, 3)}, RBO {figure_shown(churn.rbo, 3)}; {changed}"
+        f"First {churn.k} items: overlap {format_value(churn.overlap, 3)}, RBO {format_value(churn.rbo, 3)}; {changed}"
         + (", most of all" if churn.most else "")
     )
 
@@ -112,8 +113,8 @@ def _churn_line(churn: Churn) -> str:
 def _churn_table(churn: Churn) -> Table:
     """The queries whose first items changed most."""
     rows = [
-        [one.query, figure_shown(one.overlap, 2), figure_shown(one.rbo, 2), " ".join(one.gone) or NOTHING,
-         " ".join(one.new) or NOTHING]
+        [one.query, format_value(one.overlap, 2), format_value(one.rbo, 2), " ".join(one.gone) or NO_VALUE,
+         " ".join(one.new) or NO_VALUE]
         for one in churn.most
     ]  # fmt: skip
     header = ["query", "overlap", "RBO", "gone", "new"]
@@ -135,7 +136,7 @@ def _change_lines(drift: Drift) -> Iterator[str]:
 def _verdict_lines(drift: Drift) -> Iterator[str]:
     """The rule and the statistics, each in its own right."""
     moved = {one.figure: one for one in drift.moved}
-    allowed = f"±{percent(drift.allowed)}"
+    allowed = f"±{format_percent(drift.allowed)}"
     for one in drift.tested:
         label = one.comparison.measure.removesuffix(" mean")
         within = moved[f"{label} mean"].within

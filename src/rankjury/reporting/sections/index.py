@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
-from rankjury.core.formatting import count, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.similarity_profile import Spread, Stability
@@ -14,6 +14,7 @@ from rankjury.reporting.tables import Table, table
 from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.hints import Hint, Hints
+from rankjury.stats.formatting import format_percent
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
@@ -126,7 +127,9 @@ def _latency_table(found: Mapping[str, Indexed]) -> Table:
         for name, one in timed.items():
             ways = [("search alone", one.index_only), ("end to end", one.end_to_end)]
             ways += [
-                (f"{count(loop.concurrency, 'caller', 'callers')}", loop) for loop in one.closed if loop.concurrency > 1
+                (f"{plural(loop.concurrency, 'caller', 'callers')}", loop)
+                for loop in one.closed
+                if loop.concurrency > 1
             ]
             if one.open is not None:
                 ways.append((f"{one.open.rate:g} a second", one.open))
@@ -168,7 +171,7 @@ def _filters_table(found: Mapping[str, Indexed]) -> Table:
         [
             name,
             part.filter,
-            f"{part.items:,} ({percent(part.selectivity, 1)})",
+            f"{part.items:,} ({format_percent(part.selectivity, 1)})",
             f"{part.queries:,}",
             "–" if part.recall != part.recall else f"{part.recall:.3f}",
             _milliseconds(part.p95_ms),
@@ -202,7 +205,7 @@ def _lines(found: Mapping[str, Indexed]) -> Iterator[str]:
 def _differing(found: Equivalence) -> str:
     """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
     example = found.example or {}
-    queries = count(found.differing, "query", "queries")
+    queries = plural(found.differing, "query", "queries")
     chosen = [example[one] for one in found.metrics if one in example]
     sides = " or ".join(f"{one['item']} ({one['score']:.5f})" for one in chosen)
     why = "" if found.normalised else "; lengths are only nearly one"

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from rankjury.core.formatting import ITEM_SLICES, estimate_shown, figure_shown, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Table, table
-from rankjury.reporting.tables.differences import comparison_table, p_legend, verdict_of
+from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, p_legend, verdict_of
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import format_estimate, format_percent, format_value
 
 _DECIMALS = 3
 _UNIT = "training interactions"
@@ -85,12 +85,12 @@ def _board(report: Report) -> Table:
         for place, label in enumerate(report.labels):
             one = shown.get((system, label))
             sign = _sign(one, report, beyond=label in beyond)
-            text = estimate_shown(estimates[label]) if place == 0 else _mean(estimates[label])
+            text = format_estimate(estimates[label]) if place == 0 else _mean(estimates[label])
             cells.append(text + sign)
         rows.append([system, *cells])
     notes = []
     if report.resampling is not None:
-        notes = [f"[{percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}"]
+        notes = [f"[{format_percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}"]
     header = ["system", *(report.both_names(label) for label in report.labels)]
     return table(header, rows, fixed=1, notes=notes)
 
@@ -111,7 +111,7 @@ def _sign(one: Comparison | None, report: Report, *, beyond: bool) -> str:
 
 
 def _mean(estimate: Estimate) -> str:
-    return figure_shown(estimate.mean, _DECIMALS) if estimate.n else "–"
+    return format_value(estimate.mean, _DECIMALS) if estimate.n else "–"
 
 
 def split_line(about: Interactions) -> str:
@@ -167,7 +167,7 @@ def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool,
     estimate = part.estimates[system][measure]
     found = [one for one in part.beside if one.system == system and one.measure == measure]
     sign = _sign(found[0], report, beyond=beyond) if found and isinstance(found[0], Comparison) else ""
-    return (estimate_shown(estimate) if ends else _mean(estimate)) + sign
+    return (format_estimate(estimate) if ends else _mean(estimate)) + sign
 
 
 def _exposure_table(found: Mapping[str, Exposure]) -> Table:
@@ -176,10 +176,10 @@ def _exposure_table(found: Mapping[str, Exposure]) -> Table:
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
     places = list(dict.fromkeys(nearest))
     for name, one in found.items():
-        shares = [percent(sum(one.recommended[: place + 1]), 0) for place in places]
+        shares = [format_percent(sum(one.recommended[: place + 1]), 0) for place in places]
         rows.append([name, *shares, f"{one.distinct:,}"])
-    taken = [percent(sum(first.taken[: place + 1]), 0) for place in places]
+    taken = [format_percent(sum(first.taken[: place + 1]), 0) for place in places]
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
-    header = ["system", *(f"top {percent(first.edges[place], 0)}" for place in places), "different items"]
+    header = ["system", *(f"top {format_percent(first.edges[place], 0)}" for place in places), "different items"]
     title = f"Which share of the first {first.k} recommendations is of the most popular items of training"
     return table(header, rows, title=title)

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
-from rankjury.core.formatting import count, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Keywords
 from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Table, table
+from rankjury.stats.formatting import format_percent
 
 HAS, LACKS = "✓", "✗"
 _KEYWORDS_SHOWN = 8
@@ -92,7 +93,7 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tab
     if mapped:
         how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in mapped)
         lines.append(f"mapped by {mapping['method']}: {how}")
-    lines.append(f"relevant: {count(looked.relevant, 'item', 'items')}")
+    lines.append(f"relevant: {plural(looked.relevant, 'item', 'items')}")
     title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
     wide = range(2, len(groups) + 4)
     return table(
@@ -128,7 +129,7 @@ def missed_table(partial: Partial, system: str, most: int) -> Table:
             one.group,
             f"{one.queries:,}",
             f"{one.lacking:,} of {one.results:,}",
-            percent(one.share, 1),
+            format_percent(one.share, 1),
             ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most]),
         ]
         for one in partial.keywords
@@ -156,9 +157,9 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
     counts = partial.results
     total = counts.whole + counts.some + counts.none
     if total:
-        whole, some, none = (percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
+        whole, some, none = (format_percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
-    by_group = ", ".join(f"{one.name} {percent(one.share, 1)}" for one in partial.groups if one.results)
+    by_group = ", ".join(f"{one.name} {format_percent(one.share, 1)}" for one in partial.groups if one.results)
     if by_group:
         yield f"Lacking by group: {by_group}"
     if partial.look_alikes:
@@ -169,10 +170,10 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
         yield f"Look-alikes, most alike though not relevant: {told}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
-        right = "" if alike.relevant is None else f", relevant ones {percent(alike.relevant, 1)}"
+        right = "" if alike.relevant is None else f", relevant ones {format_percent(alike.relevant, 1)}"
         yield (
-            f"Results that are not relevant share {percent(alike.others, 1)} of the query's keywords in groups "
-            f"that do not count ({', '.join(alike.groups)}){right}, any item {percent(alike.anything, 1)}"
+            f"Results that are not relevant share {format_percent(alike.others, 1)} of the query's keywords in groups "
+            f"that do not count ({', '.join(alike.groups)}){right}, any item {format_percent(alike.anything, 1)}"
         )
 
 

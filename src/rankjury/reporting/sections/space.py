@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from rankjury.core.formatting import percent
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Table, table
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+from rankjury.stats.formatting import format_percent
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
@@ -65,7 +65,7 @@ def diagnostics_table(space: Hygiene) -> Table:
         ["nearly equal", f"{space.near_duplicates.found:,} of {space.near_duplicates.looked_at:,} looked at"],
         ["mean cosine", "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.4f}"],
         [f"hubs (among {space.hubness.k} nearest)", f"skew {space.hubness.skew:.2f}; {hubs}"],
-        ["never found", percent(space.hubness.never_found, 1)],
+        ["never found", format_percent(space.hubness.never_found, 1)],
     ]
-    rows += [[f"tied at {k}", f"{percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
+    rows += [[f"tied at {k}", f"{format_percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
     return table(["space", ""], rows, text=(0, 1), wraps=(1,))

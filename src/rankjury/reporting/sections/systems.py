@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from rankjury.core.formatting import NOTHING, percent
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fusion, Quantiles
 from rankjury.reporting.sections import Block, renderer
 from rankjury.reporting.tables import Table, table
+from rankjury.stats.formatting import NO_VALUE, format_percent
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
@@ -33,13 +33,13 @@ def quantiles_table(report: Report) -> Table:
         [
             report.both_names(label),
             name,
-            *(NOTHING if isnan(value) else f"{value:.4f}" for value in one.at.values()),
+            *(NO_VALUE if isnan(value) else f"{value:.4f}" for value in one.at.values()),
         ]
         for label, name, one in entries
     ]
     error = max((one.relative_error for _, _, one in entries), default=0)
-    rounded = f"; counted after rounding, off by {percent(error, 2)} at most" if error else ""
-    header = ["measure", "system", *(percent(float(share)) for share in shares)]
+    rounded = f"; counted after rounding, off by {format_percent(error, 2)} at most" if error else ""
+    header = ["measure", "system", *(format_percent(float(share)) for share in shares)]
     return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
 
 

@@ -10,11 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, estimate_shown, figure_shown, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
 from rankjury.measures.measure import LEGEND, common_name
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import (
+    NO_VALUE,
+    format_estimate,
+    format_interval,
+    format_percent,
+    format_value,
+    interval_decimals,
+)
 
 _MOST_SYSTEMS_ACROSS = 4
 _MOST_HEADLINE = 8
@@ -140,7 +148,7 @@ def table(
 
 def about_line(report: Report) -> str:
     """``50 queries · 5 systems · compared with bm25``"""
-    parts = [count(report.n_queries, *report.unit), count(len(report.systems), "system", "systems")]
+    parts = [plural(report.n_queries, *report.unit), plural(len(report.systems), "system", "systems")]
     return " · ".join([*parts, *([f"compared with {report.baseline}"] if report.baseline else ())])
 
 
@@ -173,7 +181,7 @@ def interval_note(report: Report, *, with_count: bool = False) -> str:
     many = report.unit[1]
     averaged = _queries_averaged(report)
     over = f"{averaged} {many}" if with_count and averaged else many
-    return f"[{percent(report.level)} interval over {over}]"
+    return f"[{format_percent(report.level)} interval over {over}]"
 
 
 def headline_table(report: Report) -> Table:
@@ -182,7 +190,7 @@ def headline_table(report: Report) -> Table:
     by_measure = table(
         ["measure", *systems, "n"],
         [
-            [report.both_names(label), *(estimate_shown(one) for one in of), _counts(of)]
+            [report.both_names(label), *(format_estimate(one) for one in of), _counts(of)]
             for label in report.labels
             for of in [[system.estimates[label] for system in systems.values()]]
         ],
@@ -190,7 +198,7 @@ def headline_table(report: Report) -> Table:
     by_system = table(
         ["system", *map(report.both_names, report.labels), "n"],
         [
-            [name, *(estimate_shown(one) for one in of), _counts(of)]
+            [name, *(format_estimate(one) for one in of), _counts(of)]
             for name, system in systems.items()
             for of in [[system.estimates[label] for label in report.labels]]
         ],
@@ -198,7 +206,7 @@ def headline_table(report: Report) -> Table:
     one_by_one = table(
         ["system", "measure", "mean", "n"],
         [
-            [name, report.both_names(label), estimate_shown(one), _counts([one])]
+            [name, report.both_names(label), format_estimate(one), _counts([one])]
             for label in report.labels
             for name, system in systems.items()
             for one in [system.estimates[label]]
@@ -247,16 +255,16 @@ def recorded_table(report: Report, *, everything: bool = True) -> Table:
     names = every if everything else [name for name in every if not name.startswith(_LOOKED_UP)] or every
     rows = [[name, *(_recorded_shown(of.get(name)) for of in held.values())] for name in names]
     more = len(every) - len(names)
-    notes = [f"and {count(more, 'other value', 'other values')}: --json has them"] if more else []
+    notes = [f"and {plural(more, 'other value', 'other values')}: --json has them"] if more else []
     return table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
 
 
 def _recorded_shown(one: Recorded | None) -> str:
     if one is None:
-        return NOTHING
+        return NO_VALUE
     if one.ci is None or one.ci[0] == one.ci[1]:
         return rounded(one.value)
-    return f"{figure_shown(one.value, decimals_of(one.ci))} {bounds_shown(one.ci)}"
+    return f"{format_value(one.value, interval_decimals(one.ci))} {format_interval(one.ci)}"
 
 
 def rounded(value: float) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.measures.measure import common_name, split_spelling, with_common_name
@@ -73,7 +73,7 @@ class ByCutoff:
     def over(self) -> str:
         """``500 queries``, ``480 to 500 queries``."""
         counts = {estimate.n for estimate in self.estimates.values()}
-        most = count(max(counts), "query", "queries")
+        most = plural(max(counts), "query", "queries")
         return most if len(counts) == 1 else f"{min(counts):,} to {most}"
 
     @property

@@ -7,17 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 
-from rankjury.core.formatting import (
-    ITEM_SLICES,
-    NOTHING,
-    count,
-    decimals_of,
-    difference_shown,
-    estimate_shown,
-    figure_shown,
-    p_shown,
-    percent,
-)
+from rankjury.core.text import plural
 from rankjury.evaluation.changes import Change, Move
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
@@ -25,8 +15,22 @@ from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting.tables import Cell, Column, Style, Table, idle_systems, table
 from rankjury.stats.comparison import Comparison
+from rankjury.stats.formatting import (
+    NO_VALUE,
+    format_difference,
+    format_estimate,
+    format_p,
+    format_percent,
+    format_value,
+    interval_decimals,
+)
 from rankjury.stats.significance import POWER, is_shown
 
+ITEM_SLICES = (
+    "slices of items: measures that depend on positions (ndcg, ap, rr …) rank the items of the slice alone; "
+    "the others (recall, precision …) look at the top k of the whole list"
+)
+"""The note of every report with slices of items."""
 _MOVES_SHOWN = 3
 _LOSSES_SHOWN = 5
 _LONGEST_NAME = 24
@@ -48,12 +52,12 @@ def summary_table(report: Report, labels: Sequence[str] | None = None) -> Table:
             if estimate is None:
                 continue
             mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
-            cells: list[str | Cell] = [title, name + mark, estimate_shown(estimate)]
+            cells: list[str | Cell] = [title, name + mark, format_estimate(estimate)]
             if with_differences:
                 cells += _difference_cells(compared.get((label, name)), report.level)
             rows.append([*cells, f"{estimate.n:,}"])
             title = ""
-    level = percent(report.level)
+    level = format_percent(report.level)
     between: list[str | Column] = [f"difference [{level}]", _MARK, "p", "+/=/−"] if with_differences else []
     header = ["measure", "system", f"mean [{level}]", *between, "n"]
     return table(header, rows, text=(0, 1), wraps=(0, 1))
@@ -63,9 +67,9 @@ def _difference_cells(one: Comparison | None, level: float) -> list[str | Cell]:
     if one is None:
         return ["", "", "", ""]
     return [
-        Cell(difference_shown(one.difference, one.ci)),
+        Cell(format_difference(one.difference, one.ci)),
         mark_cell(one, level),
-        p_shown(one.p_holm, at_floor=one.at_floor),
+        format_p(one.p_holm, at_floor=one.at_floor),
         "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
     ]
 
@@ -122,7 +126,7 @@ def comparison_table(report: Report) -> Table:
             difference, mark, p, counts = _difference_cells(one, report.level)
             style = mark.style if isinstance(mark, Cell) and mark.style != "noise" else ""
             rows.append(["", one.system, _mean(one.mean, one), Cell(str(difference), style), p, f"{one.n:,}", counts])
-    header = ["measure", "system", "mean", f"difference [{percent(report.level)}]", "p", "n", "+/=/−"]
+    header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
     notes += [LEGEND] if report.common_names else []
     stacked: list[Sequence[str | Cell]] = []
@@ -147,12 +151,12 @@ def before_after_table(comparisons: Sequence[Comparison], level: float, sides: S
     for one in comparisons:
         means = [_mean(one.baseline_mean, one), _mean(one.mean, one)]
         rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
-    header = ["measure", "system", *sides, f"difference [{percent(level)}]", "", "p", "+/=/−", "n"]
+    header = ["measure", "system", *sides, f"difference [{format_percent(level)}]", "", "p", "+/=/−", "n"]
     return table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
 
 def _mean(mean: float, one: Comparison) -> str:
-    return figure_shown(mean, decimals_of(one.ci)) if one.n else NOTHING
+    return format_value(mean, interval_decimals(one.ci)) if one.n else NO_VALUE
 
 
 def tally(one: Comparison) -> str:
@@ -167,8 +171,8 @@ def power_lines(report: Report) -> Iterator[str]:
             continue
         needed = one.needed_for(report.detect, report.level)
         yield (
-            f"{one.system}: {count(one.n, *report.unit)} can show {one.detectable:.2g} in {one.measure} "
-            f"({percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
+            f"{one.system}: {plural(one.n, *report.unit)} can show {one.detectable:.2g} in {one.measure} "
+            f"({format_percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
         )
 
 
@@ -205,7 +209,7 @@ def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = Fa
             queries.get(one.query, one.query) if texts else report.query_name(one.query),
             *([one.system] if several else ()),
             f"{one.before:.3f} → {one.after:.3f}",
-            difference_shown(one.difference, None, decimals=3),
+            format_difference(one.difference, None, decimals=3),
             _moves_shown(one.moves, items),
         ]
         for one in changes
@@ -234,7 +238,7 @@ def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     )
     shown = []
     for move in moved[:_MOVES_SHOWN]:
-        ranks = " → ".join(NOTHING if rank is None else str(rank) for rank in (move.before, move.after))
+        ranks = " → ".join(NO_VALUE if rank is None else str(rank) for rank in (move.before, move.after))
         name = names.get(move.item, move.item)
         cut = len(name) > _LONGEST_NAME and name != move.item
         shown.append(f"{f'{name[: _LONGEST_NAME - 1].rstrip()}…' if cut else name} ({move.grade:g}): {ranks}")
@@ -281,21 +285,23 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
         n = one.n if isinstance(one, Comparison) else estimate.n
         names: list[str | Cell] = [part.label, *([system] if several else ()), f"{n:,}"]
         if not found:
-            rows.append([*names, estimate_shown(estimate)])
+            rows.append([*names, format_estimate(estimate)])
         elif one is None or not n:
-            rows.append([*names, estimate_shown(replace(estimate, ci=None)), NOTHING, "", NOTHING])
+            rows.append([*names, format_estimate(replace(estimate, ci=None)), NO_VALUE, "", NO_VALUE])
         else:
-            mean = figure_shown(one.mean if isinstance(one, Comparison) else estimate.mean, decimals_of(estimate.ci))
-            p = p_shown(one.p_holm, at_floor=one.at_floor)
-            rows.append([*names, mean, difference_shown(one.difference, one.ci), mark_cell(one, report.level), p])
-    level = f"[{percent(report.level)}]"
+            mean = format_value(
+                one.mean if isinstance(one, Comparison) else estimate.mean, interval_decimals(estimate.ci)
+            )
+            p = format_p(one.p_holm, at_floor=one.at_floor)
+            rows.append([*names, mean, format_difference(one.difference, one.ci), mark_cell(one, report.level), p])
+    level = f"[{format_percent(report.level)}]"
     against = f"difference {level}" if report.baseline else f"to the rest {level}"
     values: list[str | Column] = [f"mean {level}" if report.resampling else "mean"]
     notes = []
     if found:
         values = ["mean", against, _MARK, "p"]
         tested = sum(one.tested for part in report.slices for one in part.beside if one.measure == label)
-        notes.append(f"p: Holm's correction for {count(tested, 'test', 'tests')} · noise: chance alone would do")
+        notes.append(f"p: Holm's correction for {plural(tested, 'test', 'tests')} · noise: chance alone would do")
     if any(part.of == "items" for part in report.slices):
         notes.append(ITEM_SLICES)
     text = (0, 1) if several else (0,)

@@ -8,10 +8,11 @@ from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from rankjury.core.formatting import NOTHING, count, figure_shown, markdown_text, percent
+from rankjury.core.text import escape_markdown, plural
 from rankjury.reporting.console import console, print_table
 from rankjury.reporting.tables import Cell, Style, Table, table
 from rankjury.reporting.writers.markdown import markdown_table
+from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _FIGURES = (
 def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
     """What was measured, what was left out and why, and the cheapest setting that meets the target."""
     screen = console()
-    about = f"{count(sweep.items, 'item', 'items')}, {count(sweep.queries, 'query', 'queries')}"
+    about = f"{plural(sweep.items, 'item', 'items')}, {plural(sweep.queries, 'query', 'queries')}"
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
     print_table(sweep_table(sweep, by))
     for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
@@ -59,7 +60,7 @@ def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
         mark = marks.get(id(point), point.status)
         style: Style = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
         more = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
-        beside = more if point.status == "measured" else [NOTHING] * 3
+        beside = more if point.status == "measured" else [NO_VALUE] * 3
         name = f"{_INDENT}{point.search_title}"
         rows.append([name, _recall(point), _quantile(point.p95), *beside, Cell(mark, style)])
     found = table(header, rows, text=(0, len(header) - 1), wraps=(0,))
@@ -67,7 +68,7 @@ def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
 
 
 def _titled(name: str, level: float | None) -> str:
-    return name if level is None else f"{name} [{percent(level)}]"
+    return name if level is None else f"{name} [{format_percent(level)}]"
 
 
 def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
@@ -85,17 +86,17 @@ def left_out_lines(sweep: "Sweep") -> Iterator[str]:
     """How many settings were not measured, and why."""
     pruned = sweep.of("pruned")
     if pruned:
-        settings = count(len(pruned), "setting was", "settings were")
+        settings = plural(len(pruned), "setting was", "settings were")
         yield f"{settings} pruned: a lower one of the same build finds as much, and is no slower"
     reasons: dict[tuple[str, str], list[Point]] = {}
     for point in (*sweep.of("skipped"), *sweep.of("failed")):
         reasons.setdefault((point.status, point.because or ""), []).append(point)
     for (status, reason), points in reasons.items():
-        who = points[0].title if len(points) == 1 else count(len(points), "setting", "settings")
+        who = points[0].title if len(points) == 1 else plural(len(points), "setting", "settings")
         refused = f", as the engine refuses {'it' if len(points) == 1 else 'them'}" if status == "skipped" else ""
         yield f"{who} {status}{refused}: {reason}"
     if sweep.resumed:
-        yield f"{count(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
+        yield f"{plural(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
 
 
 def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
@@ -133,7 +134,7 @@ def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
         settings = f"{len(sweep.times.settings)} settings that meet the target"
         yield (
             f"{sweep.name}: {settings} were timed in {sweep.times.rounds} interleaved rounds of "
-            f"{count(sweep.times.asked, 'query', 'queries')}, and compared in pairs (Wilcoxon, 95 %, corrected)"
+            f"{plural(sweep.times.asked, 'query', 'queries')}, and compared in pairs (Wilcoxon, 95 %, corrected)"
         )
     elif by == "build" or (by == "p95" and len(sweep.meeting()) > 1):
         what = "the time to build" if by == "build" else "p95"
@@ -171,10 +172,10 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
             ["\u00a0" * (len(row[0]) - len(name)) + name, *row[1:]]
             for name, row in zip(names, found.texts, strict=True)
         ]
-        lines += [f"### {markdown_text(sweep.name)}: recall@{sweep.k} and latency", ""]
+        lines += [f"### {escape_markdown(sweep.name)}: recall@{sweep.k} and latency", ""]
         lines += markdown_table(table(found.columns, rows))
         told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
-        lines += ["", *(f"- {markdown_text(line)}" for line in told), ""]
+        lines += ["", *(f"- {escape_markdown(line)}" for line in told), ""]
     return "\n".join(lines)
 
 
@@ -219,15 +220,15 @@ def _cell(value: object) -> object:
 
 def _recall(point: "Point") -> str:
     if point.recall is None:
-        return NOTHING
-    text = figure_shown(point.recall, _OF_RECALL)
+        return NO_VALUE
+    text = format_value(point.recall, _OF_RECALL)
     return text + (_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
 
 
 def _quantile(one: "Quantile | None") -> str:
     """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
     if one is None:
-        return NOTHING
+        return NO_VALUE
     decimals = _decimals(one.ms)
     return f"{one.ms:.{decimals}f}" + (_ends(one.ci, decimals, one.bounded) if one.ci else "")
 
@@ -237,7 +238,7 @@ def _ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
 
 
 def _times(one: "Quantile | None") -> str:
-    return NOTHING if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
+    return NO_VALUE if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
 
 
 def _decimals(value: float) -> int:
@@ -246,7 +247,7 @@ def _decimals(value: float) -> int:
 
 
 def _three_digits(value: float | None) -> str:
-    return NOTHING if value is None or not isfinite(value) else f"{value:,.{_decimals(value)}f}"
+    return NO_VALUE if value is None or not isfinite(value) else f"{value:,.{_decimals(value)}f}"
 
 
 def _size(octets: int | None) -> str:

@@ -6,15 +6,7 @@ from json import dumps
 from math import isnan
 from pathlib import Path
 
-from rankjury.core.formatting import (
-    NOTHING,
-    bounds_shown,
-    decimals_of,
-    difference_shown,
-    figure_shown,
-    markdown_text,
-    visible,
-)
+from rankjury.core.text import escape_markdown, visible
 from rankjury.errors import UsageError
 from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target
@@ -22,6 +14,7 @@ from rankjury.io.atomic import write_files
 from rankjury.reporting.console import print_table
 from rankjury.reporting.tables import Cell, Column, Table, rounded, table
 from rankjury.reporting.writers.markdown import markdown_table
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 
 _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = {"fail": 0, "unsure": 1, "pass": 2}
@@ -68,13 +61,13 @@ def value_shown(verdict: Verdict) -> str:
     """``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
     value, ci = verdict.value, verdict.ci
     if isnan(value):
-        return NOTHING
+        return NO_VALUE
     if verdict.target.share:
         ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (value, *(ci or ()))]
         return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
     if verdict.target.relative:
-        return difference_shown(value, ci)
-    return rounded(value) if ci is None else f"{figure_shown(value, decimals_of(ci))} {bounds_shown(ci)}"
+        return format_difference(value, ci)
+    return rounded(value) if ci is None else f"{format_value(value, interval_decimals(ci))} {format_interval(ci)}"
 
 
 def print_gate(gate: Gate) -> None:
@@ -90,10 +83,10 @@ def gate_to_json(gate: Gate) -> str:
 
 def gate_to_markdown(gate: Gate) -> str:
     against = f", baseline {gate.baseline}" if gate.baseline else ""
-    lines = [f"### rankjury gate: {gate.outcome.upper()}", "", markdown_text(gate.source + against), ""]
+    lines = [f"### rankjury gate: {gate.outcome.upper()}", "", escape_markdown(gate.source + against), ""]
     lines += markdown_table(verdicts_table(gate))
     if gate.notes:
-        lines += ["", *(f"- {markdown_text(note)}" for note in gate.notes)]
+        lines += ["", *(f"- {escape_markdown(note)}" for note in gate.notes)]
     return "\n".join(lines) + "\n"
 
 

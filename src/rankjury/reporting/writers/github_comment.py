@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rankjury.core.formatting import count, markdown_text
+from rankjury.core.text import escape_markdown, plural
 from rankjury.core.version import __version__
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
@@ -103,13 +103,13 @@ def _folded(report: Report) -> Iterator[Part]:
     """Return the rest."""
     warnings, gate = report.warning_lines, report.section(Gate)
     if warnings:
-        yield _details(count(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
+        yield _details(plural(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
     passed = None if gate is None else verdicts_table(gate, "pass")
     if passed:
-        yield _folded_table(count(len(passed.rows), "target holds", "targets hold"), passed)
+        yield _folded_table(plural(len(passed.rows), "target holds", "targets hold"), passed)
     (label, *_), others = first_labels(report)
     if others:
-        yield _folded_table(count(len(others), "further measure", "further measures"), summary_table(report, others))
+        yield _folded_table(plural(len(others), "further measure", "further measures"), summary_table(report, others))
     slices = slices_table(report, label, changed=True)
     if len(slices.rows) > _WORST_SLICES:
         yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
@@ -156,4 +156,4 @@ def _coded(label: str) -> str:
 
 def plain(text: str, longest: int = _LONGEST_CELL) -> str:
     """Return a text as Markdown that shows nothing but this text, in one line, cut where it is long."""
-    return markdown_text(text if len(text) <= longest else f"{text[: longest - 1]}…")
+    return escape_markdown(text if len(text) <= longest else f"{text[: longest - 1]}…")

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from rankjury.core.formatting import ITEM_SLICES, markdown_text
+from rankjury.core.text import escape_markdown
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import Block, render_sections
 from rankjury.reporting.tables import Table, headline_table
 from rankjury.reporting.tables.differences import (
+    ITEM_SLICES,
     changes_table,
     comparison_table,
     largest_losses,
@@ -25,7 +26,7 @@ def to_markdown(report: Report) -> str:
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
         compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
-        lines += ["", *(f"- {markdown_text(line)}" for line in power_lines(compared))]
+        lines += ["", *(f"- {escape_markdown(line)}" for line in power_lines(compared))]
         label = compared.labels[0]
         for system in report.systems:
             losses = changes_table(report, largest_losses(compared, label, system))
@@ -35,15 +36,15 @@ def to_markdown(report: Report) -> str:
         found = replace(slices_table(report, label), notes=())
         lines += _block(f"{report.both_names(label)} by slice, worst first", found)
     if by_slice and any(part.of == "items" for part in report.slices):
-        lines += ["", f"- {markdown_text(ITEM_SLICES)}"]
+        lines += ["", f"- {escape_markdown(ITEM_SLICES)}"]
     for block in blocks:
-        lines += ["", f"### {markdown_text(block.title)}", *section_lines(block)]
+        lines += ["", f"### {escape_markdown(block.title)}", *section_lines(block)]
     if report.warnings:
-        lines += ["", *(f"- warning: {markdown_text(line)}" for line in report.warning_lines)]
+        lines += ["", *(f"- warning: {escape_markdown(line)}" for line in report.warning_lines)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], str] = markdown_text) -> Iterator[str]:
+def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], str] = escape_markdown) -> Iterator[str]:
     """Return the tables and the sentences of a section.
 
     Args:
@@ -67,10 +68,10 @@ def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], st
 def _block(title: str, found: Table) -> Iterator[str]:
     """Return a heading, a table and its notes; nothing of a table without rows."""
     if found:
-        yield from ("", f"### {markdown_text(title)}") if title else ()
+        yield from ("", f"### {escape_markdown(title)}") if title else ()
         yield from ("", *markdown_table(found))
         for note in found.notes:
-            yield from ("", markdown_text(note))
+            yield from ("", escape_markdown(note))
 
 
 def markdown_table(found: Table, formats: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> list[str]:
@@ -81,9 +82,9 @@ def markdown_table(found: Table, formats: Mapping[str, Callable[[str], str]] = M
         formats: By column, a function that turns a cell's text into Markdown; cells of the others are escaped.
     """
     sides = "".join("|:--" if column.kind == "text" else "|--:" for column in found.columns)
-    functions = [formats.get(name, markdown_text) for name in found.header]
+    functions = [formats.get(name, escape_markdown) for name in found.header]
     body = ([function(cell) for function, cell in zip(functions, row, strict=True)] for row in found.texts)
-    return [_line(map(markdown_text, found.header)), f"{sides}|", *map(_line, body)]
+    return [_line(map(escape_markdown, found.header)), f"{sides}|", *map(_line, body)]
 
 
 def _line(cells: Iterable[str]) -> str:

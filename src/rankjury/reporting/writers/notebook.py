@@ -7,15 +7,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from rankjury.core.formatting import (
-    SNIPPETS,
-    count,
-    decimals_of,
-    difference_shown,
-    estimate_shown,
-    figure_shown,
-    p_shown,
-)
+from rankjury.core.text import SNIPPETS, plural
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
@@ -25,6 +17,7 @@ from rankjury.reporting.tables import Table, about_line, first_labels, table
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.comparison import Comparison
+from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_value, interval_decimals
 
 _MOST_ROWS = 60
 _MOST_LOSSES = 10
@@ -57,7 +50,7 @@ def report_snippet(report: Report) -> str:
         "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
         _table(summary_table(report, shown)),
         _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
-        _folded(count(len(others), "further measure", "further measures"), summary_table(report, others)),
+        _folded(plural(len(others), "further measure", "further measures"), summary_table(report, others)),
         _folded(f"{label} by slice, worst first", slices_table(report, label, changed=True)),
         _folded(f"largest losses in {label}", losses),
         *(_section(block) for _, block in render_sections(report, "notebook")),
@@ -80,7 +73,7 @@ def scores_snippet(scores: Scores) -> str:
     for label in scores.labels:
         one = scores.summary(label)
         rows.append(
-            [with_common_name(label, common.get(label)), estimate_shown(one), f"{one.n:,}", f"{one.undefined:,}"]
+            [with_common_name(label, common.get(label)), format_estimate(one), f"{one.n:,}", f"{one.undefined:,}"]
         )
     return _box(
         _title(scores.title),
@@ -91,14 +84,14 @@ def scores_snippet(scores: Scores) -> str:
 
 @SNIPPETS.register("comparison")
 def comparison_snippet(one: Comparison) -> str:
-    decimals = decimals_of(one.ci)
+    decimals = interval_decimals(one.ci)
     known = "–" if one.detectable is None else f"{one.detectable:.2g}"
     rows = [
-        ["mean", figure_shown(one.mean, decimals) if one.n else "–"],
-        [f"mean of {one.baseline}", figure_shown(one.baseline_mean, decimals) if one.n else "–"],
-        ["difference", difference_shown(one.difference, one.ci)],
-        ["p, corrected after Holm", p_shown(one.p_holm, at_floor=one.at_floor)],
-        ["p by itself", p_shown(one.p, at_floor=one.at_floor)],
+        ["mean", format_value(one.mean, decimals) if one.n else "–"],
+        [f"mean of {one.baseline}", format_value(one.baseline_mean, decimals) if one.n else "–"],
+        ["difference", format_difference(one.difference, one.ci)],
+        ["p, corrected after Holm", format_p(one.p_holm, at_floor=one.at_floor)],
+        ["p by itself", format_p(one.p, at_floor=one.at_floor)],
         *([] if one.whole else [["better / equal / worse", f"{one.better:,} / {one.equal:,} / {one.worse:,}"]]),
         ["n", f"{one.n:,}" + (f" ({one.left_out:,} undefined)" if one.left_out else "")],
         ["difference that so many would show", known],

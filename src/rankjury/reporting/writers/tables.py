@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.core.formatting import spreadsheet_text
+from rankjury.core.text import escape_spreadsheet
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap
@@ -77,7 +77,7 @@ def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        return spreadsheet_text(value)
+        return escape_spreadsheet(value)
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 

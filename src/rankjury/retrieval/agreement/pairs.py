@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, SCORE
-from rankjury.core.formatting import count, named
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.query_lists import first_rows
@@ -112,12 +112,14 @@ def chosen_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
         raise DataError("found no queries", where=where, expected="at least one")
     if wanted.is_duplicated().any():
         twice = wanted.filter(wanted.is_duplicated()).unique(maintain_order=True)
-        raise DataError(f"queries that are listed more than once: {named(twice)}", where=where, expected="each once")
+        raise DataError(
+            f"queries that are listed more than once: {join_names(twice)}", where=where, expected="each once"
+        )
     known = ids.cast(pl.String)
     unknown = wanted.filter(~wanted.is_in(known.implode()))
     if len(unknown):
         raise DataError(
-            f"{count(len(unknown), 'query is', 'queries are')} not known: {named(unknown)}",
+            f"{plural(len(unknown), 'query is', 'queries are')} not known: {join_names(unknown)}",
             where=where,
             expected=f"row numbers from 0 to {len(ids) - 1:,}" if numbered else "ids of the reference",
             hint=None if numbered else "The reference has ids of its own, so that row numbers cannot be used.",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.core.formatting import named
 from rankjury.core.params import Params
+from rankjury.core.text import join_names
 from rankjury.core.types import Vectors
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.knn.similarity import norms_of
@@ -59,6 +59,6 @@ def _differences(stored: Vectors, given: Vectors) -> list[str]:
     lengths = [float(norms_of(one.values).mean()) for one in (stored, given)]
     return [
         f"{which.size:,} of {len(given):,} stored vectors differ from {given.source}: "
-        f"{named(given.ids.gather(which).cast(stored.ids.dtype))}; their mean length is {lengths[0]:.4g} in "
+        f"{join_names(given.ids.gather(which).cast(stored.ids.dtype))}; their mean length is {lengths[0]:.4g} in "
         f"{stored.source} and {lengths[1]:.4g} in the file. All values are of the stored vectors"
     ]

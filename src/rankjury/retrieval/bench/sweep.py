@@ -28,10 +28,10 @@ from json import dumps, loads
 from time import perf_counter
 from typing import Any
 
-from rankjury.core.formatting import count
 from rankjury.core.journal import Entry, Journal, digest
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import plural
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
 from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built
 from rankjury.retrieval.bench.grid import Grid, key_of, not_above, spelled
@@ -87,7 +87,7 @@ class Memory:
         if not self._changed:
             return []
         differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
-        found = count(len(self._changed), "setting was", "settings were")
+        found = plural(len(self._changed), "setting was", "settings were")
         return [f"{found} measured before under other conditions ({', '.join(differing)}): begun anew"]
 
 
@@ -301,8 +301,8 @@ class _Run:
         if len(candidates) < len(meeting):
             left = len(meeting) - len(candidates)
             self.notes.append(
-                f"{count(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, for "
-                f"which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
+                f"{plural(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, "
+                f"for which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
             )
         found = self.memory.find_times(candidates) if len(candidates) > 1 else None
         if found is None and len(candidates) > 1:

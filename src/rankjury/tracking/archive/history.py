@@ -23,10 +23,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rankjury.core.formatting import NOTHING, bounds_shown, decimals_of, difference_shown, figure_shown
 from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import Difference, differences_between
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
 from rankjury.tracking.archive.run import Run
 
@@ -154,17 +154,17 @@ class Point:
 
     @property
     def mean_shown(self) -> str:
-        return NOTHING if self.mean is None else figure_shown(self.mean, decimals_of(self.ci))
+        return NO_VALUE if self.mean is None else format_value(self.mean, interval_decimals(self.ci))
 
     @property
     def ci_shown(self) -> str:
-        return bounds_shown(self.ci) if self.ci and self.mean is not None else ""
+        return format_interval(self.ci) if self.ci and self.mean is not None else ""
 
     @property
     def change_shown(self) -> str:
         if self.difference is None:
             return ""
-        return difference_shown(self.difference, None, decimals=decimals_of(self.ci))
+        return format_difference(self.difference, None, decimals=interval_decimals(self.ci))
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -203,16 +203,16 @@ class Stepped:
 
     @property
     def _decimals(self) -> int:
-        return decimals_of((min(self.step.before, self.step.after), max(self.step.before, self.step.after)))
+        return interval_decimals((min(self.step.before, self.step.after), max(self.step.before, self.step.after)))
 
     @property
     def levels_shown(self) -> str:
         """``0.612 → 0.655``"""
-        return " → ".join(figure_shown(level, self._decimals) for level in (self.step.before, self.step.after))
+        return " → ".join(format_value(level, self._decimals) for level in (self.step.before, self.step.after))
 
     @property
     def change_shown(self) -> str:
-        return difference_shown(self.step.difference, None, decimals=self._decimals)
+        return format_difference(self.step.difference, None, decimals=self._decimals)
 
     @property
     def certainty(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import QUERY
-from rankjury.core.formatting import count, percent
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName
 from rankjury.reporting import charts
@@ -21,6 +21,7 @@ from rankjury.reporting.html.page import Drawn
 from rankjury.reporting.html.query_data import few_digits
 from rankjury.reporting.html.render import embedded
 from rankjury.reporting.tables.differences import before_after_table
+from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import Compared, compare_runs
 from rankjury.tracking.archive.files import shown_time
 from rankjury.tracking.view.open_run import Opened, Recent, Table
@@ -200,7 +201,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
     runs = compared.before, compared.after
     one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
-    asked = [f"{count(compared.asked['common'], one, many)} that both asked"]
+    asked = [f"{plural(compared.asked['common'], one, many)} that both asked"]
     for side, letter in (("before", "a"), ("after", "b")):
         asked += [f"{compared.asked[side]:,} only in {letter}"] if compared.asked[side] else []
     changed = [
@@ -234,8 +235,8 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
         "which": beside.which,
         "known": beside.pair.systems,
         "unchanged": [name for name in beside.pair.systems if name not in beside.pair.changed],
-        "level": percent(compared.resampling.level),
-        "number": count(len(compared.comparisons), "comparison", "comparisons"),
+        "level": format_percent(compared.resampling.level),
+        "number": plural(len(compared.comparisons), "comparison", "comparisons"),
         "chart": None if chart is None else Drawn.of(replace(chart, reference_label="as in run a"), "differences"),
         "not_compared": compared.not_compared,
         "many": many,

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown
+from rankjury.core.text import plural
 from rankjury.errors import DataError, UnknownName
+from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.files import order_of, shown_time
 from rankjury.tracking.archive.run import Run
@@ -114,7 +115,7 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "title": "Runs",
         "lines": lines,
         "commits": any(line["commit"] for line in lines),
-        "told": count(len(found), "run", "runs") + (f" of {len(runs):,}" if len(found) < len(runs) else ""),
+        "told": plural(len(found), "run", "runs") + (f" of {len(runs):,}" if len(found) < len(runs) else ""),
         "total": len(runs),
         "plans": sorted({run.plan for run in runs}),
         "text": text,
@@ -166,8 +167,8 @@ def means_of(run: Run) -> list[Mean]:
         entry = run.manifest["summary"][name].get(label)
         if entry is not None and entry.get("mean") is not None:
             ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
-            shown = figure_shown(entry["mean"], decimals_of(ci))
-            found.append(Mean(name, shown, bounds_shown(ci) if ci else ""))
+            shown = format_value(entry["mean"], interval_decimals(ci))
+            found.append(Mean(name, shown, format_interval(ci) if ci else ""))
     return found
 
 

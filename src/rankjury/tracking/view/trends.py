@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rankjury.core.formatting import count
+from rankjury.core.text import plural
 from rankjury.reporting import charts
 from rankjury.reporting.html.page import Drawn
 from rankjury.tracking.archive.files import shown_time
@@ -52,7 +52,7 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "measures": measures,
         "systems": systems,
         "chosen": wanted,
-        "told": count(len(runs), "run", "runs"),
+        "told": plural(len(runs), "run", "runs"),
         "chart": Drawn.of(_chart(found, f"{plan}: {measure}", measure), "history", measure, 832.0) if found else None,
         "columns": [series.system for series, _ in found],
         "rows": rows,
@@ -60,7 +60,7 @@ def history_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "verdicts": any(run.verdict for run in runs[-_MOST_ROWS:]),
         "commits": any(run.commit for run in runs[-_MOST_ROWS:]),
         "left_out": max(0, len(runs) - _MOST_ROWS),
-        "damaged": count(len(damaged), "damaged run", "damaged runs") if damaged else "",
+        "damaged": plural(len(damaged), "damaged run", "damaged runs") if damaged else "",
         "steps": _steps(found),
     }
 

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, isfinite
 
-from rankjury.core.formatting import count, figure_shown
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.reporting.charts.builders.measures import places_of
 from rankjury.reporting.charts.spec import Bars, Histogram
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+from rankjury.stats.formatting import format_value
 
 _BINS = 30
 _ALIKE = 3.0
@@ -71,9 +72,9 @@ def _bars(name: str, edges: Sequence[float], counts: Sequence[int], one: str, ma
     ordered = all(map(isfinite, edges)) and list(edges) == sorted(edges)
     if len(edges) != len(counts) + 1 or not sum(counts) or not ordered:
         return None
-    note, low, high = count(sum(counts), one, many), edges[0], edges[-1]
+    note, low, high = plural(sum(counts), one, many), edges[0], edges[-1]
     if len(counts) > 1 and high - low <= _NEXT_TO_NOTHING * max(abs(low), abs(high)):
-        middle = figure_shown((low + high) / 2, 3)
+        middle = format_value((low + high) / 2, 3)
         return Bars(name, (low, high), (sum(counts),), f"{note}, all {middle} but for rounding")
     return Bars(name, tuple(edges), tuple(counts), note)
 
@@ -90,7 +91,7 @@ def _counted(name: str, values: Sequence[float], edges: Sequence[float]) -> Bars
     counts = [0] * bins
     for value in values:
         counts[min(bins - 1, floor(bins * (value - edges[0]) / apart)) if apart else 0] += 1
-    return Bars(name, tuple(edges), tuple(counts), count(len(values), "query", "queries"))
+    return Bars(name, tuple(edges), tuple(counts), plural(len(values), "query", "queries"))
 
 
 def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: str, what: str) -> list[Histogram]:

@@ -2,11 +2,11 @@
 
 from math import isfinite
 
-from rankjury.core.formatting import NOTHING, percent
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
 from rankjury.reporting.charts.builders.measures import places_of
 from rankjury.reporting.charts.spec import Dot, DotPlot, Row
+from rankjury.stats.formatting import NO_VALUE, format_percent
 
 
 def drift_chart(report: Report) -> DotPlot | None:
@@ -30,13 +30,13 @@ def drift_chart(report: Report) -> DotPlot | None:
     return DotPlot(
         title=f"Drift{since}",
         description=f"How far mean and spread of similarities and lengths moved{since}, as shares of what they were; "
-        f"allowed is ±{percent(allowed)}. Verdict: {verdicts}.",
+        f"allowed is ±{format_percent(allowed)}. Verdict: {verdicts}.",
         x_label="change, as a share of the earlier figure",
         rows=tuple(rows),
         series=tuple(drifts),
         places=places_of(report, list(drifts)),
         reference=0.0,
-        reference_label=f"allowed ±{percent(allowed)}",
+        reference_label=f"allowed ±{format_percent(allowed)}",
         band=(-allowed, allowed) if allowed else None,
         percent=True,
         footnote="* as a share of the mean: a spread next to 0 doubles by rounding alone." if starred else "",
@@ -48,9 +48,9 @@ def _dot(drift: Drift, name: str, system: str, series: int) -> Dot | None:
     if one is None:
         return None
     change = one.change if isfinite(one.change) else None
-    shown = NOTHING if change is None else percent(change, 2, signed=True) if change else "0 %"
+    shown = NO_VALUE if change is None else format_percent(change, 2, signed=True) if change else "0 %"
     shown += "*" if change is not None and one.relative_to == "mean" else ""
-    old, new = (f"{value:.4g}".replace("-", "−") if isfinite(value) else NOTHING for value in (one.old, one.new))
+    old, new = (f"{value:.4g}".replace("-", "−") if isfinite(value) else NO_VALUE for value in (one.old, one.new))
     within = {True: "within", False: "beyond", None: "cannot be judged"}[one.within]
     title = f"{system}, {name}: {shown} ({old} → {new}), {within}"
     # Where other queries were asked before, the paired value is another one, and its interval is not the dot's.

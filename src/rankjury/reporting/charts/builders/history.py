@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
-from rankjury.core.formatting import bounds_shown, decimals_of, figure_shown
 from rankjury.reporting.charts.layout import upright_of
 from rankjury.reporting.charts.spec import Line, LineChart, Mark, Spacing
+from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 
 _CLOSE = 0.2
 """Of the mean distance in time: nearer runs would stand on each other."""
@@ -94,7 +94,7 @@ def _told(point: HistoryPoint) -> str:
     if point.mean is None:
         return "undefined"
     ci = None if point.low is None or point.high is None else (point.low, point.high)
-    return figure_shown(point.mean, decimals_of(ci)) + (f" {bounds_shown(ci)}" if ci else "")
+    return format_value(point.mean, interval_decimals(ci)) + (f" {format_interval(ci)}" if ci else "")
 
 
 def _seconds(time: str) -> float:

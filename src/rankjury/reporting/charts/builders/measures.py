@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 
-from rankjury.core.formatting import NOTHING, bounds_shown, count, decimals_of, difference_shown, figure_shown, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.reporting.charts.layout import range_with_zero
@@ -13,6 +13,14 @@ from rankjury.reporting.charts.spec import Dot, DotPlot, Line, LineChart, Row, T
 from rankjury.reporting.tables.cutoffs import cut_labels
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
+from rankjury.stats.formatting import (
+    NO_VALUE,
+    format_difference,
+    format_interval,
+    format_percent,
+    format_value,
+    interval_decimals,
+)
 from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import is_shown
 
@@ -142,7 +150,7 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
             shown,
             "differences that chance makes often enough, all slices considered",
             _omitted_note(shown, more),
-            f"{count(same, 'slice', 'slices')} without any difference left out." if same else "",
+            f"{plural(same, 'slice', 'slices')} without any difference left out." if same else "",
         ),
     )
 
@@ -168,7 +176,7 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
     overall = report.systems[systems[0]].estimates[measure] if len(systems) == 1 else None
     mean = None if overall is None else finite(overall.mean)
     named, of = _named(systems)
-    label = "" if overall is None or mean is None else f"overall {figure_shown(mean, decimals_of(overall.ci))}"
+    label = "" if overall is None or mean is None else f"overall {format_value(mean, interval_decimals(overall.ci))}"
     return DotPlot(
         title=f"{measure} by slice",
         description=f"Mean {measure} of {named} in each slice of {many}, with {interval_name(report)}s, the worst "
@@ -204,7 +212,7 @@ def _worst_line(rows: Sequence[Row]) -> str:
 
 
 def _omitted_note(rows: Sequence[Row], more: int) -> str:
-    return f"The {len(rows)} worst; {count(more, 'more slice is', 'more slices are')} not shown." if more else ""
+    return f"The {len(rows)} worst; {plural(more, 'more slice is', 'more slices are')} not shown." if more else ""
 
 
 def _named(systems: Sequence[str]) -> tuple[str, str]:
@@ -226,8 +234,8 @@ def _footnote(report: Report, rows: Sequence[Row], hollow: str = "", *notes: str
 def mean_dot(estimate: Estimate, name: str, *, series: int = 0, muted: bool = False) -> Dot:
     """Return the dot of a mean, with all that is known of it in words."""
     mean, ci = finite(estimate.mean), estimate.ci
-    shown = NOTHING if mean is None else figure_shown(mean, decimals_of(ci))
-    shown += f" {bounds_shown(ci)}" if mean is not None and ci else ""
+    shown = NO_VALUE if mean is None else format_value(mean, interval_decimals(ci))
+    shown += f" {format_interval(ci)}" if mean is not None and ci else ""
     return _dot(mean, ci, series, muted, title=f"{name}: {shown}, n {estimate.n:,}", shown=shown)
 
 
@@ -243,10 +251,10 @@ def _difference_dots(
         tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite(one.gain) else "good"
         tone = "bad" if tone == "good" and one.gain < 0 else tone
         difference = finite(one.difference)
-        shown = NOTHING if difference is None else difference_shown(difference, one.ci)
+        shown = NO_VALUE if difference is None else format_difference(difference, one.ci)
         known = [f"{titles[name]}: {shown}"]
         if isfinite(one.mean) and isfinite(one.baseline_mean):
-            ours, theirs = (figure_shown(mean, decimals_of(one.ci)) for mean in (one.mean, one.baseline_mean))
+            ours, theirs = (format_value(mean, interval_decimals(one.ci)) for mean in (one.mean, one.baseline_mean))
             known.append(f"{ours} against {theirs}")
         known += [] if one.whole else [f"{one.better:,} better, {one.equal:,} equal, {one.worse:,} worse"]
         title = "; ".join([*known, f"n {one.n:,}"])
@@ -263,7 +271,7 @@ def _dot(
 
 def interval_name(report: Report) -> str:
     """``95 % interval``"""
-    return f"{percent(report.level)} interval"
+    return f"{format_percent(report.level)} interval"
 
 
 def places_of(report: Report, systems: Sequence[str]) -> tuple[int, ...]:

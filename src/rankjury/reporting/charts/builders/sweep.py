@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rankjury.core.formatting import bounds_shown, count, decimals_of, figure_shown, percent
+from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
 from rankjury.reporting.charts.builders.measures import interval_name, places_of
 from rankjury.reporting.charts.spec import Mark, Point, Ring, Scatter
 from rankjury.retrieval.bench.result import Indexed
+from rankjury.stats.formatting import format_interval, format_percent, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _beats(other: Point, one: Point) -> bool:
 
 
 def _told(value: float, ci: Bounds | None) -> str:
-    return f"{figure_shown(value, decimals_of(ci))}" + (f" {bounds_shown(ci)}" if ci else "")
+    return f"{format_value(value, interval_decimals(ci))}" + (f" {format_interval(ci)}" if ci else "")
 
 
 def sweeps_chart(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> Scatter:
@@ -118,7 +119,7 @@ def sweeps_chart(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> Scatte
         points,
         "p95",
         title=", ".join(f"{one.name} ({one.engine}, {one.items:,} × {one.dimensions:,})" for one in sweeps),
-        description=f"{recall.capitalize()} and P95 latency of {count(len(points), 'setting', 'settings')}; up and "
+        description=f"{recall.capitalize()} and P95 latency of {plural(len(points), 'setting', 'settings')}; up and "
         "left is better.",
         y_label=recall,
         rings=tuple(rings),
@@ -171,12 +172,12 @@ def _sweeps_footnote(sweeps: Sequence["Sweep"], labels: Mapping[str, str], drawn
         wanted[sweep.name] = wanted_of(sweep, sweep.cheapest()) if sweep.aims else ""
         counts = [f"{len(sweep.of(status))} {status}" for status in ("pruned", "skipped", "failed") if sweep.of(status)]
         missing[sweep.name] = f"{', '.join(counts)} of {len(sweep.points)} settings" if counts else ""
-    levels = {percent(sweep.level) for sweep in sweeps if sweep.level is not None}
+    levels = {format_percent(sweep.level) for sweep in sweeps if sweep.level is not None}
     notes = {
         "Labels": _by_sweep(labels) + (" (of the frontier)" if drawn > _MOST_LABELS else ""),
         "Target": _by_sweep(wanted),
         "Bars": f"{levels.pop()} intervals" if len(levels) == 1 else "",
-        "Over": _by_sweep({sweep.name: count(sweep.queries, "query", "queries") for sweep in sweeps}),
+        "Over": _by_sweep({sweep.name: plural(sweep.queries, "query", "queries") for sweep in sweeps}),
         "Not drawn": _by_sweep(missing),
     }
     text = ". ".join(f"{title}: {note}" for title, note in notes.items() if note)

@@ -1,4 +1,4 @@
-"""Escaping of names: what a terminal, a Markdown reader and a spreadsheet make of them is the name and nothing else."""
+"""Plain text: plurals, names, columns, and escaping for terminals, Markdown and spreadsheets."""
 
 import re
 from html import unescape
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 
-from rankjury.core.formatting import markdown_text, spreadsheet_text, visible
+from rankjury.core.text import align_columns, escape_markdown, escape_spreadsheet, join_names, plural, visible
 
 READER = MarkdownIt("gfm-like", {"linkify": False}).disable("linkify")
 PLACES = ["{}", "### {}", "- {}", "> {}", "**x** {} y", "| a | b |\n|:--|:--|\n| {} | y |", "<b>{}</b>"]
@@ -70,7 +70,7 @@ def words(text: str) -> str:
 
 
 def check(name: str) -> None:
-    escaped = markdown_text(name)
+    escaped = escape_markdown(name)
     assert "\n" not in escaped
     for place in PLACES:
         plain, page = READER.render(place.format("NAME")), READER.render(place.format(escaped))
@@ -94,7 +94,7 @@ class TestMarkdown:
 
     def test_ordinary_names_and_figures_stay_readable(self) -> None:
         for text in ("nDCG@10", "a_b-c.trec", "0.612 [0.566, 0.657]", "+0.043", "+/=/−", "10:30:00", "1,234", "a: b"):
-            assert markdown_text(text) == text
+            assert escape_markdown(text) == text
 
 
 class TestVisible:
@@ -122,8 +122,30 @@ class TestVisible:
 class TestSpreadsheet:
     @pytest.mark.parametrize("start", [*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
     def test_a_formula_becomes_text(self, start: str) -> None:
-        assert spreadsheet_text(f"{start}1+1") == f"'{start}1+1"
+        assert escape_spreadsheet(f"{start}1+1") == f"'{start}1+1"
 
     @pytest.mark.parametrize("text", ["", "a=1", "'=1", "−0.5", " =1", "é"])
     def test_other_texts_stay(self, text: str) -> None:
-        assert spreadsheet_text(text) == text
+        assert escape_spreadsheet(text) == text
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries"), (12345, "12,345 queries")]
+)
+def test_counts(n: int, expected: str) -> None:
+    assert plural(n, "query", "queries") == expected
+
+
+def test_lines_of_a_table() -> None:
+    rows = [("measure", "mean"), ("ap", "0.5"), ("ndcg@10", "")]
+    assert align_columns(rows) == ["measure  mean", "ap        0.5", "ndcg@10"]
+    assert align_columns([("a", "b", "c"), ("aa", "bb", "cc")], left=2) == ["a   b    c", "aa  bb  cc"]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(3, "a, b, c"), (2, "a, b …"), (0, " …"), (9, "a, b, c")],
+    ids=["all", "some", "none", "more"],
+)
+def test_some_of_many_are_named(most: int, expected: str) -> None:
+    assert join_names(iter("abc"), most) == expected

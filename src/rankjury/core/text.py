@@ -1,0 +1,119 @@
+"""Plain text: plurals, lists of names, aligned columns, and escaping of untrusted text for terminals, Markdown and CSV.
+
+Also the registry of HTML snippets for notebooks, so that a value can render itself without importing its renderer.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from rankjury.core.registry import Registry
+from rankjury.errors import shorten
+
+SNIPPETS: Registry[Callable[[Any], str]] = Registry(
+    "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
+)
+
+# Control characters, a carriage return that is not part of a line end, marks that break a line or turn the direction of
+# text, and surrogates, which cannot be written. Tabs and line ends stay.
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+
+_ZERO_WIDTH_SPACE = "&#8203;"
+_LONGEST_HASH_PART = 6
+"""GitHub links a commit by seven digits of its hash."""
+_MARKDOWN = re.compile(
+    r"""
+      (?P<split>             # GitHub reads these in the rendered text too, so only a split keeps them text
+          (?<![a-z0-9_])@(?=\w) | @(?=[\w-]+\.\w)       # mention, mail address
+        | \#(?=\w) | \bgh(?=-\d)                       # issue
+        | :(?=//) | \bwww(?=\.)                         # address
+        | :(?=(?:[\w+-]*[a-z+-][\w+-]*|100|1234):)       # emoji code
+      )
+    | (?P<hash> (?<![a-z0-9_]) (?=[0-9]*[a-f]) [0-9a-f]{7,40} (?![a-z0-9_]) )
+    | [&<\\|*`~$]
+    | (?<![a-z0-9])_ | _(?![a-z0-9])                   # emphasis; a_b is none
+    | \](?=[(\[:]) | (?<!\S)\#                          # link, its definition, heading
+    | \A (?: > | [-+](?=\s|\Z) | -(?=-) | =(?==) | \[(?=[ x]\]) )  # quotation, list, rule, task
+    | (?P<number> \A\d{1,9} [.)] (?=\s|\Z) )           # numbered list
+    """,
+    re.IGNORECASE | re.VERBOSE | re.ASCII,
+)
+
+FORMULA_START = r"\A([=+\-@\t\r\n＝＋－＠])"
+"""Pattern, also for Polars, of the first character of a cell that a spreadsheet may run as a formula."""
+
+
+def visible(text: str, *, one_line: bool = False) -> str:
+    """Replace characters that could steer a terminal or hide in a page by visible ones.
+
+    Control characters become their symbols (``␛``); marks that turn the direction of text and surrogates become their
+    escapes (``\\u202e``).
+
+    Args:
+        text: Names and messages of unknown origin.
+        one_line: Show the ends of lines and tabs as symbols, too.
+    """
+    shown = _INVISIBLE.sub(_as_symbol, text)
+    return re.sub("[\t\n\r]", _as_symbol, shown) if one_line else shown
+
+
+def _as_symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code <= 0x9F else f"\\u{code:04x}"
+
+
+def escape_markdown(text: str) -> str:
+    """Escape a text for Markdown, so that it is shown as it is, in one line: in a paragraph, a heading or a table.
+
+    Nothing in it becomes a link, image, mention, issue reference, commit, emoji, tag, emphasis, code, formula or
+    column. Only character references are used, so that it may also be put between HTML tags.
+    """
+    line = " ".join(visible(text).splitlines()).strip(" \t")
+    return _MARKDOWN.sub(_as_reference, line)
+
+
+def _as_reference(match: re.Match[str]) -> str:
+    found = match[0]
+    if match["split"]:
+        return f"{found}{_ZERO_WIDTH_SPACE}"
+    if match["hash"]:
+        parts = range(0, len(found), _LONGEST_HASH_PART)
+        return _ZERO_WIDTH_SPACE.join(found[start : start + _LONGEST_HASH_PART] for start in parts)
+    if match["number"]:
+        return f"{found[:-1]}&#{ord(found[-1])};"
+    return {"&": "&amp;", "<": "&lt;"}.get(found, f"&#{ord(found)};")
+
+
+def escape_spreadsheet(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection)."""
+    return re.sub(FORMULA_START, r"'\1", text)
+
+
+def render_snippet(kind: str, value: object) -> str:
+    """Return a value as HTML for another page: no script, no style beyond its own, everything escaped."""
+    return SNIPPETS.get(kind)(value)
+
+
+def plural(n: int, one: str, many: str) -> str:
+    """Return a count with its noun: ``1 query``, ``2 queries``."""
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def join_names(ids: Iterable[object], limit: int = 100) -> str:
+    """Return the ids separated by commas; ``…`` follows the first ``limit`` if there are more."""
+    names = list(islice(ids, limit + 1))
+    return ", ".join(shorten(str(name)) for name in names[:limit]) + (" …" if len(names) > limit else "")
+
+
+def align_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return the lines of a plain table, with the first ``left`` columns aligned left and the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
