@@ -226,7 +226,7 @@ def _reads(text: str) -> bool:
         return False
 
 
-def _read() -> reading.Checked:
+def _read() -> reading.CheckedPlan:
     with patch.object(reading, "plan_model", _MODEL):
         return read_plan(_PLAN)
 

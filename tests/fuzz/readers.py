@@ -40,7 +40,7 @@ from rankjury.labeling.products.pinned_queries import check_pins, pin, read_pinn
 from rankjury.labeling.products.queries import read_queries
 from rankjury.labeling.products.synonyms import read_synonyms
 from rankjury.plan.draft import draft, kind_for
-from rankjury.plan.draft_scan import look
+from rankjury.plan.folder_scan import scan_folder
 from rankjury.plan.parse import read_plan
 from rankjury.recsys.audit import audit
 from rankjury.recsys.data.attributes import read_items, read_users
@@ -556,7 +556,7 @@ register(Surface("report", _report_seeds, _mutate_any, lambda case: read_report(
 
 
 def _init(case: Case) -> object:
-    found = look(Path())
+    found = scan_folder(Path())
     Path("rankjury.toml").write_text(draft(kind_for(found), found, "folder"))
     return read_plan("rankjury.toml")
 

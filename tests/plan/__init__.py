@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.parse import Checked, read_plan
+from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 
 GOLD = "q1 0 a 2\nq1 0 b 0\nq2 0 c 1\nq3 0 a 1\nq3 0 d 3\n"
@@ -40,7 +40,7 @@ def plan_in(folder: Path, text: str, name: str = "plan.toml") -> Path:
     return path
 
 
-def checked(folder: Path, text: str) -> Checked:
+def checked(folder: Path, text: str) -> CheckedPlan:
     return read_plan(plan_in(folder, text))
 
 

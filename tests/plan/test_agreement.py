@@ -11,7 +11,7 @@ import pytest
 
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.plan.draft import draft
-from rankjury.plan.draft_scan import look
+from rankjury.plan.folder_scan import look
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.retrieval.agreement.stats import Agreement

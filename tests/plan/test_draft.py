@@ -14,8 +14,8 @@ import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.plan.draft import ALIASES, KINDS, aspect_for, draft, kind_for
-from rankjury.plan.draft_scan import Found, look
-from rankjury.plan.parse import Checked, read_plan
+from rankjury.plan.folder_scan import FolderContents, scan_folder
+from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from tests.plan import OTHER, QUICK, RUN, means, put, with_runs
 
@@ -28,9 +28,9 @@ def named(rows: Any, letter: str) -> dict[str, Any]:
     return {"ids": np.array([f"{letter}{n}" for n in range(len(rows))]), "v": rows}
 
 
-def drafted(folder: Path, kind: str | None = None) -> tuple[str, Checked]:
+def drafted(folder: Path, kind: str | None = None) -> tuple[str, CheckedPlan]:
     """The kind of plan that the files call for, and that plan, read."""
-    found = look(folder)
+    found = scan_folder(folder)
     chosen = kind or kind_for(found)
     path = folder / "drafted.toml"
     path.write_text(QUICK + draft(chosen, found, 'the "name"'))
@@ -72,13 +72,13 @@ class TestKeywords:
     def test_columns_of_many_texts_are_no_keywords(self, tmp_path: Path) -> None:
         rows = "".join(f"d{n},title {n}|{n},{('car', 'bike')[n % 2]}\n" for n in range(60))
         put(tmp_path, items__csv="item_id,words,kind\n" + rows, items__npz=named(ROWS[:20], "d"))
-        assert not look(tmp_path).annotated
+        assert not scan_folder(tmp_path).annotated
 
 
 class TestRuns:
     def test_qrels_and_runs(self, tmp_path: Path) -> None:
-        found = look(with_runs(tmp_path))
-        assert found == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"]) and found.anything
+        found = scan_folder(with_runs(tmp_path))
+        assert found == FolderContents(golds=["qrels.txt"], runs=["x.trec", "y.trec"]) and found.anything
         outcome = run(tmp_path, "runs")
         assert means(outcome, "x")["rr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
         assert outcome.report.baseline == "x" and {one.system for one in outcome.report.comparisons} == {"y"}
@@ -87,13 +87,13 @@ class TestRuns:
         put(tmp_path, judgments__csv="query_id,item_id,grade\nq1,a,1\nq2,b,2\n")
         put(tmp_path, bm25__json=json.dumps({"q1": {"a": 0.5, "b": 0.25}, "q2": {"b": 0.5}}))
         put(tmp_path, dense__jsonl='{"query_id": "q1", "item_id": "a", "score": 0.5}\n')
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert (found.golds, found.runs) == (["judgments.csv"], ["bm25.json", "dense.jsonl"])
         assert set(run(tmp_path, "runs").report.systems) == {"bm25", "dense"}
 
     def test_a_table_of_queries_gives_slices(self, tmp_path: Path) -> None:
         put(with_runs(tmp_path), queries__csv="query_id,type,text\nq1,a,one\nq2,b,two\nq3,a,three\n")
-        assert look(tmp_path).tables["queries.csv"][0] == "type"
+        assert scan_folder(tmp_path).tables["queries.csv"][0] == "type"
         assert {part.name for part in run(tmp_path, "runs").report.slices} == {"type=a", "type=b"}
 
     def test_a_table_of_items_gives_slices_of_items(self, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ class TestSpaces:
     def test_the_movies(self, tmp_path: Path) -> None:
         for name in ("gold.json", "vectors.npz", "movies.jsonl"):
             shutil.copy(SAMPLE / name, tmp_path)
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert found.ordered == {"gold.json": ["overall", "content", "vibes"]}
         assert found.vectors == ["vectors.npz:anchor", "vectors.npz:content", "vectors.npz:vibe"]
         outcome = run(tmp_path, "spaces")
@@ -194,7 +194,7 @@ class TestSpaces:
 class TestReference:
     def test_a_reference_and_a_candidate(self, tmp_path: Path) -> None:
         put(tmp_path, reference__npy=ROWS, candidate__npy=ROWS[:, :3], flat__npy=ROWS[0])
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert found.vectors == ["candidate.npy", "reference.npy"] and found.reference == "reference.npy"
         outcome = run(tmp_path, "reference")
         assert set(outcome.report.systems) == {"candidate"} and len(outcome.report.scores["candidate"].queries) == 30
@@ -206,13 +206,13 @@ class TestReference:
 
     def test_the_one_that_is_called_reference(self, tmp_path: Path) -> None:
         put(tmp_path, reference__npy=ROWS, adapter__npy=ROWS[:, :3], candidate__npy=ROWS[:, :3])
-        assert look(tmp_path).reference == "reference.npy"
+        assert scan_folder(tmp_path).reference == "reference.npy"
 
 
 class TestSearch:
     def test_labels_items_and_queries(self, tmp_path: Path) -> None:
-        found = look(search_files(tmp_path))
-        assert found == Found(golds=["labels.jsonl"], vectors=["items.npz"], query_vectors=["queries.npz"])
+        found = scan_folder(search_files(tmp_path))
+        assert found == FolderContents(golds=["labels.jsonl"], vectors=["items.npz"], query_vectors=["queries.npz"])
         outcome = run(tmp_path, "search")
         assert outcome.report.scores["items"].queries.to_list() == ["q0", "q1", "q2", "q3", "q4"]
         assert {len(top) for top in outcome.report.top_items["items"]} == {10}
@@ -220,7 +220,7 @@ class TestSearch:
     def test_vectors_in_parquet(self, tmp_path: Path) -> None:
         frame = pl.DataFrame({"id": [f"d{n}" for n in range(20)], "v": ROWS[:20].tolist(), "w": ROWS[:20, :3].tolist()})
         frame.write_parquet(tmp_path / "items.parquet")
-        assert look(tmp_path).vectors == ["items.parquet:v", "items.parquet:w"]
+        assert scan_folder(tmp_path).vectors == ["items.parquet:v", "items.parquet:w"]
 
     def test_a_table_of_products(self, tmp_path: Path) -> None:
         put(search_files(tmp_path), a__csv="product_id,kind\n" + "".join(f"d{n},{'xy'[n % 2]}\n" for n in range(20)))
@@ -230,7 +230,11 @@ class TestSearch:
 class TestNothingMuch:
     @pytest.mark.parametrize("kind", [*KINDS.names(), *ALIASES])
     def test_of_an_empty_folder_each_kind_is_an_example(self, tmp_path: Path, kind: str) -> None:
-        assert look(tmp_path) == Found() and not Found().anything and kind_for(Found()) == "runs"
+        assert (
+            scan_folder(tmp_path) == FolderContents()
+            and not FolderContents().anything
+            and kind_for(FolderContents()) == "runs"
+        )
         _, plan = drafted(tmp_path, kind)
         assert plan.plan.systems and plan.asked
         with pytest.raises(DataError, match="no such file"):
@@ -238,7 +242,7 @@ class TestNothingMuch:
 
     def test_an_unknown_kind(self) -> None:
         with pytest.raises(UnknownName, match=r"unknown kind of plan 'movie'\. Did you mean movies"):
-            draft("movie", Found(), "x")
+            draft("movie", FolderContents(), "x")
 
     JUNK: dict[str, bytes] = {
         "README.txt": b"hello, this is text\n",
@@ -262,7 +266,7 @@ class TestNothingMuch:
         (tmp_path / "folder.trec").mkdir()
         for name, content in self.JUNK.items():
             (tmp_path / name).write_bytes(content)
-        assert look(tmp_path) == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
+        assert scan_folder(tmp_path) == FolderContents(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
 
     @pytest.mark.parametrize(
         ("name", "content"),
@@ -270,12 +274,12 @@ class TestNothingMuch:
     )
     def test_damaged_arrays_are_left_aside(self, tmp_path: Path, name: str, content: bytes) -> None:
         (with_runs(tmp_path) / name).write_bytes(content)
-        assert look(tmp_path) == Found(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
+        assert scan_folder(tmp_path) == FolderContents(golds=["qrels.txt"], runs=["x.trec", "y.trec"])
 
     def test_a_damaged_archive_is_left_aside(self, tmp_path: Path) -> None:
         """In a process of its own, for NumPy leaves the file open."""
         put(tmp_path, a__npz=b"PK\x03\x04 cut short", z__npy=ROWS)
-        code = "import pathlib, rankjury.plan.draft_scan as looking; print(looking.look(pathlib.Path('.')).vectors)"
+        code = "import pathlib, rankjury.plan.folder_scan as looking; print(looking.look(pathlib.Path('.')).vectors)"
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("['z.npy']\n", "")
@@ -310,8 +314,8 @@ class TestFoldersOfTheSpecs:
     def test_queries_that_are_still_to_be_embedded(self, tmp_path: Path) -> None:
         put(tmp_path, labels__jsonl=LABELS, items__npz=named(ROWS[:20], "d"))
         (tmp_path / "queries_fashion.txt").write_text("red dress\nblue dress\n")
-        assert look(tmp_path).texts == ["queries_fashion.txt"]
-        assert "rankjury embed queries_fashion.txt" in draft("search", look(tmp_path), "x")
+        assert scan_folder(tmp_path).texts == ["queries_fashion.txt"]
+        assert "rankjury embed queries_fashion.txt" in draft("search", scan_folder(tmp_path), "x")
 
     def test_annotations_of_one_keyword_a_cell(self, tmp_path: Path) -> None:
         """unified_annotation.csv was taken for a table of attributes unless a cell held several keywords."""
@@ -336,4 +340,4 @@ class TestFoldersOfTheSpecs:
         ids = np.array([f"d{n}" for n in range(20)])
         for name in ("anchor", "content", "vibe"):
             np.savez(tmp_path / f"{name}.npz", movie_ids=ids, embeddings=ROWS[:20])
-        assert look(tmp_path).vectors == ["anchor.npz", "content.npz", "vibe.npz"]
+        assert scan_folder(tmp_path).vectors == ["anchor.npz", "content.npz", "vibe.npz"]

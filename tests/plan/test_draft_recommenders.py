@@ -10,9 +10,9 @@ import pytest
 
 import rankjury
 from rankjury.plan.draft import draft, kind_for
-from rankjury.plan.draft_scan import Found, look
+from rankjury.plan.folder_scan import FolderContents, scan_folder
 from rankjury.plan.outputs import write_outputs
-from rankjury.plan.parse import Checked, read_plan
+from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS
@@ -47,8 +47,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setitem(sys.modules, library, None)
 
 
-def drafted(folder: Path) -> tuple[str, Checked]:
-    found = look(folder)
+def drafted(folder: Path) -> tuple[str, CheckedPlan]:
+    found = scan_folder(folder)
     chosen = kind_for(found)
     path = folder / "rankjury.toml"
     path.write_text(QUICK + draft(chosen, found, "mine"))
@@ -74,22 +74,22 @@ class TestFound:
     )
     def test_logs(self, tmp_path: Path, name: str, text: str) -> None:
         (tmp_path / name).write_text(text)
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert found.logs == [name] and found.anything and kind_for(found) == "recommenders"
         assert not (found.golds or found.runs or found.tables or found.item_tables)
 
     def test_logs_in_parquet(self, tmp_path: Path) -> None:
         pl.DataFrame(ROWS, schema=["user", "item", "value", "ts"], orient="row").write_parquet(tmp_path / "log.parquet")
-        assert look(tmp_path).logs == ["log.parquet"]
+        assert scan_folder(tmp_path).logs == ["log.parquet"]
 
     def test_a_table_without_times_or_users_is_no_log(self, tmp_path: Path) -> None:
         put(tmp_path, pairs__csv="user,item\n1,2\n", prices__csv="item,price,date\n1,2,3\n", odd__csv="")
-        assert look(tmp_path).logs == []
+        assert scan_folder(tmp_path).logs == []
 
     @pytest.mark.parametrize("name", ["movies.csv", "movies.dat", "u.item", "items.csv"])
     def test_catalogues(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text(MOVIES)
-        assert look(tmp_path).catalogues == [name]
+        assert scan_folder(tmp_path).catalogues == [name]
 
 
 @pytest.mark.usefixtures("core")
@@ -168,30 +168,30 @@ class TestOthers:
 
     def test_a_table_of_movies_alone_calls_for_keywords(self, tmp_path: Path) -> None:
         put(tmp_path, movies__csv=MOVIES)
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert "genres" in found.annotated["movies.csv"] and kind_for(found) == "keywords"
 
     def test_graded_labels_of_users_are_still_a_gold(self, tmp_path: Path) -> None:
         labels = "\n".join(json.dumps({"query_id": f"q{n % 5}", "item_id": f"d{n}", "grade": n % 4}) for n in range(20))
         put(tmp_path, labels__jsonl=labels)
-        found = look(tmp_path)
+        found = scan_folder(tmp_path)
         assert found.golds == ["labels.jsonl"] and not found.logs
 
     def test_nothing(self, tmp_path: Path) -> None:
-        assert kind_for(Found()) == "runs" and not look(tmp_path).anything
+        assert kind_for(FolderContents()) == "runs" and not scan_folder(tmp_path).anything
 
 
 def test_the_draft_without_a_log_can_be_read(tmp_path: Path) -> None:
     """As of rankjury init movielens in an empty folder: its paths are examples."""
     path = tmp_path / "rankjury.toml"
-    path.write_text(draft("movielens", Found(), "mine"))
+    path.write_text(draft("movielens", FolderContents(), "mine"))
     checked = read_plan(path)
     assert checked.plan.gold.path == "ratings.csv" and "als" in checked.plan.systems  # type: ignore[attr-defined]
 
 
 def test_a_log_without_ratings_has_none_that_is_liked(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text("user,item,time\n" + "".join(f"{u},{i},{t}\n" for u, i, _, t in ROWS))
-    found = look(tmp_path)
+    found = scan_folder(tmp_path)
     plan = draft("recommenders", found, "mine")
     assert found.unrated == ["events.csv"] and "rel=" not in plan and '"precision"' in plan
 
@@ -200,7 +200,7 @@ def test_what_is_known_of_users_is_named(tmp_path: Path) -> None:
     (tmp_path / "ratings.csv").write_text(CSV)
     ages = "".join(f"{user},{20 + user}\n" for user in range(1, USERS + 1))
     (tmp_path / "users.csv").write_text("userId,age\n" + ages)
-    plan = draft("recommenders", look(tmp_path), "mine")
+    plan = draft("recommenders", scan_folder(tmp_path), "mine")
     assert 'users = "users.csv"' in plan and "rel=4" in plan
 
 
@@ -227,7 +227,7 @@ class TestReleases:
 
     def test_beside_a_drafted_plan(self, release: Path, core: None) -> None:
         """Only files of the plan's own folder were looked at, so that the draft named a file that is not there."""
-        found = look(release)
+        found = scan_folder(release)
         assert (found.logs, found.catalogues, found.people) == (
             ["ml-1m/ratings.dat"], ["ml-1m/movies.dat"], ["ml-1m/users.dat"],
         )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.core.types import Vectors
 from rankjury.io.vectors.write import write_vectors
-from rankjury.plan.draft_scan import look
+from rankjury.plan.folder_scan import scan_folder
 
 CONTENTS = {
     "empty": b"",
@@ -33,21 +33,21 @@ def test_damaged_files_are_left_aside(tmp_path: Path, content: str) -> None:
         (tmp_path / f"queries.{suffix}").write_bytes(CONTENTS[content])
     (tmp_path / "ml-1m").mkdir()
     (tmp_path / "ml-1m" / "ratings.csv").write_bytes(CONTENTS[content])
-    look(tmp_path)
+    scan_folder(tmp_path)
 
 
 def test_a_damaged_file_does_not_hide_another(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1" + bytes(20) + b"PAR1")
     (tmp_path / "qrels.txt").write_text("q 0 d 1\n")
-    assert look(tmp_path).golds == ["qrels.txt"]
+    assert scan_folder(tmp_path).golds == ["qrels.txt"]
 
 
 def test_our_own_vectors_are_named_by_their_file(tmp_path: Path) -> None:
     vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
     write_vectors(tmp_path / "v.npz", vectors, {}, dtype="float32")
-    assert look(tmp_path).vectors == ["v.npz"]
+    assert scan_folder(tmp_path).vectors == ["v.npz"]
 
 
 def test_a_folder_of_parquet_with_nested_lists(tmp_path: Path) -> None:
     pl.DataFrame({"query_id": ["q1", "q2"], "tags": [[["a"]], [["b"]]]}).write_parquet(tmp_path / "t.parquet")
-    look(tmp_path)
+    scan_folder(tmp_path)

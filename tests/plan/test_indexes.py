@@ -18,7 +18,7 @@ from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
-from rankjury.plan.sweep import sweeps_of
+from rankjury.plan.sweep import prepare_sweeps
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines import ENGINES
 from rankjury.retrieval.engines.exact import Exact
@@ -876,13 +876,13 @@ class TestSweeps:
     def test_wrong_values_are_told_with_their_key(self, tmp_path: Path) -> None:
         text = PLAN + index("x", "faiss-ivf") + "[sweep.x]\nsearch = { nprobe = [1, 'x'] }\n"
         with pytest.raises(UsageError, match=r"plan\.toml:10, sweep\.x\.search\.nprobe: .*'x'"):
-            sweeps_of(checked(with_lab(tmp_path), text))
+            prepare_sweeps(checked(with_lab(tmp_path), text))
 
     def test_nothing_to_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="the plan sweeps nothing"):
-            sweeps_of(checked(with_lab(tmp_path), PLAN + index()))
+            prepare_sweeps(checked(with_lab(tmp_path), PLAN + index()))
 
     def test_the_usual_gate_sets_the_aims(self, tmp_path: Path) -> None:
         text = PLAN + index("x", "faiss-ivf") + lab() + "[sweep.x]\nsearch = { nprobe = [1, 2] }\n"
-        (found,) = sweeps_of(checked(with_lab(tmp_path), text))
+        (found,) = prepare_sweeps(checked(with_lab(tmp_path), text))
         assert (found.target, found.limit_p95_ms) == (0.95, 250) and found.bench.k == K

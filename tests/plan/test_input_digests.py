@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.input_digests import contents_of
+from rankjury.plan.input_digests import digest_contents
 
 
 @pytest.fixture
@@ -27,22 +27,22 @@ SETTINGS = [
 
 
 def test_files_modules_and_ids_beside(folder: Path) -> None:
-    found = contents_of(SETTINGS, folder)
+    found = digest_contents(SETTINGS, folder)
     assert sorted(found) == ["mine_of_contents", "one/f.npy", "one/f.npy, ids", "other/f.npy", "other/f.npy, ids"]
 
 
 @pytest.mark.parametrize("file", ["one/f.npy", "other/f.npy", "one/f.ids.txt", "mine_of_contents.py"])
 def test_any_change_is_one(folder: Path, file: str) -> None:
-    before = contents_of(SETTINGS, folder)
+    before = digest_contents(SETTINGS, folder)
     with (folder / file).open("ab") as out:
         out.write(b"#")
-    after = contents_of(SETTINGS, folder)
+    after = digest_contents(SETTINGS, folder)
     assert sum(before[name] != after[name] for name in before) == 1
 
 
 def test_what_names_nothing_is_passed_over(folder: Path) -> None:
     texts = ["popularity", "one", "no/such.file", "no_such_module:f", "x" * 5000, "a\0b", "", "os:path"]
-    assert set(contents_of({"of": texts, "k": [1, 2.0, True, None]}, folder)) <= {"os"}
+    assert set(digest_contents({"of": texts, "k": [1, 2.0, True, None]}, folder)) <= {"os"}
     assert Path.cwd() == folder
 
 
@@ -52,4 +52,4 @@ def test_a_package_is_not_run(folder: Path, fault: str) -> None:
     package.mkdir()
     (package / "__init__.py").write_text(fault)
     (package / "inner.py").write_text("def f(user, items): ...\n")
-    assert set(contents_of([f"{package.name}.inner:f"], folder)) == {f"{package.name}.inner"}
+    assert set(digest_contents([f"{package.name}.inner:f"], folder)) == {f"{package.name}.inner"}

@@ -17,7 +17,7 @@ from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.sections import Facts
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
-from rankjury.plan.tune import subjects_of
+from rankjury.plan.tune import prepare_subjects
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.save import write_split
@@ -367,7 +367,9 @@ def test_a_tuned_hybrid_is_never_worse_than_its_model_on_validation(folder: Path
     tune = "tune.h = { params = { trust = [0.5, 1.0], ease_regularization = [5.0, 50.0] } }\n"
     tune += "tune.e = { params = { regularization = [5.0, 50.0] } }\n"
     (folder / "plan.toml").write_text(MEASURES + gold(items='"movies.csv"') + systems + tune)
-    hybrid, ease = (tune_model(one) for one in subjects_of(read_plan(folder / "plan.toml"), ["h", "e"], NO_PROGRESS))
+    hybrid, ease = (
+        tune_model(one) for one in prepare_subjects(read_plan(folder / "plan.toml"), ["h", "e"], NO_PROGRESS)
+    )
     assert hybrid.best is not None and ease.best is not None
     without = {
         trial.params.get("ease_regularization"): trial.values

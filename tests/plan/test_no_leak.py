@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from rankjury.core.progress import NO_PROGRESS
-from rankjury.plan.parse import Checked, read_plan
+from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.plan.tune import subjects_of
+from rankjury.plan.tune import prepare_subjects
 from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import Facts, facts_of, read_items, read_users
 from rankjury.recsys.data.log import log_from_frame
@@ -237,7 +237,7 @@ def plan_text(**gold: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def plans(folder: Path, **gold: str) -> Iterator[Checked]:
+def plans(folder: Path, **gold: str) -> Iterator[CheckedPlan]:
     """The same plan, held against logs of different futures."""
     for seed in (0, 1, 2):
         place = folder / str(seed)
@@ -281,7 +281,7 @@ class TestValidation:
             Path(plan.where).write_text(text.replace('window = "validation"', 'window = "test"'))
             checked = read_plan(plan.where)
             outcome = []
-            for subject in subjects_of(checked, names, NO_PROGRESS):
+            for subject in prepare_subjects(checked, names, NO_PROGRESS):
                 tuned = tune_model(subject)
                 outcome.append([(trial.params, trial.error, _digits(trial.values)) for trial in tuned.trials])
                 assert all(trial.error is None for trial in tuned.trials)

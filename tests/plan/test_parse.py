@@ -8,7 +8,7 @@ import pytest
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.targets import Target
 from rankjury.plan.kinds import LabelsGold, RunSystem
-from rankjury.plan.parse import Checked, read_plan
+from rankjury.plan.parse import CheckedPlan, read_plan
 from tests.plan import SHORT, checked, plan_in
 
 
@@ -242,7 +242,7 @@ class TestMeaning:
         for text in (long, long.replace("kind", "# kind")):
             assert checked(tmp_path, text).plan.model_dump() == plan.model_dump()
 
-    def labels(self, found: Checked) -> list[str]:
+    def labels(self, found: CheckedPlan) -> list[str]:
         return [one.label for one in found.asked]
 
     def test_cut_offs_of_measures_that_have_none(self, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.scores import Recorded
 from rankjury.evaluation.sections import Fusion
 from rankjury.plan.parse import read_plan
-from rankjury.plan.run import execute_plan, rankings_of
+from rankjury.plan.run import execute_plan, load_rankings
 from tests.plan import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs
 from tests.specs import slow_movies as slow
 
@@ -199,7 +199,7 @@ class TestFusion:
         assert found.sections_of(Fusion)["g"]["c"] == 60
 
     def test_what_a_system_is_made_from(self, tmp_path: Path) -> None:
-        gold, made, closed = rankings_of(checked(with_spaces(tmp_path), self.TEXT), "g")
+        gold, made, closed = load_rankings(checked(with_spaces(tmp_path), self.TEXT), "g")
         assert closed
         assert gold.source.endswith("gold.json:all") and {name: len(made[name]) for name in made} == {"f": 6, "w": 6}
 

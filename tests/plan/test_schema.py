@@ -13,7 +13,7 @@ from rankjury.errors import UsageError
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.plan.draft import ALIASES, KINDS, draft
-from rankjury.plan.draft_scan import Found
+from rankjury.plan.folder_scan import Found
 from rankjury.plan.parse import read_plan
 from rankjury.plan.schema import plan_schema
 from tests.plan import SHORT, checked, plan_in, with_own_registries

@@ -7,7 +7,7 @@ import pytest
 
 from rankjury.errors import UsageError
 from rankjury.plan.schema import Plan
-from rankjury.plan.sweep import Swept, sweeps_of
+from rankjury.plan.sweep import Swept, prepare_sweeps
 from tests.plan import checked, put
 
 PLAN = """
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def swept(folder: Path, sweep: str = "", *, top: str = "", lab: str = "") -> Swept:
     text = PLAN.replace("\\\n", "").format(top=top, sweep=sweep, lab=lab)
-    (found,) = sweeps_of(checked(folder, text))
+    (found,) = prepare_sweeps(checked(folder, text))
     return found
 
 
@@ -88,4 +88,4 @@ def test_faults_say_which_key(folder: Path) -> None:
 def test_a_plan_that_sweeps_nothing(folder: Path) -> None:
     text = PLAN.replace("\\\n", "").format(top="", sweep="", lab="").partition("[sweep")[0]
     with pytest.raises(UsageError, match="the plan sweeps nothing"):
-        sweeps_of(checked(folder, text))
+        prepare_sweeps(checked(folder, text))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankjury.plan.toml import KeyPath, line_of, lines_of
+from rankjury.plan.toml import KeyPath, find_line, key_lines
 
 CRLF = pytest.param(
     "\r\n",
@@ -64,7 +64,7 @@ after = 1
 
 def found(text: str) -> dict[KeyPath, int]:
     tomllib.loads(text)
-    return lines_of(text)
+    return key_lines(text)
 
 
 class TestByHand:
@@ -152,10 +152,10 @@ class TestLineOf:
         [(("a", "b"), 3), (("a", "b", "missing"), 3), (("a", "other", "x"), 2), (("a", 0, "x"), 5), (("b",), None)],
     )
     def test_of_a_key_or_of_what_it_would_stand_in(self, path: KeyPath, line: int | None) -> None:
-        assert line_of(path, self.LINES) == line
+        assert find_line(path, self.LINES) == line
 
     def test_of_everything(self) -> None:
-        assert line_of((), self.LINES) is None
+        assert find_line((), self.LINES) is None
 
 
 KEYS = ["a", "b-c", "d_1", "7", "key with space", "dot.ted", "#hash", "[x]", "= y", "it, is", "{z}", "é"]
@@ -280,7 +280,7 @@ def test_whatever_is_written(data: dict[str, Any], seed: int, end: str) -> None:
     writer = Writer(seed)
     writer.table((), (), data)
     assert tomllib.loads(writer.text) == data
-    places = lines_of(writer.text.replace("\n", end))
+    places = key_lines(writer.text.replace("\n", end))
     assert writer.places.items() <= places.items()
     passed_through = {path[:size] for path in writer.places for size in range(1, len(path))}
     assert places.keys() - writer.places.keys() <= passed_through

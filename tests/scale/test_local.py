@@ -46,7 +46,7 @@ def study(request: pytest.FixtureRequest, folder: Path) -> Study:
 
 
 def same(study: Study, most_rows: int = 700) -> Report:
-    """Checked for being so, in every word and digit; the report in blocks."""
+    """CheckedPlan for being so, in every word and digit; the report in blocks."""
     expected, found = study.at_once(), study.in_blocks(most_rows)
     assert json.dumps(form_of(found)) == json.dumps(form_of(expected))
     assert found.warnings == expected.warnings

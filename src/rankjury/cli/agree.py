@@ -31,7 +31,7 @@ _OUTPUTS: dict[str, Any] = {
 _NO_IDS_INSIDE = ".npy"
 
 
-class Ties(StrEnum):
+class TieOption(StrEnum):
     id = "id"
     any = "any"
 
@@ -79,9 +79,9 @@ def agree_command(
         typer.Option("--dtype", metavar="TYPE", help="Also take each candidate as float16, int8 or binary."),
     ] = None,
     ties: Annotated[
-        Ties,
+        TieOption,
         typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts."),
-    ] = Ties.id,
+    ] = TieOption.id,
     pairs: Annotated[
         int,
         typer.Option(
@@ -128,12 +128,12 @@ def agree_command(
         pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
         write=output is not None,
     )  # fmt: skip
-    from rankjury.cli.run import carry_out_content
+    from rankjury.cli.run import run_content
 
     next_step = (
         "" if output else "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
     )
-    carry_out_content(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
+    run_content(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
 
 
 def agreement_plan(
@@ -146,7 +146,7 @@ def agreement_plan(
     ids: str | None = None,
     truncate: list[int],
     dtypes: list[str],
-    ties: Ties = Ties.id,
+    ties: TieOption = TieOption.id,
     pairs: int = _USUAL_PAIRS,
     over: Over | None = None,
     baseline: str | None = None,

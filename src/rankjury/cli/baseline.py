@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at, plan_meant
+from rankjury.cli.shared.archive import ArchiveOption, open_archive, resolve_plan_name
 from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
 from rankjury.errors import DataError, UsageError
 
@@ -36,7 +36,7 @@ def baseline_command(
         raise UsageError(
             f"found {action!r}", expected="rankjury baseline, rankjury baseline set RUN or rankjury baseline unset"
         )
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     if action == "set":
         if which is None:
             raise UsageError(
@@ -49,7 +49,13 @@ def baseline_command(
         held = kept.baselines
         if not held:
             raise DataError("no baseline is set", where=str(kept.path))
-        plan = which if which in held else plan_meant(kept.runs(), which) if kept.runs() else which or next(iter(held))
+        plan = (
+            which
+            if which in held
+            else resolve_plan_name(kept.runs(), which)
+            if kept.runs()
+            else which or next(iter(held))
+        )
         if plan not in held:
             raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(held)}")
         kept.unset_baseline(plan)

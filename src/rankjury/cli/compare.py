@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import check_outputs, deliver, split_measures, write_outputs
+from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
 from rankjury.cli.shared.options import (
     BaselineOption,
     GoldArgument,
@@ -13,7 +13,7 @@ from rankjury.cli.shared.options import (
     MeasuresOption,
     OutputOption,
     RunsArgument,
-    Scoring,
+    ScoringOptions,
     assess_files,
     takes_scoring_options,
 )
@@ -33,7 +33,7 @@ EPILOG = (
 def compare_command(
     gold: GoldArgument,
     runs: RunsArgument,
-    scoring: Scoring,
+    scoring: ScoringOptions,
     baseline: BaselineOption = None,
     measures: MeasuresOption = None,
     output: OutputOption = None,
@@ -64,7 +64,7 @@ def compare_command(
         )
     report = replace(report, detect=detect)
     write_outputs(report, output)
-    deliver(
+    print_result(
         report,
         omit=("headline",),
         outputs=output,

@@ -14,7 +14,7 @@ EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 _NAMED = 5
 
 
-class Kind(StrEnum):
+class ConvertedKind(StrEnum):
     gold = "gold"
     run = "run"
 
@@ -22,7 +22,9 @@ class Kind(StrEnum):
 def convert_command(
     source: Annotated[str, typer.Argument(metavar="A", help="The file to read; - is standard input.")],
     target: Annotated[Path, typer.Argument(metavar="B", help="The file to write; its suffix names the format.")],
-    kind: Annotated[Kind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")] = None,
+    kind: Annotated[
+        ConvertedKind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")
+    ] = None,
     form: FormatOption = None,
     to: Annotated[
         str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")

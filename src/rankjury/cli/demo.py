@@ -11,7 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import QuietOption, say, show_progress, warn
-from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, Table, groups_of
+from rankjury.cli.shared.slices import (
+    SEPARATOR,
+    AnnotatedTable,
+    GroupOption,
+    IdOption,
+    SelectOption,
+    SeparatorOption,
+    parse_groups,
+)
 from rankjury.errors import DataError, MissingExtra, UsageError
 
 EPILOG = (
@@ -124,7 +132,7 @@ def demo_command(
     synthetic log, and are evaluated on what its users took later.
     """
     if data is not None:
-        table = Table(data, groups_of(group), tuple(select or ()), id_column, separator)
+        table = AnnotatedTable(data, parse_groups(group), tuple(select or ()), id_column, separator)
         _own(sample, table, vectors, output, keep, quiet=quiet)
         return
     if group or select or vectors:
@@ -148,7 +156,7 @@ def demo_command(
 
 
 def _own(
-    sample: Sample, table: Table, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
+    sample: Sample, table: AnnotatedTable, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
 ) -> None:
     """The same job on somebody's own data."""
     if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
@@ -164,10 +172,10 @@ def _own(
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
-    from rankjury.cli.shared.options import Scoring, assess_files
+    from rankjury.cli.shared.options import ScoringOptions, assess_files
     from rankjury.reporting.console import print_report
 
-    scoring = Scoring(
+    scoring = ScoringOptions(
         slices=[f"{folder / 'queries.jsonl'}:type"],
         names=f"{folder / 'documents.jsonl'}:title",
         texts=f"{folder / 'queries.jsonl'}:text",
@@ -238,13 +246,13 @@ def _whatever_the_gate_says() -> Iterator[None]:
 def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same job on the matrices of a folder: one that is called a reference's, and the others."""
     from rankjury.cli.agree import agreement_plan
-    from rankjury.cli.run import carry_out_content
+    from rankjury.cli.run import run_content
     from rankjury.io.vectors import read_vectors
-    from rankjury.plan.draft_scan import look
+    from rankjury.plan.folder_scan import scan_folder
 
     if not folder.is_dir():
         raise DataError("no such folder", where=str(folder))
-    found = look(folder)
+    found = scan_folder(folder)
     reference = found.reference
     if reference is None or len(found.vectors) < _FEWEST_FILES:
         raise DataError(
@@ -259,7 +267,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     truncate = [_CUT_TO] if all(space.dimensions > _CUT_TO for space in spaces[1:]) else []
     content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
-    carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+    run_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
@@ -290,9 +298,9 @@ def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
         carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
 
 
-def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
+def _own_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
-    from rankjury.cli.run import carry_out_content
+    from rankjury.cli.run import run_content
     from rankjury.core.temp_files import TemporaryFolder
 
     with TemporaryFolder("demo") as scratch:
@@ -311,10 +319,10 @@ def _own_clips(table: Table, vectors: str | None, output: Path | None, *, quiet:
             )
         content = _clips_plan(table, vectors, write=output is not None)
         next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
-        carry_out_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+        run_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
 
 
-def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
+def _clips_plan(table: AnnotatedTable, vectors: str, *, write: bool) -> dict[str, Any]:
     gold = {
         "kind": "keywords",
         "path": str(table.path),
@@ -335,7 +343,7 @@ def _clips_plan(table: Table, vectors: str, *, write: bool) -> dict[str, Any]:
     }
 
 
-def _embedded_clips(table: Table, path: Path, *, quiet: bool) -> str:
+def _embedded_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
     from rankjury.io.vectors.write import write_vectors
     from rankjury.labeling.keywords.read_annotations import read_annotations
     from rankjury.labeling.keywords.render import rendered
@@ -363,7 +371,7 @@ def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
 
 def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
-    from rankjury.cli.run import carry_out_content
+    from rankjury.cli.run import run_content
     from rankjury.recsys.data.movielens_folder import find_companions
 
     if not folder.exists():
@@ -389,6 +397,6 @@ def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
         "output": [{"file": _PICTURE, "form": "recommenders"}],
     }
     place = output or _MOVIELENS_FOLDER
-    carry_out_content(
+    run_content(
         content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}"
     )

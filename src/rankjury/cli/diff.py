@@ -4,8 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at, known_baselines, measures_meant, tell_troubles
-from rankjury.cli.shared.console import QuietOption, print_json, say, split_measures, unless_unread
+from rankjury.cli.shared.archive import (
+    ArchiveOption,
+    open_archive,
+    read_baselines,
+    resolve_measures,
+    warn_of_damaged_runs,
+)
+from rankjury.cli.shared.console import QuietOption, ignore_broken_pipe, print_json, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import DataError
 
@@ -41,22 +47,22 @@ def diff_command(
     quiet: QuietOption = False,
 ) -> None:
     """Compare two archived runs: what changed, what became better and worse, and which queries lost most."""
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     after = kept.find(first if second is None else second)
     before = _before(kept, after) if second is None else kept.find(first)
     from rankjury.tracking.archive.compare import compare_runs
 
-    labels = measures_meant([before, after], split_measures(measures)) if measures else None
+    labels = resolve_measures([before, after], split_measures(measures)) if measures else None
     compared = compare_runs(before, after, measures=labels, systems=system)
-    with unless_unread():
+    with ignore_broken_pipe():
         if as_json:
             print_json(compared.to_json())
         else:
             from rankjury.cli.shared.run_tables import print_compared
 
-            print_compared(compared, known_baselines(kept, quiet=quiet))
+            print_compared(compared, read_baselines(kept, quiet=quiet))
     if second is None:
-        tell_troubles(kept, quiet=quiet)
+        warn_of_damaged_runs(kept, quiet=quiet)
     if not as_json:
         say(f"Next: rankjury show {after.name}, or rankjury view", quiet=quiet)
 

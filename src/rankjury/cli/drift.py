@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import report_of
-from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, unless_unread, warn
+from rankjury.cli.shared.archive import load_report
+from rankjury.cli.shared.console import QuietOption, check_standard_input, ignore_broken_pipe, print_json, warn
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def drift_command(
 
     share = _share_of(allowed)
     check_standard_input([new, old])
-    report, earlier = report_of(new), report_of(old)
+    report, earlier = load_report(new), load_report(old)
     names = systems_in_both(report, earlier) if system is None and old_system is None else []
     drifts = [drift_between(report, earlier, system=name, old_system=name, allowed=share) for name in names]
     if not drifts:
         drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
-    with unless_unread():
+    with ignore_broken_pipe():
         _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
     codes = {one.exit_code(strict=strict) for one in drifts}
     code = next((code for code in (4, 5) if code in codes), 0)

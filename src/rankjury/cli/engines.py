@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_kinds, print_params
+from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_entries, print_params
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
@@ -27,7 +27,7 @@ def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     if as_json:
         print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
-        print_kinds("engines", found)
+        print_entries("engines", found)
     else:
         kind = found[name]
         print_params(name, kind.about, f"similarities: {', '.join(kind.metrics)}", _params(kind))

@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import check_outputs, deliver, split_measures, write_outputs
+from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
 from rankjury.cli.shared.options import (
+    Backend,
     GoldArgument,
     JsonOption,
     MeasuresOption,
     OutputOption,
-    Place,
     RunsArgument,
-    Scoring,
+    ScoringOptions,
     assess_files,
     takes_scoring_options,
 )
@@ -38,7 +38,7 @@ EPILOG = (
 def evaluate_command(
     gold: GoldArgument,
     runs: RunsArgument,
-    scoring: Scoring,
+    scoring: ScoringOptions,
     measures: MeasuresOption = None,
     per_query: Annotated[
         str | None,
@@ -61,7 +61,7 @@ def evaluate_command(
     Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
     would mislead: missing queries, unjudged items, equal scores at the cut-off.
     """
-    check_outputs(output, per_query, here=scoring.on is Place.here)
+    check_outputs(output, per_query, here=scoring.on is Backend.here)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
     resampling = None if no_ci else scoring.resampling()
@@ -76,7 +76,7 @@ def evaluate_command(
             gold, runs, asked, resampling, scoring, outputs=output, per_query=per_query, quantiles=shares
         )
         write_outputs(report, output)
-    deliver(
+    print_result(
         report,
         outputs=output,
         per_query=per_query,

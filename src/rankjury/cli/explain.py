@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import (
-    Duplicates,
+    DuplicatesChoice,
     DuplicatesOption,
     FormatOption,
     QuietOption,
@@ -31,7 +31,7 @@ def explain_command(
         list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    duplicates: DuplicatesOption = Duplicates.error,
+    duplicates: DuplicatesOption = DuplicatesChoice.error,
     form: FormatOption = None,
     quiet: QuietOption = False,
 ) -> None:

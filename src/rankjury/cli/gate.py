@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import report_of, run_named
+from rankjury.cli.shared.archive import find_run, load_report
 from rankjury.cli.shared.console import (
-    check_apart,
+    check_distinct_outputs,
     check_folder,
     check_standard_input,
     exists,
+    ignore_broken_pipe,
     print_json,
     say,
-    unless_unread,
     warn,
 )
-from rankjury.cli.shared.options import BaselineOption, Scoring, assess_files, takes_scoring_options
+from rankjury.cli.shared.options import BaselineOption, ScoringOptions, assess_files, takes_scoring_options
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.evaluate_files import looks_like_path, name_systems
 
@@ -55,7 +55,7 @@ def gate_command(
             show_default=False,
         ),
     ],
-    scoring: Scoring,
+    scoring: ScoringOptions,
     baseline: BaselineOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
     output: Annotated[
@@ -69,7 +69,7 @@ def gate_command(
     from rankjury.io.source import Source
     from rankjury.reporting.writers.gate import check_form
 
-    check_apart(output or ())
+    check_distinct_outputs(output or ())
     for path in output or ():
         check_form(path)
         check_folder(path)
@@ -87,7 +87,7 @@ def gate_command(
         )
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
     gate = replace(gate, strict=strict)
-    with unless_unread():
+    with ignore_broken_pipe():
         _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
@@ -100,25 +100,27 @@ def _beside(targets: str, text: str) -> str:
     return str(place / text) if name and exists(place / name) else text
 
 
-def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Scoring) -> "Gate":
+def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: ScoringOptions) -> "Gate":
     from rankjury.evaluation.gate import check_targets
     from rankjury.evaluation.report import looks_like_report, read_report
     from rankjury.io.source import Source
 
-    given = [one.name for one in fields(Scoring) if one.name != "quiet" and getattr(scoring, one.name) != one.default]
+    given = [
+        one.name for one in fields(ScoringOptions) if one.name != "quiet" and getattr(scoring, one.name) != one.default
+    ]
     if given:
         raise UsageError(
             f"--{given[0].replace('_', '-')} is for runs, and has no effect on a saved report",
             hint="Give it to rankjury evaluate or rankjury compare when the report is made.",
         )
-    report = report_of(path)
+    report = load_report(path)
     if baseline and looks_like_report(baseline):
         return check_targets(asked.targets, report, read_report(baseline))
     if baseline is None or baseline in report.systems:
         return check_targets(asked.targets, report, baseline)
     run = None
     with suppress(UsageError):  # what is not the name of an archived run may be a file or a system
-        run = run_named(baseline)
+        run = find_run(baseline)
     if run is not None:
         return check_targets(asked.targets, report, run.report)
     system = Source(baseline, Path(baseline)).system
@@ -128,7 +130,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
 
 
 def _check_files(
-    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: Scoring
+    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: ScoringOptions
 ) -> "tuple[Gate, Sequence[str]]":
     from rankjury.evaluation.gate import check_targets, measures_of
     from rankjury.evaluation.report import looks_like_report, read_report

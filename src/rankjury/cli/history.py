@@ -7,14 +7,14 @@ import typer
 
 from rankjury.cli.shared.archive import (
     ArchiveOption,
-    archive_at,
-    check_there,
-    known_baselines,
-    measures_meant,
-    plan_meant,
-    tell_troubles,
+    check_has_runs,
+    open_archive,
+    read_baselines,
+    resolve_measures,
+    resolve_plan_name,
+    warn_of_damaged_runs,
 )
-from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, split_measures, unless_unread
+from rankjury.cli.shared.console import QuietOption, check_folder, ignore_broken_pipe, print_json, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
@@ -55,14 +55,14 @@ def history_command(
 ) -> None:
     """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
     _check_outputs(output or [])
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     runs = kept.runs()
-    check_there(kept, runs)
-    name = plan_meant(runs, plan)
+    check_has_runs(kept, runs)
+    name = resolve_plan_name(runs, plan)
     held = [run for run in runs if run.plan == name]
-    history = _history(held, last, measures, system or [], known_baselines(kept, quiet=quiet).get(name))
+    history = _history(held, last, measures, system or [], read_baselines(kept, quiet=quiet).get(name))
     _write(history, output or [])
-    with unless_unread():
+    with ignore_broken_pipe():
         if as_json:
             from rankjury.cli.shared.history_tables import history_to_json
 
@@ -71,7 +71,7 @@ def history_command(
             from rankjury.cli.shared.history_tables import print_history
 
             print_history(history)
-    tell_troubles(kept, quiet=quiet)
+    warn_of_damaged_runs(kept, quiet=quiet)
     if output:
         say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
     elif not as_json:
@@ -90,7 +90,7 @@ def _history(
     chance = set(runs[-1].manifest.get("by_chance") or ())
     ranking = [name for run in reversed(runs) for name in run.systems if name not in chance]
     wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
-    labels = measures_meant(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
+    labels = resolve_measures(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
     by_name, shown = {run.name: run for run in every}, {run.name for run in runs}
     whole = ((one, steps_in(one, by_name)) for one in series_of(every, labels, wanted))
     series = [(one, steps) for one, steps in (last_of(*both, shown) for both in whole) if one.points]

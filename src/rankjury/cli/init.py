@@ -32,13 +32,13 @@ def init_command(
     from rankjury.cli.schema import schema_text
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import ALIASES, SCHEMA_FILE, draft, kind_for
-    from rankjury.plan.draft_scan import look
+    from rankjury.plan.folder_scan import scan_folder
     from rankjury.plan.parse import read_plan
 
     if exists(output) and not force:
         raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")
     make_folder(output.parent)
-    found = look(output.parent)
+    found = scan_folder(output.parent)
     chosen = kind or kind_for(found)
     text = draft(chosen, found, output.parent.resolve().name)
     write_files({output: text, output.parent / SCHEMA_FILE: schema_text()})

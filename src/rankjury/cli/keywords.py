@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, groups_of
+from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, parse_groups
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def keywords_command(
     from rankjury.labeling.keywords.mapping import Settings
     from rankjury.labeling.keywords.read_annotations import read_annotations
 
-    columns = groups_of(group)
+    columns = parse_groups(group)
     annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
     warn(annotations.notes, quiet=quiet)
     known = annotations.vocabulary

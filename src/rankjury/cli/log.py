@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import QuietOption, exists, print_line, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
@@ -61,7 +61,7 @@ def log_command(
 
         found: Any = read_report(report)
     else:
-        found = archive_at(archive).find(report)
+        found = open_archive(archive).find(report)
     told = report if is_file else found.name
     options: dict[str, Any] = {
         "prefix": prefix,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
-from rankjury.cli.shared.options import ExcludeSelfOption, MasterOption, OnOption, Place
+from rankjury.cli.shared.options import Backend, ExcludeSelfOption, MasterOption, OnOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def neighbours_command(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what is to be known of the space as JSON.")] = False,
-    on: OnOption = Place.here,
+    on: OnOption = Backend.here,
     master: MasterOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -68,7 +68,7 @@ def neighbours_command(
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:
         raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
-    if master is not None and on is not Place.spark:
+    if master is not None and on is not Backend.spark:
         raise UsageError("--master without --on spark", expected="both, or neither")
     if output is not None:
         from rankjury.io.formats import FORMATS, form_to_write
@@ -88,13 +88,13 @@ def neighbours_command(
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 
-    if isinstance(pool, pl.DataFrame) and on is Place.spark:
+    if isinstance(pool, pl.DataFrame) and on is Backend.spark:
         raise UsageError(
             "--on spark with each query's own candidates", where=candidates, expected="a list of ids, or all items"
         )
     with ExitStack() as stack:
         search = None
-        if on is Place.spark:
+        if on is Backend.spark:
             from rankjury.scale.spark.neighbors import nearest_on_spark
             from rankjury.scale.spark.session import open_session
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at, tell_troubles
+from rankjury.cli.shared.archive import ArchiveOption, open_archive, warn_of_damaged_runs
 from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
 from rankjury.core.text import plural
 from rankjury.errors import UsageError
@@ -55,7 +55,7 @@ def prune_command(
             expected = "a number of hours, days or weeks: 12h, 30d, 8w"
             raise UsageError(f"--older-than is {older_than!r}", expected=expected)
         age = timedelta(**{_UNITS[read[2]]: int(read[1])})
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     chosen = kept.prunable(keep=keep, older_than=age, plan=plan)
     broken = kept.prunable_damaged() if damaged else []
     left = kept.leftovers()
@@ -73,17 +73,17 @@ def prune_command(
             say(f"Removed {' and '.join(removed)}", quiet=quiet)
     if as_json:
         print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
-    tell_troubles(kept, quiet=quiet)
+    warn_of_damaged_runs(kept, quiet=quiet)
 
 
 def _print_choice(
     archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
-    from rankjury.cli.shared.run_tables import size_shown
+    from rankjury.cli.shared.run_tables import format_size
 
     total = len(archive.runs())
-    size = size_shown(sum(run.bytes for run in chosen))
+    size = format_size(sum(run.bytes for run in chosen))
     if chosen:
         print(f"{plural(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
     if broken:
@@ -95,7 +95,7 @@ def _print_choice(
     if left:
         print(f"{plural(left, 'folder', 'folders')} that killed writers left behind")
     for run in chosen[:_SHOWN]:
-        print_line(f"  {run.name}  {size_shown(run.bytes)}")
+        print_line(f"  {run.name}  {format_size(run.bytes)}")
     if len(chosen) > _SHOWN:
         print(f"  … {len(chosen) - _SHOWN:,} more")
     for one in broken:

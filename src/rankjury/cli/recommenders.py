@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_kinds, print_params
+from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_entries, print_params
 
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender
@@ -25,7 +25,7 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     if as_json:
         print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
-        print_kinds("recommenders", found)
+        print_entries("recommenders", found)
     else:
         kind = found[name]
         print_params(name, kind.about, _installed(kind), {"params": kind.params})

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import (
     QuietOption,
     exists,
+    ignore_broken_pipe,
     print_json,
     print_line,
     say,
     say_own_item,
     show_progress,
-    unless_unread,
     warn,
 )
 from rankjury.cli.shared.options import DsnOption, JsonOption
@@ -23,7 +23,7 @@ from rankjury.errors import DataError
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import PlanResult
     from rankjury.tracking.archive.archive import Archive
 
@@ -56,7 +56,7 @@ def run_command(
         raise DataError(
             "no such file", where=plan, hint="rankjury init writes a plan; rankjury demo movies shows one at work."
         )
-    kept = None if no_archive else archive_at(archive)
+    kept = None if no_archive else open_archive(archive)
     carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn, archive=kept)
 
 
@@ -95,9 +95,7 @@ def carry_out(
     )
 
 
-def carry_out_content(
-    content: dict[str, Any], output: Path | None, *, as_json: bool, quiet: bool, next_step: str
-) -> None:
+def run_content(content: dict[str, Any], output: Path | None, *, as_json: bool, quiet: bool, next_step: str) -> None:
     """The same with a plan that a command made; its paths are relative to where it was called."""
     from rankjury.plan.parse import check_plan
 
@@ -105,7 +103,7 @@ def carry_out_content(
     _carry_out(checked, output, strict=False, as_json=as_json, quiet=quiet, next_step=next_step)
 
 
-def _say_own_items(checked: "Checked", *, quiet: bool) -> None:
+def _say_own_items(checked: "CheckedPlan", *, quiet: bool) -> None:
     """Say of systems whose queries are their items whether these find themselves."""
     systems = [table for table in checked.plan.systems.values() if table.searches_itself]
     said = getattr(checked.plan.gold, "exclude_self", None)
@@ -116,7 +114,7 @@ def _say_own_items(checked: "Checked", *, quiet: bool) -> None:
 
 
 def _carry_out(
-    checked: "Checked",
+    checked: "CheckedPlan",
     output: Path | None,
     *,
     strict: bool,
@@ -133,7 +131,7 @@ def _carry_out(
     gate = result.gate
     for note in result.notes:
         say(note, quiet=quiet)
-    with unless_unread():
+    with ignore_broken_pipe():
         if as_json:
             print_json((result.report if gate is None else result.report.with_sections(gate)).to_json())
         else:

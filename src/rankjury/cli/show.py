@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at, known_baselines
-from rankjury.cli.shared.console import QuietOption, check_folder, print_json, print_line, say, unless_unread, warn
+from rankjury.cli.shared.archive import ArchiveOption, open_archive, read_baselines
+from rankjury.cli.shared.console import QuietOption, check_folder, ignore_broken_pipe, print_json, print_line, say, warn
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ def show_command(
     if sum((html, pr, as_json)) > 1:
         raise UsageError("found several of --html, --pr and --json", expected="one of them")
     _check_outputs(output or [])
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     found = kept.find(run)
     if found.bytes < _QUICKLY_READ:
         warn([f"not as it was kept: {fault}" for fault in found.faults()], quiet=quiet)
     drawn = _write(found, output or [], pictures)
-    with unless_unread():
+    with ignore_broken_pipe():
         if html:
             if found.file(_PAGE) is None:
                 where, hint = str(found.path), "-o report.html makes one."
@@ -69,7 +69,7 @@ def show_command(
         else:
             from rankjury.cli.shared.run_tables import print_run
 
-            baselines = known_baselines(kept, quiet=quiet)
+            baselines = read_baselines(kept, quiet=quiet)
             print_run(found, is_baseline=baselines.get(found.plan) == found.name)
     if output or drawn:
         say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.run import PLAN_FILE
-from rankjury.cli.shared.console import QuietOption, exists, print_json, say, show_progress, unless_unread, warn
+from rankjury.cli.shared.console import QuietOption, exists, ignore_broken_pipe, print_json, say, show_progress, warn
 from rankjury.cli.shared.options import DsnOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
 
 FOLDER = "rankjury-sweep"
@@ -64,7 +64,7 @@ def sweep_command(
         sweeps, costs = _carry_out(checked, folder, progress, fresh=fresh, prune=not no_prune, quiet=quiet)
     form = sweeps_to_json(sweeps, timestamp())
     written = _write(sweeps, costs, form, folder)
-    with unless_unread():
+    with ignore_broken_pipe():
         if as_json:
             print_json(form)
         else:
@@ -75,13 +75,13 @@ def sweep_command(
 
 
 def _carry_out(
-    checked: "Checked", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
+    checked: "CheckedPlan", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
 ) -> "tuple[list[Sweep], list[Cost]]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.sweep import sweeps_of
+    from rankjury.plan.sweep import prepare_sweeps
 
-    asked = sweeps_of(checked, progress, folder)
+    asked = prepare_sweeps(checked, progress, folder)
     total = sum(one.steps for one in asked)
     make_folder(folder)
     found: list[Sweep] = []
@@ -126,7 +126,7 @@ def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
         print_sweep(sweep, cost)
 
 
-def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "Checked", *, quiet: bool) -> None:
+def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "CheckedPlan", *, quiet: bool) -> None:
     """What to try next; exit code 1 where something failed."""
     failed = sum(len(sweep.of("failed")) for sweep in sweeps)
     if failed:

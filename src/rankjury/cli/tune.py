@@ -9,7 +9,7 @@ from rankjury.cli.shared.console import QuietOption
 from rankjury.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
 
 EPILOG = (
     "Examples:\n\n"
@@ -119,7 +119,7 @@ def _check_window(window: str | None, *, final: bool) -> None:
         raise UnknownName("window", window, ["validation"])
 
 
-def _read(files: list[str]) -> "Checked | None":
+def _read(files: list[str]) -> "CheckedPlan | None":
     """The plan; None where a gold and runs are given."""
     if len(files) > 1:
         return None
@@ -130,7 +130,7 @@ def _read(files: list[str]) -> "Checked | None":
     return read_plan(files[0])
 
 
-def _is_of_models(checked: "Checked", system: str | None) -> bool:
+def _is_of_models(checked: "CheckedPlan", system: str | None) -> bool:
     """Whether recommenders are to be tuned: the system is one, or the plan says what to try, or has no fusion."""
     from rankjury.plan.kinds import FusionSystem
     from rankjury.plan.tune import recommenders_of

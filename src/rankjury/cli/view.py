@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from rankjury.cli.shared.archive import ArchiveOption, archive_at
+from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import QuietOption, say
 from rankjury.errors import UsageError
 
@@ -46,7 +46,7 @@ def view_command(
     quiet: QuietOption = False,
 ) -> None:
     """Look through the archive in a browser: runs, history, single queries, two runs side by side."""
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)

@@ -13,10 +13,10 @@ from typing import Any
 from rankjury.core.secrets import Masker
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.plan.input_digests import digests_of, inputs_of
-from rankjury.plan.parse import Checked
+from rankjury.plan.input_digests import digest_inputs, list_inputs
+from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.schema import Plan
-from rankjury.plan.toml import as_toml
+from rankjury.plan.toml import to_toml
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.environment import commit_of
 from rankjury.tracking.archive.files import name_of_plan
@@ -28,10 +28,10 @@ _HISTORY = 50
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunRecorder:
     """A run that has begun: what it reads is being hashed while it works."""
 
-    checked: Checked
+    checked: CheckedPlan
     digests: "Future[dict[str, str | None]]"
     commit: "Future[dict[str, Any] | None]"
     text: str | None
@@ -43,13 +43,13 @@ class Begun:
         checked = self.checked
         return Origin(
             plan_name(checked),
-            recorded(content_of(checked.plan), checked.folder),
+            recorded(plan_content(checked.plan), checked.folder),
             _as_text(Path(checked.where).name) if checked.places else None,
             self.text,
             _named_apart(self.digests.result(), checked.folder),
             self.commit.result(),
             round(monotonic() - self.started, 3),
-            _prefixes(content_of(checked.plan), checked.folder),
+            _prefixes(plan_content(checked.plan), checked.folder),
         )
 
     def keep(
@@ -63,14 +63,14 @@ class Begun:
         return archive.store(report, self.origin(), gate=gate, page=page)
 
 
-def begin(checked: Checked) -> Begun:
+def start_recording(checked: CheckedPlan) -> RunRecorder:
     """Note what the plan reads, and begin to hash it: other work need not wait for that."""
     workers = ThreadPoolExecutor(2, thread_name_prefix="rankjury-archive")
-    inputs = inputs_of(content_of(checked.plan), checked.folder)
-    digests = workers.submit(digests_of, inputs)
+    inputs = list_inputs(plan_content(checked.plan), checked.folder)
+    digests = workers.submit(digest_inputs, inputs)
     commit = workers.submit(commit_of, checked.folder)
     workers.shutdown(wait=False)
-    return Begun(checked, digests, commit, _text_of(checked), monotonic())
+    return RunRecorder(checked, digests, commit, _text_of(checked), monotonic())
 
 
 def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
@@ -87,29 +87,29 @@ def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
     return page
 
 
-def is_equal_to(run: Run, archive: Archive) -> bool:
+def has_equal_results(run: Run, archive: Archive) -> bool:
     """Return whether a run that repeats an earlier one came to the same figures."""
     before = archive.find(run.manifest["same_inputs_as"]).manifest
     return all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
 
 
-def plan_name(checked: Checked) -> str:
+def plan_name(checked: CheckedPlan) -> str:
     """What runs of the plan are called by."""
     return name_of_plan(checked.plan.name, Path(checked.where))
 
 
-def content_of(plan: Plan) -> dict[str, Any]:
+def plan_content(plan: Plan) -> dict[str, Any]:
     """What the plan says, and nothing that it leaves unsaid."""
     return plan.model_dump(mode="json", exclude_unset=True)
 
 
-def _text_of(checked: Checked) -> str | None:
+def _text_of(checked: CheckedPlan) -> str | None:
     """Return the plan's text, written anew from its masked content: comments may hold secrets too, and are left out."""
     try:
         content = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
     except (OSError, ValueError):
         return None
-    return None if content is None else as_toml(recorded(content, checked.folder))
+    return None if content is None else to_toml(recorded(content, checked.folder))
 
 
 def _as_text(name: str) -> str:

@@ -21,8 +21,8 @@ from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
 from rankjury.evaluation.similarity_profile import Stability, stability_of
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
-from rankjury.plan.context import Context, Loaded, Table
-from rankjury.plan.earlier_run import Reference, References
+from rankjury.plan.context import GoldContext, Loaded, PlanTable
+from rankjury.plan.earlier_reports import EarlierReport, EarlierReports
 from rankjury.retrieval.bench.build import WARM_UP, Embed
 from rankjury.retrieval.bench.measure import Clock
 from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
@@ -40,7 +40,7 @@ _ENOUGH_TIMED = 1_000
 """Queries that P99 can be read from."""
 
 
-class LabTable(Table):
+class LabTable(PlanTable):
     """How indexes are tried."""
 
     k: Annotated[int, Field(ge=1)] = Field(10, description="How many neighbours recall and latency are about.")
@@ -70,7 +70,7 @@ class LabTable(Table):
     allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
     verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
 
-    def check_files(self, context: Context) -> None:
+    def check_files(self, context: GoldContext) -> None:
         """Choose the earlier reports, and read the query set."""
         with context.located("lab", "earlier"):
             context.lab.check_earlier()
@@ -78,14 +78,14 @@ class LabTable(Table):
             context.lab.query_set  # noqa: B018 - it is checked when it is read
 
 
-class LabWork:
+class Lab:
     """A lab at work: what its files hold, each read once."""
 
     def __init__(self, plan: "Plan", folder: Path) -> None:
         """``folder``: what paths are relative to."""
         self.table, self.plan, self.folder = plan.lab, plan, folder
         earlier = self.table.earlier
-        self.references = None if earlier is None else References(earlier, self.path, plan.name)
+        self.references = None if earlier is None else EarlierReports(earlier, self.path, plan.name)
 
     def path(self, text: str) -> str:
         """Return a path of the plan, which is relative to the plan's folder."""
@@ -117,10 +117,10 @@ class LabWork:
         check_pins(found)
         return found
 
-    def earlier_of(self, system: str) -> Reference:
+    def earlier_of(self, system: str) -> EarlierReport:
         """Choose the earlier report that a system is compared with."""
         alone = len(self.plan.systems) == 1
-        return Reference(None) if self.references is None else self.references.of(system, any_name=alone)
+        return EarlierReport(None) if self.references is None else self.references.of(system, any_name=alone)
 
     def check_earlier(self) -> None:
         """Choose the earlier reports before the work. A single file must hold a system of the plan."""
@@ -190,7 +190,7 @@ def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[s
     return dict(zip(ids.to_list(), values.to_list(), strict=True))
 
 
-def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: Context) -> tuple[Section, ...]:
+def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: GoldContext) -> tuple[Section, ...]:
     """Return stability and fingerprints of a system's vectors.
 
     Args:
@@ -215,13 +215,13 @@ class LoadedIndex(Loaded):
     exact: Ranking | None = None
     """What exact search finds, from which the loss by the index is computed."""
 
-    def final_sections(self, report: Report, system: str, context: Context, gold: Gold) -> tuple[Section, ...]:
+    def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
         return tuple(
             self._with_loss(one, report, system, context, gold) if isinstance(one, Indexed) else one
             for one in self.sections
         )
 
-    def _with_loss(self, indexed: Indexed, report: Report, system: str, context: Context, gold: Gold) -> Indexed:
+    def _with_loss(self, indexed: Indexed, report: Report, system: str, context: GoldContext, gold: Gold) -> Indexed:
         """What exact search would not show under the system's threshold is no loss of the index."""
         chosen = measure_of_loss(context.asked, context.lab.table.k)
         if chosen is None or indexed.recall.n == 0 or self.exact is None:
@@ -231,7 +231,7 @@ class LoadedIndex(Loaded):
         return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.resampling))
 
 
-def add_lab_results(report: Report, context: Context, golds: Mapping[str, Gold]) -> Report:
+def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Gold]) -> Report:
     """Return the report with examples, drift and hints, where it is about indexes or vectors."""
     tried = report.sections_of(Stability)
     if not tried:

@@ -27,8 +27,8 @@ from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
-    from rankjury.plan.bench import LabWork
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.bench import Lab
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.schema import Plan
     from rankjury.recsys.task import Task
     from rankjury.recsys.tiers import Tiers
@@ -37,7 +37,7 @@ TOP = 10
 """How many of each query are looked at where no measure says how deep it looks."""
 
 
-class Table(BaseModel):
+class PlanTable(BaseModel):
     """A table of the plan: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
@@ -47,11 +47,11 @@ class Table(BaseModel):
         """Whether the queries are items of the table's own corpus."""
         return False
 
-    def check_files(self, context: "Context") -> None:
+    def check_files(self, context: "GoldContext") -> None:
         """Check the files that it names, where that is to be done before the work."""
 
 
-class TableForSystem(Table, ABC):
+class TableForSystem(PlanTable, ABC):
     """A table under the name of a system of the plan: what another command does with that system."""
 
     @abstractmethod
@@ -60,20 +60,20 @@ class TableForSystem(Table, ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class GoldContext:
     """What a gold may use to load."""
 
-    checked: "Checked"
+    checked: "CheckedPlan"
     resampling: Resampling
     """How intervals are made."""
-    open_lab: Callable[[], "LabWork"]
+    open_lab: Callable[[], "Lab"]
     """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
     scratch: str
     """A folder for what is kept only while the plan runs; empty: among temporary files."""
     progress: Progress
 
     @property
-    def lab(self) -> "LabWork":
+    def lab(self) -> "Lab":
         """How indexes are tried."""
         return self.open_lab()
 
@@ -141,10 +141,10 @@ class Context:
 
 
 @dataclass(frozen=True, eq=False)
-class SystemContext(Context):
+class SystemContext(GoldContext):
     """What a system may use to load."""
 
-    side: "LoadedGold"
+    loaded_gold: "LoadedGold"
     """The gold that was loaded."""
     gold: Gold
     """The aspect of it that the system is compared with."""
@@ -154,7 +154,7 @@ class SystemContext(Context):
     """Those of the systems that it is made from."""
 
 
-LastStep = Callable[["Report", Context, Mapping[str, Gold]], "Report"]
+LastStep = Callable[["Report", GoldContext, Mapping[str, Gold]], "Report"]
 """Takes the report and the golds by system, and returns the report with something added."""
 
 
@@ -180,7 +180,7 @@ class Loaded:
             held[one.name] = Facts({**cast(Facts, known), **cast(Facts, one)}) if both else one
         return replace(self, sections=tuple(held.values()), warnings=(*self.warnings, *warnings))
 
-    def final_sections(self, report: "Report", system: str, context: "Context", gold: Gold) -> tuple[Section, ...]:
+    def final_sections(self, report: "Report", system: str, context: "GoldContext", gold: Gold) -> tuple[Section, ...]:
         """Return the sections once the system was scored."""
         return self.sections
 
@@ -216,7 +216,7 @@ class LoadedGold:
     """Slices of queries that are crossed with slices of items."""
     background: Background | None = None
     """What measures beyond accuracy look at."""
-    opens_test: bool = False
+    is_test_window: bool = False
     """Whether it is a test window, of which each look is recorded."""
 
     def slices(self, wanted: Collection[str]) -> list[Cuts]:
@@ -248,7 +248,7 @@ class LoadedGold:
         """Return the queries to search for."""
         return gold.queries.cast(pl.String).sort(), ()
 
-    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+    def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
         """Return what a system loaded as it is shown: from the threshold on, and with what the gold knows of it."""
         if threshold is None or not isinstance(loaded.ranking, Ranking):
             return loaded
@@ -260,19 +260,19 @@ class LoadedGold:
             warnings.append(ReportWarning(text, code="threshold", count=bare))
         return replace(loaded, ranking=shown).adding(Facts({"threshold": threshold}), warnings=warnings)
 
-    def final_warnings(self, report: "Report", context: Context) -> Iterator[ReportWarning]:
+    def final_warnings(self, report: "Report", context: GoldContext) -> Iterator[ReportWarning]:
         """Return warnings about the systems once all are scored."""
         yield from ()
 
 
-class GoldTable(Table, ABC):
+class GoldTable(PlanTable, ABC):
     """Where truth comes from."""
 
-    of_a_model: ClassVar[bool] = False
+    is_model_reference: ClassVar[bool] = False
     """Whether it is a reference model's ranking, whose similarities others can be compared with."""
 
     @abstractmethod
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         """Read it."""
 
     def complete(self, folder: Path) -> "GoldTable":
@@ -283,7 +283,7 @@ class GoldTable(Table, ABC):
         """Keys whose values do not fit together, and why."""
         yield from ()
 
-    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit the measures, and why."""
         yield from ()
 
@@ -292,7 +292,7 @@ class GoldTable(Table, ABC):
         return self
 
 
-class SystemTable(Table, ABC):
+class SystemTable(PlanTable, ABC):
     """Where a ranking comes from."""
 
     ranks: ClassVar[bool] = True
@@ -305,7 +305,7 @@ class SystemTable(Table, ABC):
     threshold: float | None = Field(None, description="Results that score less are not shown, and do not count.")
 
     @property
-    def lacks(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """Why the system is left out, where it may be and must."""
         return None
 

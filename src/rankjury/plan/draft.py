@@ -7,10 +7,10 @@ from pathlib import Path
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName
 from rankjury.labeling.normalize import singular
-from rankjury.plan.draft_scan import Found
-from rankjury.plan.toml import text_of
+from rankjury.plan.folder_scan import FolderContents
+from rankjury.plan.toml import toml_string
 
-Draft = Callable[[Found], list[str]]
+Draft = Callable[[FolderContents], list[str]]
 KINDS: Registry[tuple[str, Draft]] = Registry(
     "kind of plan", home="rankjury.plan.draft_kinds", group="rankjury.plan.drafts"
 )
@@ -27,7 +27,7 @@ _SAME_ASPECT = {"anchor": "overall", "plot": "content"}
 SCHEMA_FILE = "rankjury.schema.json"
 
 
-def kind_for(found: Found) -> str:
+def kind_for(found: FolderContents) -> str:
     """The kind of plan that the files call for."""
     if found.logs and not found.golds:
         return "recommenders"
@@ -44,14 +44,15 @@ def kind_for(found: Found) -> str:
     return "runs"
 
 
-def draft(kind: str, found: Found, name: str) -> str:
+def draft(kind: str, found: FolderContents, name: str) -> str:
     """The text of a plan."""
     chosen = ALIASES.get(kind, kind)
     if KINDS.find(chosen) is None:
         raise UnknownName("kind of plan", kind, [*KINDS.names(), *ALIASES])
     about, lines_of = KINDS.get(chosen)
     return (
-        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f"name = {text_of(name)}", *lines_of(found), *_REST]) + "\n"
+        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f"name = {toml_string(name)}", *lines_of(found), *_REST])
+        + "\n"
     )
 
 
@@ -82,31 +83,33 @@ def register(name: str, about: str) -> Callable[[Draft], Draft]:
     return add
 
 
-def top(measures: list[str], cutoffs: list[int], baseline: str | None, found: Found, outputs: list[str]) -> list[str]:
+def top_level_lines(
+    measures: list[str], cutoffs: list[int], baseline: str | None, found: FolderContents, outputs: list[str]
+) -> list[str]:
     """The keys above all tables."""
     lines = ['# baseline = "…"']
     if baseline:
-        lines = [f"baseline = {text_of(baseline)}      # the others are compared with it"]
-    lines += ["", f"measures = [{', '.join(text_of(one) for one in measures)}]   # rankjury metrics lists them"]
+        lines = [f"baseline = {toml_string(baseline)}      # the others are compared with it"]
+    lines += ["", f"measures = [{', '.join(toml_string(one) for one in measures)}]   # rankjury metrics lists them"]
     if cutoffs:
         lines.append(f"cutoffs = {sorted(cutoffs)}           # of measures that have none")
-        main = [text_of(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]
+        main = [toml_string(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]
         lines.append(f"headline = [{', '.join(main)}]   # printed and tested; the others are in the files")
     of_queries = {**found.tables, **(found.item_tables if found.queries_are_items else {})}
-    slices = next((text_of(f"{name}:{attributes[0]}") for name, attributes in of_queries.items()), None)
+    slices = next((toml_string(f"{name}:{attributes[0]}") for name, attributes in of_queries.items()), None)
     lines.append(
         f"slices = {slices}" if slices else '# slices = "queries.csv:type"   # attributes of queries to break down by'
     )
     if found.item_tables and not found.queries_are_items:
         name, attributes = next(iter(found.item_tables.items()))
-        lines.append(f"item_slices = {text_of(f'{name}:{attributes[0]}')}")
+        lines.append(f"item_slices = {toml_string(f'{name}:{attributes[0]}')}")
     if found.names:
-        lines.append(f"names = {text_of(found.names)}   # printed instead of ids")
-    lines.append(f"outputs = [{', '.join(text_of(one) for one in outputs)}]")
+        lines.append(f"names = {toml_string(found.names)}   # printed instead of ids")
+    lines.append(f"outputs = [{', '.join(toml_string(one) for one in outputs)}]")
     return lines
 
 
-def names_of(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
+def system_names(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
     """Return a name for each system with its path: the key of its array, else the stem of its file, else its folder's.
 
     The first of these that all paths have, and each another, is taken.

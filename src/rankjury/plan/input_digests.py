@@ -35,7 +35,7 @@ _STANDARD_INPUT = "-"
 _IDS = ", ids"
 
 
-def contents_of(settings: Any, folder: Path) -> dict[str, str]:
+def digest_contents(settings: Any, folder: Path) -> dict[str, str]:
     """By path, or by the name of a module, digests of all that the texts among settings name; the rest is passed over.
 
     Of a module only its own file counts, not what it imports.
@@ -47,7 +47,7 @@ def contents_of(settings: Any, folder: Path) -> dict[str, str]:
     return found
 
 
-def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
+def list_inputs(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
     """All that a plan reads, files, folders and modules, by path as the plan spells it; None of standard input.
 
     ``plan`` is a plan's content as it was written, ``folder`` what its paths are relative to.
@@ -62,7 +62,7 @@ def inputs_of(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
     return found
 
 
-def digests_of(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
+def digest_inputs(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
     """What each holds now; what cannot be read is left out, as the run itself will tell."""
     found: dict[str, str | None] = {}
     for name, path in inputs.items():

@@ -26,7 +26,7 @@ from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.bench import add_lab_results, vector_sections
-from rankjury.plan.context import Context, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
+from rankjury.plan.context import GoldContext, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.agreement import stats as agreement
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
@@ -52,7 +52,7 @@ class LabelsGold(GoldTable):
     format: str | None = Field(None, description="The format, where the file does not tell.")
     relevant_from: float | None = Field(None, description="The grade from which an item is relevant.")
 
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         gold = read_gold(context.path(self.path), self.format, relevant_from=self.relevant_from)
         return LoadedGold({ONLY_ASPECT: gold})
 
@@ -67,7 +67,7 @@ class OrderedGold(GoldTable):
         None, description="Every listed item must be a query; unset: where fields are named N_most_similar_…_ordered."
     )
 
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         golds = read_ordered(context.path(self.path), closed=self.closed)
         queries = frozenset(next(iter(golds.values())).queries)
         closed = all(set(gold.items.cast(pl.String)) <= queries for gold in golds.values())
@@ -79,7 +79,7 @@ class OrderedGold(GoldTable):
 class ReferenceGold(VectorFiles, GoldTable):
     """A reference model's neighbours: the items that it finds most alike, best first; or a run that it made."""
 
-    of_a_model = True
+    is_model_reference = True
     kind: Literal["reference"]
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None, description="How many neighbours to hold for true; unset: the largest cut-off."
@@ -95,7 +95,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
     )
 
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         path = context.path(self.path)
         if split_off_key(path)[1] is None and not holds_vectors(path):
             return self._of_run(context, path)
@@ -136,14 +136,14 @@ class ReferenceGold(VectorFiles, GoldTable):
             exclude_self=exclude,
         )
 
-    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
         """How ties are cut is told twice, here and by the measures: both must say the same."""
         right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
         other = next((one.label for one in asked if one.measure["gold"] == wrong), None)
         if other is not None:
             yield "ties", f"is {self.ties!r}, but a measure is {other}; expected {right} with it"
 
-    def _of_run(self, context: Context, path: str) -> LoadedGold:
+    def _of_run(self, context: GoldContext, path: str) -> LoadedGold:
         run = read_run(path)
         # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
         own = int(own_rows(run).sum())
@@ -172,7 +172,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         if self.sample is not None and self.sample_ids is not None:
             yield "sample_ids", "lists the queries, but sample draws them; expected one of both"
 
-    def _asked(self, ids: pl.Series, context: Context, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
+    def _asked(self, ids: pl.Series, context: GoldContext, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
         """The queries that are asked, and what to say of them."""
         if self.sample_ids is None:
             return sample_ids(ids, self.sample, self.seed, where=source), []
@@ -180,7 +180,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         return chosen_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
 
     def _gold(
-        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: Context, source: str
+        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: GoldContext, source: str
     ) -> Reference:
         if self.depth is not None and self.depth < context.gold_cut:
             raise UsageError(
@@ -205,11 +205,11 @@ class RunSystem(SystemTable):
 
     def load(self, context: SystemContext) -> Loaded:
         ranking = read_run(context.path(self.path), self.format)
-        exclude = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         # Where a reference does not say whether queries are items, the warning says what that comes to.
-        own = int(own_rows(ranking).sum()) if exclude or context.side.reference is not None else 0
+        own = int(own_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
         notes = [own_note(own, len(ranking), exclude=bool(exclude))] if own else []
-        ranking, found = context.side.check_run(without_own(ranking) if exclude and own else ranking)
+        ranking, found = context.loaded_gold.check_run(without_own(ranking) if exclude and own else ranking)
         return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=OfRun(ranking))
 
 
@@ -231,9 +231,9 @@ class VectorsSystem(VectorFiles, SystemTable):
     )
 
     def load(self, context: SystemContext) -> Loaded:
-        context.side.check_search()
+        context.loaded_gold.check_search()
         corpus, queries = self.read(context)
-        exclude = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         similarities = OfVectors(corpus, queries, self.metric)
         candidates, warnings = self._candidates(corpus, context)
         if isinstance(candidates, pl.DataFrame):
@@ -241,7 +241,7 @@ class VectorsSystem(VectorFiles, SystemTable):
             pool = candidates[ITEM].unique().sort()
             space = rank_vectors(corpus, queries, k=1, metric=self.metric, wanted=listed.queries, candidates=pool)
             return Loaded(listed, (space.hygiene,), similarities=similarities)
-        reference = context.side.reference
+        reference = context.loaded_gold.reference
         if reference is not None and reference.vectors is not None and candidates is None:
             check_same_items(reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
@@ -249,7 +249,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         # One more than the measures look at shows whether the last of them ties with the next.
         only_order = reference is not None and context.deepest is not None and self.threshold is None
         depth = self.depth or (context.deepest + 1 if only_order and context.deepest else usual)
-        wanted, found = context.side.choose_queries(context.gold, corpus, queries)
+        wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
         space = rank_vectors(
             corpus,
             queries,
@@ -274,7 +274,7 @@ class VectorsSystem(VectorFiles, SystemTable):
     def _candidates(
         self, corpus: Vectors, context: SystemContext
     ) -> tuple[pl.Series | pl.DataFrame | None, list[ReportWarning]]:
-        chosen = self.candidates or ("gold" if context.side.closed and self.queries is None else "all")
+        chosen = self.candidates or ("gold" if context.loaded_gold.closed and self.queries is None else "all")
         if chosen == "all":
             return None, []
         if chosen != "gold":
@@ -311,7 +311,7 @@ class FusionSystem(SystemTable):
         }
         rankings = [context.rankings[name] for name in self.of]
         fused = fuse(rankings, fusion, source=" + ".join(self.of))
-        if context.side.closed and self.method == "rrf" and self.depth:
+        if context.loaded_gold.closed and self.method == "rrf" and self.depth:
             fused = _with_the_rest(fused, rankings)
         return Loaded(fused, (FusionSection(about),))
 
@@ -369,7 +369,7 @@ class RandomSystem(SystemTable):
             yield "threshold", "is for systems that have scores"
 
     def load(self, context: SystemContext) -> Loaded:
-        candidates = context.side.candidates(context.gold) if self.candidates is None else self.candidates
+        candidates = context.loaded_gold.candidates(context.gold) if self.candidates is None else self.candidates
         if candidates is None:
             raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
         return Loaded(Chance(candidates))

@@ -11,15 +11,15 @@ from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination
-from rankjury.plan.earlier_run import References
-from rankjury.plan.parse import Checked
+from rankjury.plan.earlier_reports import EarlierReports
+from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.schema import OutputTable, Plan
 from rankjury.reporting.writers import Request, Writer, as_file_name, find_writer, write_reports
 
 _DATE = "{date}"
 
 
-def check_outputs(checked: Checked, folder: Path | None = None) -> None:
+def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
     """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
     if folder is not None and exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
@@ -43,12 +43,12 @@ def check_outputs(checked: Checked, folder: Path | None = None) -> None:
         seen.add(normpath(request.file))
 
 
-def _is_reference(path: Path, request: Request, checked: Checked) -> bool:
+def _is_reference(path: Path, request: Request, checked: CheckedPlan) -> bool:
     """Tell whether a report would overwrite the earlier one: a run that failed its drift target would be the next."""
     pattern = checked.plan.lab.earlier
     if pattern is None or _DATE in request.file:
         return False
-    references = References(pattern, lambda text: str(checked.folder / text))
+    references = EarlierReports(pattern, lambda text: str(checked.folder / text))
     names = [request.system] if request.system else checked.plan.systems
     return any(references.matches(path, name) for name in names)
 
@@ -62,7 +62,7 @@ def _read_by(plan: Plan) -> set[str]:
     return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
 
 
-def _requests(checked: Checked) -> Iterator[tuple[Request, str]]:
+def _requests(checked: CheckedPlan) -> Iterator[tuple[Request, str]]:
     """Yield the plan's outputs, one per file, each with its place in the plan."""
     plan = checked.plan
     short = [plan.outputs] if isinstance(plan.outputs, str) else plan.outputs
@@ -86,7 +86,7 @@ def _requests(checked: Checked) -> Iterator[tuple[Request, str]]:
 
 
 def write_outputs(
-    checked: Checked,
+    checked: CheckedPlan,
     report: Report,
     folder: Path | None = None,
     gate: Gate | None = None,

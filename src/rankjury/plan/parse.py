@@ -22,12 +22,12 @@ from rankjury.plan.schema import Conventions, Plan, plan_model
 from rankjury.plan.toml import (
     Fault,
     KeyPath,
-    each_once,
     fault_error,
-    fault_of,
-    line_of,
-    lines_of,
-    spelled,
+    fault_from_error,
+    find_line,
+    format_path,
+    key_lines,
+    merge_faults,
     unusable_values,
 )
 from rankjury.retrieval.bench.quantization_loss import measure_of_loss
@@ -106,7 +106,7 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
 
 
 def aim_targets(
-    checked: "Checked", report: Report, aspects: Mapping[str, str]
+    checked: "CheckedPlan", report: Report, aspects: Mapping[str, str]
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
     """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
 
@@ -144,7 +144,7 @@ def aim_targets(
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedPlan:
     """A plan whose names are known and whose parts fit together, and where it stands."""
 
     plan: Plan
@@ -161,8 +161,8 @@ class Checked:
 
     def at(self, *path: str | int) -> str:
         """The line and the key, for errors that are met later."""
-        line = line_of(path, self.places)
-        return f"{self.where}{f':{line}' if line else ''}, {spelled(path)}"
+        line = find_line(path, self.places)
+        return f"{self.where}{f':{line}' if line else ''}, {format_path(path)}"
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -182,15 +182,17 @@ class Checked:
         return max(self.cuts[-1], (pairs and pairs.k) or 0)
 
 
-def read_plan(given: str | Path) -> Checked:
+def read_plan(given: str | Path) -> CheckedPlan:
     """Read and check a plan; nothing that it names is opened yet."""
     path = Path(given)
     text = Source.open(path).text()
     content = parse_toml(text, str(path), fault=UsageError)
-    return check_plan(content, str(path), path.parent, lines_of(text))
+    return check_plan(content, str(path), path.parent, key_lines(text))
 
 
-def check_plan(content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None) -> Checked:
+def check_plan(
+    content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None
+) -> CheckedPlan:
     """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
     places = places or {}
     if unusable := list(unusable_values(content)):
@@ -203,20 +205,20 @@ def check_plan(content: dict[str, Any], where: str, folder: Path, places: dict[K
     headline = _headline(plan, asked, faults)
     faults += _misfits(plan)
     faults += _too_deep(plan, asked)
-    faults += [(("gold", key), message) for key, message in plan.gold.misfits(asked)]
+    faults += [(("gold", key), message) for key, message in plan.gold.measure_faults(asked)]
     if faults:
         raise fault_error(faults, where, places)
     whole = plan
-    plan, notes = _with_what_is_there(whole, where)
+    plan, notes = _drop_unavailable_systems(whole, where)
     if not plan.indexes and whole.indexes and not (whole.targets or whole.target):
         targets = []  # the usual ones, which are of an index
     targets = [target for target in targets if target.system is None or target.system in plan.systems]
-    return Checked(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
+    return CheckedPlan(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
 
 
-def _with_what_is_there(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
+def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
     """Without systems that may be left out and whose libraries are not installed, and all that is made from them."""
-    lacking = {name: reason for name, table in plan.systems.items() if (reason := table.lacks) is not None}
+    lacking = {name: reason for name, table in plan.systems.items() if (reason := table.unavailable_reason) is not None}
     if not lacking:
         return plan, ()
     for name in plan.systems:
@@ -259,8 +261,8 @@ def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) 
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        faults = [fault_of(one, content, model) for one in error.errors()]
-        raise fault_error(each_once(faults), where, places) from error
+        faults = [fault_from_error(one, content, model) for one in error.errors()]
+        raise fault_error(merge_faults(faults), where, places) from error
 
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
@@ -323,7 +325,7 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
     elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
         yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
-    if plan.agreement is not None and not plan.gold.of_a_model:
+    if plan.agreement is not None and not plan.gold.is_model_reference:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
     for key, name, table in plan.tables_for_systems():
         yield from (((key, name, *path), message) for path, message in table.faults(name, plan))

@@ -23,12 +23,12 @@ from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.plan.archive import begin, is_equal_to, page_with_history, plan_name
-from rankjury.plan.bench import LabWork
-from rankjury.plan.context import TOP, Context, Loaded, SystemContext
+from rankjury.plan.archive import has_equal_results, page_with_history, plan_name, start_recording
+from rankjury.plan.bench import Lab
+from rankjury.plan.context import TOP, GoldContext, Loaded, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.parse import Checked, aim_targets, read_plan
-from rankjury.plan.test_window_log import opened
+from rankjury.plan.parse import CheckedPlan, aim_targets, read_plan
+from rankjury.plan.window_log import record_test_look
 from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.scale.evaluate_files import read_cuts
@@ -98,7 +98,7 @@ def run_plan(
 
 
 def carry_out(
-    checked: Checked,
+    checked: CheckedPlan,
     output: Path | None = None,
     *,
     archive: Archive | None = None,
@@ -113,7 +113,7 @@ def carry_out(
     if archive is None:
         begun, outcome = None, execute_plan(checked, progress, output)
     else:
-        begun = begin(checked)
+        begun = start_recording(checked)
         # Whoever looks at the archive sees what is being done.
         with telling(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
@@ -129,7 +129,7 @@ def carry_out(
             except DataError as failure:
                 error = failure
     if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
-        repeats = record.manifest["same_inputs_as"], is_equal_to(record, archive)
+        repeats = record.manifest["same_inputs_as"], has_equal_results(record, archive)
     return PlanResult(report, gate, written, record, error, repeats, tuple(notes))
 
 
@@ -139,14 +139,14 @@ class Inputs:
     A ranking is dropped once it was passed on, unless another system is made from it; sections and warnings stay.
     """
 
-    def __init__(self, checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
+    def __init__(self, checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
         """``output``: where the plan's files will go."""
         plan = checked.plan
         place = checked.folder if output is None else output
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
         resampling = Resampling(**plan.statistics.model_dump())
         scratch = str(place.absolute()) if writable else ""
-        self.context = Context(checked, resampling, cache(partial(LabWork, plan, checked.folder)), scratch, progress)
+        self.context = GoldContext(checked, resampling, cache(partial(Lab, plan, checked.folder)), scratch, progress)
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
@@ -226,15 +226,15 @@ class Inputs:
         return found
 
 
-def execute_plan(checked: Checked, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
+def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
-    for table in checked.plan.given_tables():
+    for table in checked.plan.explicit_tables():
         table.check_files(context)
     golds = inputs.golds
     report = _assembled(_assessed(inputs, golds), inputs, golds)
-    looks = opened(checked, timestamp()) if gold.opens_test else None
+    looks = record_test_look(checked, timestamp()) if gold.is_test_window else None
     if looks is not None:
         warnings = (*report.warnings, *as_warnings(looks.notes(), "test-opened"))
         report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
@@ -314,8 +314,8 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
     return report
 
 
-def rankings_of(
-    checked: Checked, system: str, progress: Progress = NO_PROGRESS
+def load_rankings(
+    checked: CheckedPlan, system: str, progress: Progress = NO_PROGRESS
 ) -> tuple[Gold, dict[str, Ranking], bool]:
     """Return the gold of a system, the rankings that it is made from, and whether its queries are the candidates."""
     inputs = Inputs(checked, progress)
@@ -323,13 +323,13 @@ def rankings_of(
     return inputs.golds[system], {name: inputs.ranking(name) for name in needed}, inputs.gold.closed
 
 
-def _cuts(context: Context, given: str | list[str], of: str) -> Iterable[Cuts]:
+def _cuts(context: GoldContext, given: str | list[str], of: str) -> Iterable[Cuts]:
     for text in [given] if isinstance(given, str) else given:
         with context.located("slices" if of == "queries" else "item_slices"):
             yield read_cuts(text, of, context.path)
 
 
-def _column(context: Context, key: str, kind: str, given: str | None) -> dict[str, str]:
+def _column(context: GoldContext, key: str, kind: str, given: str | None) -> dict[str, str]:
     """Read ``items.jsonl:title``: what each id is called, or says."""
     if given is None:
         return {}
@@ -346,7 +346,7 @@ def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
         raise
 
 
-def _provenance(checked: Checked) -> dict[str, object]:
+def _provenance(checked: CheckedPlan) -> dict[str, object]:
     plan = checked.plan
     return {
         "plan": Path(checked.where).name,

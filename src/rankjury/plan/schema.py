@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.bench import LabTable
-from rankjury.plan.context import GoldTable, SystemTable, Table, TableForSystem
+from rankjury.plan.context import GoldTable, PlanTable, SystemTable, TableForSystem
 from rankjury.plan.sweep import SweepTable
 from rankjury.plan.tune import TuneTable
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
@@ -18,7 +18,7 @@ from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampli
 _USUAL = Resampling()
 
 
-class Statistics(Table):
+class Statistics(PlanTable):
     """How intervals and tests are made."""
 
     resamples: Annotated[int, Field(ge=FEWEST_RESAMPLES, le=MOST_RESAMPLES)] = Field(
@@ -29,7 +29,7 @@ class Statistics(Table):
     interval: Literal["auto", "bca", "percentile"] = Field("auto", description="The kind of interval.")
 
 
-class Conventions(Table):
+class Conventions(PlanTable):
     """Conventions of all measures that do not say otherwise."""
 
     dialect: str | None = Field(None, description="Reproduce a tool: trec_eval, ranx, beir …")
@@ -40,7 +40,7 @@ class Conventions(Table):
     duplicates: Literal["error", "first", "last", "max"] = Field("error", description="Duplicate (query, item) pairs.")
 
 
-class TargetTable(Table):
+class TargetTable(PlanTable):
     """Something that must hold."""
 
     require: str = Field(description='Such as "ndcg@10 >= 0.85" or "recall@100 drop <= 0.005".')
@@ -49,7 +49,7 @@ class TargetTable(Table):
     name: str | None = Field(None, description="What to call it.")
 
 
-class OutputTable(Table):
+class OutputTable(PlanTable):
     """A file to write, and its form where the suffix does not tell."""
 
     file: str = Field(
@@ -69,7 +69,7 @@ class OutputTable(Table):
     )
 
 
-class AgreementTable(Table):
+class AgreementTable(PlanTable):
     """Over which pairs the similarities of systems are compared with the reference's."""
 
     over: Literal["sampled", "top"] | None = Field(
@@ -80,7 +80,7 @@ class AgreementTable(Table):
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="For over = top; unset: the largest cut-off.")
 
 
-class Plan(Table):
+class Plan(PlanTable):
     """An evaluation: gold, systems, measures, and what to make of them."""
 
     version: Literal[1] = Field(1, description="The version of this form.")
@@ -118,9 +118,9 @@ class Plan(Table):
         {}, description="What to record with the results: model, dataset_version, index_params …"
     )
 
-    def given_tables(self) -> Iterator[Table]:
+    def explicit_tables(self) -> Iterator[PlanTable]:
         """Yield the tables that the plan has: gold, and of the others those that it names."""
-        yield from (value for key, value in self if isinstance(value, Table) and key in self.model_fields_set)
+        yield from (value for key, value in self if isinstance(value, PlanTable) and key in self.model_fields_set)
 
     def tables_for_systems(self) -> Iterator[tuple[str, str, TableForSystem]]:
         """Yield the key, the system and the table of each table that stands under the name of a system."""

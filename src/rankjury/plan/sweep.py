@@ -20,7 +20,7 @@ from rankjury.retrieval.bench.sweep_result import Cost, Sweep
 from rankjury.retrieval.engines import ENGINES
 
 if TYPE_CHECKING:
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import Inputs
     from rankjury.plan.schema import Plan
     from rankjury.plan.systems.index import IndexSystem
@@ -66,7 +66,7 @@ class SweepTable(TableForSystem):
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class IndexSweep:
     """One index to be swept."""
 
     name: str
@@ -102,7 +102,9 @@ def grid_of(system: "IndexSystem", table: SweepTable) -> Grid:
     return Grid(merged(system.build, table.build), merged(system.search, table.search))
 
 
-def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path | None = None) -> list[Swept]:
+def prepare_sweeps(
+    checked: "CheckedPlan", progress: Progress = NO_PROGRESS, output: Path | None = None
+) -> list[IndexSweep]:
     """What a plan asks to sweep, with its vectors read; queries are those of the gold, as when the plan is run."""
     from rankjury.plan.run import Inputs
 
@@ -118,7 +120,7 @@ def sweeps_of(checked: "Checked", progress: Progress = NO_PROGRESS, output: Path
     return [_swept(name, table, checked, inputs) for name, table in checked.plan.sweep.items()]
 
 
-def _swept(name: str, table: SweepTable, checked: "Checked", inputs: "Inputs") -> Swept:
+def _swept(name: str, table: SweepTable, checked: "CheckedPlan", inputs: "Inputs") -> IndexSweep:
     system: Any = checked.plan.systems[name]
     context = inputs.context_of(name)
     with context.located(system=name):
@@ -128,7 +130,7 @@ def _swept(name: str, table: SweepTable, checked: "Checked", inputs: "Inputs") -
     aimed = [one for one in checked.targets if one.slice is None and not one.relative and one.system in (None, name)]
     recall = _limit(aimed, (f"ann_recall@{bench.k}",), (">=", ">")) if table.recall is None else table.recall
     p95_ms = _limit(aimed, (_P95,), ("<=", "<")) if table.p95_ms is None else table.p95_ms
-    return Swept(
+    return IndexSweep(
         name, bench, grid_of(system, table), recall, p95_ms, table.cheapest, clock.rounds, clock.warm_up,
         table.concurrency,
     )  # fmt: skip

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 )
 
 
-def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
+def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
     """The line of a key, or of what it would stand in."""
     for end in range(len(path), 0, -1):
         if path[:end] in lines:
@@ -38,7 +38,7 @@ def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
     return None
 
 
-def lines_of(text: str) -> dict[KeyPath, int]:
+def key_lines(text: str) -> dict[KeyPath, int]:
     """The line, from 1, of everything that has a path."""
     return _Reader(text).read()
 
@@ -197,16 +197,16 @@ def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
 def fault_error(faults: list[Fault], where: str, places: dict[KeyPath, int]) -> UsageError:
     told = []
     for path, message in faults:
-        line = line_of(path, places)
+        line = find_line(path, places)
         told.append(
-            f"{where}{f':{line}' if line else ''}, {spelled(path)}: {message}" if path else f"{where}: {message}"
+            f"{where}{f':{line}' if line else ''}, {format_path(path)}: {message}" if path else f"{where}: {message}"
         )
     if len(told) == 1:
         return UsageError(told[0])
     return UsageError(f"{len(told)} faults in the plan", where=where, details=told)
 
 
-def spelled(path: KeyPath) -> str:
+def format_path(path: KeyPath) -> str:
     """``systems.dense.path``, ``measures[1]``."""
     text = ""
     for part in path:
@@ -214,7 +214,7 @@ def spelled(path: KeyPath) -> str:
     return text
 
 
-def fault_of(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
+def fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
     path = _path_within(error["loc"], content)
     kind = error["type"]
     if kind == "extra_forbidden":
@@ -277,7 +277,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 }
 
 
-def each_once(faults: list[Fault]) -> list[Fault]:
+def merge_faults(faults: list[Fault]) -> list[Fault]:
     """A value that is of none of several types is one fault, not one for each type."""
     by_start: dict[tuple[KeyPath, str], list[str]] = {}
     paths = {path for path, _ in faults}
@@ -289,24 +289,24 @@ def each_once(faults: list[Fault]) -> list[Fault]:
     return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]
 
 
-def text_of(value: str) -> str:
+def toml_string(value: str) -> str:
     """As TOML, which escapes as JSON does."""
     return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def key_of(name: str) -> str:
+def toml_key(name: str) -> str:
     """A key of TOML: quoted unless it is of plain letters."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text_of(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
 
 
-def as_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+def to_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
     """Write TOML: of each table its values, then the tables in it."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping) and value}
-    lines = [f"{key_of(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
+    lines = [f"{toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
     if path and (lines or not inner):
-        lines.insert(0, f"[{'.'.join(map(key_of, path))}]")
+        lines.insert(0, f"[{'.'.join(map(toml_key, path))}]")
     text = "".join(f"{line}\n" for line in lines)
-    parts = [text, *(as_toml(value, (*path, key)) for key, value in inner.items())]
+    parts = [text, *(to_toml(value, (*path, key)) for key, value in inner.items())]
     return "\n".join(part for part in parts if part)
 
 
@@ -314,9 +314,9 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return text_of(value.encode("utf-8", "replace").decode())
+        return toml_string(value.encode("utf-8", "replace").decode())
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{key_of(key)} = {_toml_value(one)}" for key, one in value.items())
+        inside = ", ".join(f"{toml_key(key)} = {_toml_value(one)}" for key, one in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"

@@ -11,15 +11,15 @@ from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.evaluate import resolve_all
-from rankjury.plan.context import Table, TableForSystem
-from rankjury.plan.input_digests import contents_of
+from rankjury.plan.context import PlanTable, TableForSystem
+from rankjury.plan.input_digests import digest_contents
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.tuning.models import Subject, without_test
 from rankjury.recsys.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
 
 if TYPE_CHECKING:
     from rankjury.measures.dialects import Asked
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import Inputs
     from rankjury.plan.schema import Conventions, Plan
     from rankjury.plan.systems.recommender import RecommenderSystem
@@ -28,7 +28,7 @@ _EXAMPLE = "[tune.NAME] with params = { factors = [16, 64] }"
 _FULL_UP_TO, _USUAL_DEPTH = 2_000, 1_000
 
 
-class RangeTable(Table):
+class RangeTable(PlanTable):
     """Numbers to draw from, ends included."""
 
     low: int | float = Field(description="The lowest.")
@@ -106,25 +106,25 @@ def _measure(spelling: str, conventions: "Conventions") -> "Asked":
     return asked
 
 
-def on_validation(checked: "Checked") -> "Checked":
+def with_validation_window(checked: "CheckedPlan") -> "CheckedPlan":
     """The plan on its validation window, whatever it says; as it is where nothing of its gold was held out."""
     return _on(checked, "validation", "train")
 
 
-def _on(checked: "Checked", window: Literal["validation", "test"], fit_on: str | None) -> "Checked":
+def _on(checked: "CheckedPlan", window: Literal["validation", "test"], fit_on: str | None) -> "CheckedPlan":
     gold = checked.plan.gold.on_window(window, fit_on)
     return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
 
 
-def subjects_of(
-    checked: "Checked", names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
+def prepare_subjects(
+    checked: "CheckedPlan", names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
 ) -> list[Subject]:
     """What to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
     from rankjury.plan.run import Inputs
 
     tables = {name: _table(checked, name, changed or {}) for name in names}
     asked = {name: _measure(table.measure, checked.plan.conventions) for name, table in tables.items()}
-    inputs = Inputs(on_validation(checked), progress)
+    inputs = Inputs(with_validation_window(checked), progress)
     if inputs.gold.task is None:
         raise UsageError(
             "the gold is no log that a recommender could learn from", where=checked.at("gold"),
@@ -134,7 +134,7 @@ def subjects_of(
     return [_subject(inputs, name, table, asked[name], task) for name, table in tables.items()]
 
 
-def _table(checked: "Checked", name: str, changed: Mapping[str, Any]) -> TuneTable:
+def _table(checked: "CheckedPlan", name: str, changed: Mapping[str, Any]) -> TuneTable:
     systems = recommenders_of(checked.plan)
     if name not in systems:
         raise UnknownName("system of the kind recommender", name, systems, where=checked.where)
@@ -169,7 +169,7 @@ def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task
         raise
     size = int(task.in_catalogue.sum())
     depth = system.depth or asked.measure.k or (size if size <= _FULL_UP_TO else _USUAL_DEPTH)
-    about: dict[str, Any] = {"libraries": kind.versions(), "files": contents_of(tried, checked.folder)}
+    about: dict[str, Any] = {"libraries": kind.versions(), "files": digest_contents(tried, checked.folder)}
     if gold.tiers is not None and COLD_ITEMS in kind.params:
         about[COLD_ITEMS] = gold.tiers.cold_items
     search: dict[str, Any] = {"kind": table.how}
@@ -182,7 +182,9 @@ def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task
     )  # fmt: skip
 
 
-def with_chosen(checked: "Checked", chosen: Mapping[str, Params], tuned: str, refit: str | None = None) -> "Checked":
+def with_settings(
+    checked: "CheckedPlan", chosen: Mapping[str, Params], tuned: str, refit: str | None = None
+) -> "CheckedPlan":
     """The plan on its test window with these settings; ``refit``: what to learn from, if not what the plan says."""
     plan = checked.plan
     systems = {

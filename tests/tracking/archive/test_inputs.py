@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.archive import begin, plan_name
-from rankjury.plan.input_digests import digests_of, inputs_of
+from rankjury.plan.archive import plan_name, start_recording
+from rankjury.plan.input_digests import digest_inputs, list_inputs
 from rankjury.plan.parse import read_plan
 from rankjury.plan.toml import as_toml
 from tests.tracking.archive.made import PLAN, put_small
@@ -49,40 +49,40 @@ SETTINGS = {
 
 
 def test_all_that_is_read_by_its_spelling(folder: Path) -> None:
-    found = inputs_of(SETTINGS, folder)
+    found = list_inputs(SETTINGS, folder)
     expected = {"gold.qrels", "v.npy", "v.npy, ids", "model", "own_of_inputs", "queries.csv", "odd:name.csv"}
     assert set(found) == expected
-    assert all(len(digest or "") == 64 for digest in digests_of(found).values())
+    assert all(len(digest or "") == 64 for digest in digest_inputs(found).values())
 
 
 @pytest.mark.parametrize(
     ("file", "name"), [("gold.qrels", "gold.qrels"), ("v.ids.txt", "v.npy, ids"), ("model/deep/more.bin", "model")]
 )
 def test_any_change_is_one(folder: Path, file: str, name: str) -> None:
-    before = digests_of(inputs_of(SETTINGS, folder))
+    before = digest_inputs(list_inputs(SETTINGS, folder))
     (folder / file).write_bytes((folder / file).read_bytes() + b"#")
-    after = digests_of(inputs_of(SETTINGS, folder))
+    after = digest_inputs(list_inputs(SETTINGS, folder))
     assert {key for key in before if before[key] != after[key]} == {name}
 
 
 def test_a_file_that_moves_within_a_folder_is_a_change(folder: Path) -> None:
-    before = digests_of(inputs_of(SETTINGS, folder))["model"]
+    before = digest_inputs(list_inputs(SETTINGS, folder))["model"]
     (folder / "model" / "weights.bin").rename(folder / "model" / "w2.bin")
-    assert digests_of(inputs_of(SETTINGS, folder))["model"] != before
+    assert digest_inputs(list_inputs(SETTINGS, folder))["model"] != before
 
 
 @pytest.mark.parametrize("spelling", ["log", "log/", "./log"])
 def test_of_a_folder_with_a_log_only_what_is_read(folder: Path, spelling: str) -> None:
-    found = inputs_of({"gold": {"kind": "interactions", "path": spelling}}, folder)
+    found = list_inputs({"gold": {"kind": "interactions", "path": spelling}}, folder)
     assert set(found) == {f"{spelling.rstrip('/')}/ratings.csv", f"{spelling.rstrip('/')}/movies.csv"}
 
 
 def test_standard_input_is_unknown(folder: Path) -> None:
-    assert digests_of(inputs_of({"gold": "-", "systems": {"a": "gold.qrels"}}, folder))["-"] is None
+    assert digest_inputs(list_inputs({"gold": "-", "systems": {"a": "gold.qrels"}}, folder))["-"] is None
 
 
 def test_odd_texts_name_nothing(folder: Path) -> None:
-    assert inputs_of({"gold": ["x" * 5000, "a\0b", "", ":", "::", "no_such_module:f"]}, folder) == {}
+    assert list_inputs({"gold": ["x" * 5000, "a\0b", "", ":", "::", "no_such_module:f"]}, folder) == {}
 
 
 def test_nothing_is_run_to_find_a_module(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_nothing_is_run_to_find_a_module(folder: Path) -> None:
     (folder / "package" / "__init__.py").write_text("open('ran', 'w')")
     (folder / "package" / "inner.py").write_text("open('ran', 'w')")
     before = sys.path.copy()
-    found = inputs_of({"slices": "queries.csv:type", "gold": "package.inner:f", "lab": "json.decoder:f"}, folder)
+    found = list_inputs({"slices": "queries.csv:type", "gold": "package.inner:f", "lab": "json.decoder:f"}, folder)
     assert set(found) == {"queries.csv", "package.inner", "json.decoder"}
     assert found["package.inner"] == folder / "package" / "inner.py"
     assert not (folder / "ran").exists() and sys.path == before
@@ -100,21 +100,21 @@ def test_nothing_is_run_to_find_a_module(folder: Path) -> None:
 
 def test_words_and_the_plans_own_folder_are_none(folder: Path) -> None:
     words = {"kind": "run", "no_value": ["-", ".", "model"], "select": ["run"], "separator": "/", "path": "gold.qrels"}
-    assert set(inputs_of({"gold": words}, folder)) == {"gold.qrels"}
-    assert inputs_of({"gold": {"path": "."}}, folder) == inputs_of({"gold": {"path": ".."}}, folder) == {}
-    assert set(inputs_of({"gold": {"path": "."}}, folder / "log")) == {"./ratings.csv", "./movies.csv"}
-    assert set(inputs_of({"systems": {"of": {"path": "run"}}}, folder)) == {"run"}, "a system may be called anything"
+    assert set(list_inputs({"gold": words}, folder)) == {"gold.qrels"}
+    assert list_inputs({"gold": {"path": "."}}, folder) == list_inputs({"gold": {"path": ".."}}, folder) == {}
+    assert set(list_inputs({"gold": {"path": "."}}, folder / "log")) == {"./ratings.csv", "./movies.csv"}
+    assert set(list_inputs({"systems": {"of": {"path": "run"}}}, folder)) == {"run"}, "a system may be called anything"
 
 
 def test_what_vanishes_is_left_out(folder: Path) -> None:
-    found = inputs_of(SETTINGS, folder)
+    found = list_inputs(SETTINGS, folder)
     (folder / "gold.qrels").unlink()
-    assert "gold.qrels" not in digests_of(found)
+    assert "gold.qrels" not in digest_inputs(found)
 
 
 def test_a_dsn_is_not_kept_in_a_run(tmp_path: Path) -> None:
     meta = '\n[meta]\nsource = "postgresql://me:hunter2@host/db"\n'
-    origin = begin(read_plan(put_small(tmp_path / "small", PLAN + meta))).origin()
+    origin = start_recording(read_plan(put_small(tmp_path / "small", PLAN + meta))).origin()
     assert "hunter2" not in str(origin) and "me:***@host" in str(origin.text)
     assert origin.plan["meta"]["source"] == "postgresql://me:***@host/db"
 
@@ -122,7 +122,7 @@ def test_a_dsn_is_not_kept_in_a_run(tmp_path: Path) -> None:
 def test_the_plan_is_kept_without_its_comments(tmp_path: Path) -> None:
     text = PLAN + '# the old key: hunter2\n[meta]\n"odd key" = "a\\"b\\u007f"\nratio = 1e-05\nyes = true\n'
     checked = read_plan(put_small(tmp_path / "small", text))
-    origin = begin(checked).origin()
+    origin = start_recording(checked).origin()
     assert tomllib.loads(origin.text or "") == tomllib.loads(text) and "hunter2" not in (origin.text or "")
     assert origin.file == "plan.toml" and plan_name(checked) == "small"
     assert set(origin.plan) == {
@@ -133,7 +133,7 @@ def test_the_plan_is_kept_without_its_comments(tmp_path: Path) -> None:
 
 def test_the_text_is_that_of_the_beginning(tmp_path: Path) -> None:
     plan = put_small(tmp_path / "small")
-    begun = begin(read_plan(plan))
+    begun = start_recording(read_plan(plan))
     plan.write_text("# something else")
     assert tomllib.loads(begun.origin().text or "") == tomllib.loads(PLAN)
 
@@ -154,7 +154,7 @@ def test_absolute_paths_are_shortened(tmp_path: Path) -> None:
     plan = PLAN.replace('"gold.qrels"', f'"{folder}/gold.qrels"').replace('"old.trec"', f'"{elsewhere}/new.trec"')
     plan = plan.replace('"items.csv:title"', f'"{elsewhere}/items.csv:title"')
     (folder / "plan.toml").write_text(f'{plan}\n[meta]\ndata = "{elsewhere}/raw"\n')
-    origin = begin(read_plan(folder / "plan.toml")).origin()
+    origin = start_recording(read_plan(folder / "plan.toml")).origin()
     assert "alice" not in f"{origin.plan}{origin.text}{origin.inputs}" + "".join(origin.inputs)
     assert "bob" not in f"{origin.plan}{origin.text}{origin.inputs}"
     assert set(origin.inputs) == {"gold.qrels", "new.trec", "new.trec (2)", "queries.csv", "items.csv"}

@@ -29,14 +29,14 @@ ArchiveOption = Annotated[
 ]
 
 
-def archive_at(given: Path | None = None) -> "Archive":
+def open_archive(given: Path | None = None) -> "Archive":
     """The archive that is meant; it need not be there yet."""
     from rankjury.tracking.archive.archive import Archive
 
     return Archive.at(given=given)
 
 
-def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
+def check_has_runs(archive: "Archive", runs: "Sequence[Run]") -> None:
     """Refuse an archive without a run that can be read."""
     if isfile(archive.path):
         raise DataError("found a file", where=str(archive.path), expected="the folder of an archive")
@@ -46,7 +46,7 @@ def check_there(archive: "Archive", runs: "Sequence[Run]") -> None:
         raise DataError(found, where=str(archive.path), hint="rankjury run keeps one; --archive DIR looks elsewhere.")
 
 
-def tell_troubles(archive: "Archive", *, quiet: bool) -> None:
+def warn_of_damaged_runs(archive: "Archive", *, quiet: bool) -> None:
     """Warn of what stands among the runs and cannot be read."""
     damaged = archive.damaged
     more = [f"{len(damaged) - _SHOWN:,} more runs cannot be read"] if len(damaged) > _SHOWN else []
@@ -56,7 +56,7 @@ def tell_troubles(archive: "Archive", *, quiet: bool) -> None:
         say("rankjury prune --damaged removes damaged runs", quiet=quiet)
 
 
-def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
+def read_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
     """By plan, the name of its baseline; where these cannot be read, none, with a warning."""
     try:
         return archive.baselines
@@ -65,7 +65,7 @@ def known_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
         return {}
 
 
-def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
+def resolve_plan_name(runs: "Sequence[Run]", given: str | None) -> str:
     """The name of the plan: as given, or of the file that is given; else of the last run."""
     from rankjury.tracking.archive.files import name_of_plan
     from rankjury.tracking.archive.listing import of_plan
@@ -82,7 +82,7 @@ def plan_meant(runs: "Sequence[Run]", given: str | None) -> str:
     return of_plan(runs, name_of_plan(name if isinstance(name, str) else None, Path(given)))[0].plan
 
 
-def measures_meant(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+def resolve_measures(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
     """The labels of measures; spelled otherwise than in the runs, they are found all the same."""
     about = {label: held for run in runs for label, held in (run.manifest.get("measures") or {}).items()}
     found = []
@@ -105,19 +105,19 @@ def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict
     return label
 
 
-def report_of(text: str, archive: Path | None = None) -> "Report":
+def load_report(text: str, archive: Path | None = None) -> "Report":
     """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
     from rankjury.evaluation.report import read_report
 
-    run = run_named(text, archive)
+    run = find_run(text, archive)
     return read_report(text) if run is None else run.report
 
 
-def run_named(text: str, archive: Path | None = None) -> "Run | None":
+def find_run(text: str, archive: Path | None = None) -> "Run | None":
     """The run, where a text names no file; None where it can only be meant as one."""
     if text == "-" or (exists(text) and not exists(Path(text) / "manifest.json")):
         return None
-    kept = archive_at(archive)
+    kept = open_archive(archive)
     if exists(text):
         return kept.find(text)
     if looks_like_path(text) or not kept.runs():

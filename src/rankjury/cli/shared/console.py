@@ -24,7 +24,7 @@ _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
 
-class Duplicates(StrEnum):
+class DuplicatesChoice(StrEnum):
     error = "error"
     first = "first"
     last = "last"
@@ -32,7 +32,7 @@ class Duplicates(StrEnum):
 
 
 DuplicatesOption = Annotated[
-    Duplicates,
+    DuplicatesChoice,
     typer.Option("--duplicates", help="A (query, item) pair that stands twice: an error, or keep this one."),
 ]
 FormatOption = Annotated[
@@ -56,7 +56,7 @@ def check_folder(path: Path, *, folder: bool = False) -> None:
     check_destination(path, folder=folder)
 
 
-def check_apart(paths: Iterable[str | Path]) -> None:
+def check_distinct_outputs(paths: Iterable[str | Path]) -> None:
     """Refuse two outputs that are the same file, before anything is computed."""
     places: set[str] = set()
     for path in paths:
@@ -133,7 +133,7 @@ def split_measures(given: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def unless_unread() -> Iterator[None]:
+def ignore_broken_pipe() -> Iterator[None]:
     """Go on in silence when whoever reads standard output has left: the exit code still counts."""
     try:
         yield
@@ -170,7 +170,7 @@ def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
 
 def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:
     """Refuse a file name that no writer knows before anything is computed; ``per_query`` may not be here."""
-    check_apart([*(outputs or ()), *([per_query] if per_query else ())])
+    check_distinct_outputs([*(outputs or ()), *([per_query] if per_query else ())])
     if outputs:
         from rankjury.reporting.writers import Request
 
@@ -191,7 +191,7 @@ def check_form(path: Path) -> None:
     Request(str(path), "queries").check()
 
 
-def deliver(
+def print_result(
     report: "Report",
     *,
     omit: Collection[str] = (),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rankjury.cli.shared.console import (
-    Duplicates,
+    DuplicatesChoice,
     DuplicatesOption,
     FormatOption,
     QuietOption,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankjury.stats.resampling import Resampling
 
 
-class Place(StrEnum):
+class Backend(StrEnum):
     here = "here"
     spark = "spark"
 
@@ -56,7 +56,7 @@ DsnOption = Annotated[
     ),
 ]
 OnOption = Annotated[
-    Place, typer.Option("--on", help="Where the work is done: here, in this process, or by the workers of Spark.")
+    Backend, typer.Option("--on", help="Where the work is done: here, in this process, or by the workers of Spark.")
 ]
 MasterOption = Annotated[
     str | None,
@@ -90,7 +90,7 @@ _RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gat
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoringOptions:
     """How to read, score and resample: the options that all such commands take."""
 
     dialect: Annotated[
@@ -120,12 +120,12 @@ class Scoring:
         str | None, typer.Option("--empty", help="Queries with nothing relevant: skip, zero or error.")
     ] = None
     rel: Annotated[float | None, typer.Option("--rel", help="Grade from which an item is relevant.")] = None
-    duplicates: DuplicatesOption = Duplicates.error
+    duplicates: DuplicatesOption = DuplicatesChoice.error
     form: FormatOption = None
     gold_form: Annotated[
         str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
     ] = None
-    on: OnOption = Place.here
+    on: OnOption = Backend.here
     master: MasterOption = None
     memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help=_MEMORY)] = None
     temp: Annotated[Path | None, typer.Option("--temp", metavar="DIR", help=_TEMP)] = None
@@ -172,16 +172,17 @@ class Scoring:
 
 
 def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of ``Scoring`` behind its own; it receives them as ``scoring``."""
+    """The command with the options of ``ScoringOptions`` behind its own; it receives them as ``scoring``."""
     hints = get_type_hints(command, include_extras=True)
     own = [one for one in inspect.signature(command).parameters.values() if one.name != "scoring"]
-    shared_hints = get_type_hints(Scoring, include_extras=True)
+    shared_hints = get_type_hints(ScoringOptions, include_extras=True)
     shared = [
-        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in fields(Scoring)
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
+        for one in fields(ScoringOptions)
     ]
 
     def with_options(**given: Any) -> None:
-        scoring = Scoring(**{one.name: given.pop(one.name) for one in shared})
+        scoring = ScoringOptions(**{one.name: given.pop(one.name) for one in shared})
         command(**given, scoring=scoring)
 
     annotations = {one.name: hints[one.name] for one in own} | {one.name: shared_hints[one.name] for one in shared}
@@ -199,7 +200,7 @@ def assess_files(
     runs: list[str],
     measures: list[str] | None,
     resampling: "Resampling | None",
-    scoring: Scoring,
+    scoring: ScoringOptions,
     baseline: str | None = None,
     outputs: Sequence[Path] | None = None,
     per_query: str | None = None,
@@ -243,7 +244,7 @@ def assess_files(
     return report
 
 
-def _recorded(scoring: Scoring, systems: list[str]) -> dict[str, dict[str, float]]:
+def _recorded(scoring: ScoringOptions, systems: list[str]) -> dict[str, dict[str, float]]:
     """Return what was recorded, of every system or of the one named."""
     found: dict[str, dict[str, float]] = {}
     for system, name, value in scoring.figures():

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 
 
-class Kind(Protocol):
+class ListedKind(Protocol):
     """A class that is registered: what it is, and which extra installs its library."""
 
     about: str
     extra: str | None
 
 
-def print_kinds(command: str, found: Mapping[str, Kind]) -> None:
+def print_entries(command: str, found: Mapping[str, ListedKind]) -> None:
     """All of them, a line each; the command is called as they are, in the plural."""
     from rankjury.reporting.console import print_rows
 

@@ -106,10 +106,10 @@ def _made_of(run: Run) -> Iterator[str]:
     machine = manifest.get("machine") or {}
     about_it = [machine.get("platform"), machine.get("processor"), f"{machine.get('cores')} cores"]
     yield f"machine: {', '.join(str(one) for one in about_it if one)}, Python {machine.get('python')}"
-    yield f"files in {run.path}: {', '.join(f'{name} {size_shown(size)}' for name, size in run.files.items())}"
+    yield f"files in {run.path}: {', '.join(f'{name} {format_size(size)}' for name, size in run.files.items())}"
 
 
-def size_shown(octets: int) -> str:
+def format_size(octets: int) -> str:
     """``164 kB``, ``1.3 MB``."""
     size = float(octets)
     for unit in ("B", "kB", "MB"):

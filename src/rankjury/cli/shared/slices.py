@@ -32,7 +32,7 @@ SeparatorOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Table:
+class AnnotatedTable:
     """A table of annotations, and how it is to be read."""
 
     path: Path
@@ -42,7 +42,7 @@ class Table:
     separator: str
 
 
-def groups_of(given: list[str] | None) -> dict[str, list[str]] | None:
+def parse_groups(given: list[str] | None) -> dict[str, list[str]] | None:
     """``object=pv_object_type,pv_size``: the columns of each group; None where none was named."""
     if not given:
         return None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankjury.core.progress import Progress
     from rankjury.core.types import Gold, Ranking
     from rankjury.measures.dialects import Asked
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.retrieval.fusion.fusion import Fusion
     from rankjury.retrieval.fusion.tune import Tuning
 
@@ -30,7 +30,7 @@ class FusionOptions:
 
 def tune_fusion(
     files: list[str],
-    checked: "Checked | None",
+    checked: "CheckedPlan | None",
     system: str | None,
     measure: str | None,
     options: FusionOptions,
@@ -121,14 +121,14 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
 
 
 def _from_plan(
-    checked: "Checked", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
+    checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from rankjury.evaluation.evaluate import resolve_all
     from rankjury.plan.kinds import FusionSystem
     from rankjury.plan.parse import overrides_of
-    from rankjury.plan.run import rankings_of
-    from rankjury.plan.tune import on_validation
+    from rankjury.plan.run import load_rankings
+    from rankjury.plan.tune import with_validation_window
 
     fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
     if system is None and len(fused) != 1:
@@ -144,10 +144,10 @@ def _from_plan(
     if measure is not None:
         conventions = checked.plan.conventions
         (asked,) = resolve_all(one_measure(measure), conventions.dialect, overrides_of(conventions))
-    chosen_on = on_validation(checked)
+    chosen_on = with_validation_window(checked)
     if chosen_on.plan.gold != checked.plan.gold:
         warn(["weights are chosen on the validation window, not on the window of the plan"], quiet=quiet)
-    gold, rankings, closed = rankings_of(chosen_on, name, progress)
+    gold, rankings, closed = load_rankings(chosen_on, name, progress)
     return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, unless_unread, warn
+from rankjury.cli.shared.console import check_folder, ignore_broken_pipe, print_json, say, show_progress, warn
 from rankjury.cli.shared.tune_fusion import one_measure
 from rankjury.errors import DataError, UnknownName, UsageError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankjury.core.params import Params
     from rankjury.core.progress import Progress
     from rankjury.evaluation.gate import Gate
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import Outcome
     from rankjury.recsys.tuning.result import ModelTuning
     from rankjury.stats.comparison import Comparison
@@ -51,7 +51,7 @@ class ModelOptions:
 
 
 def tune_models(
-    checked: "Checked",
+    checked: "CheckedPlan",
     system: str | None,
     options: ModelOptions,
     statistics: dict[str, Any],
@@ -73,7 +73,7 @@ def tune_models(
         outcome, final = _opened(checked, found, options, output, quiet=quiet)
     form = _form(found, checked, outcome, final)
     written = _write(form, outcome, final, output, final_wanted=options.final)
-    with unless_unread():
+    with ignore_broken_pipe():
         if as_json:
             print_json(form)
         else:
@@ -84,7 +84,7 @@ def tune_models(
     _end(found, outcome, checked, options, quiet=quiet or as_json)
 
 
-def _names(checked: "Checked", system: str | None, options: ModelOptions) -> list[str]:
+def _names(checked: "CheckedPlan", system: str | None, options: ModelOptions) -> list[str]:
     """Who is tuned: the one that is named, or all that have a table."""
     from rankjury.plan.tune import recommenders_of
 
@@ -104,7 +104,7 @@ def _names(checked: "Checked", system: str | None, options: ModelOptions) -> lis
     return names
 
 
-def _check(checked: "Checked", options: ModelOptions, output: Path | None) -> None:
+def _check(checked: "CheckedPlan", options: ModelOptions, output: Path | None) -> None:
     """What cannot be done is refused before anything is computed."""
     if options.search is not None and options.search not in _SEARCHES:
         raise UnknownName("search", options.search, _SEARCHES)
@@ -127,14 +127,14 @@ def _check(checked: "Checked", options: ModelOptions, output: Path | None) -> No
 
 
 def _tried(
-    checked: "Checked", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
+    checked: "CheckedPlan", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
 ) -> "list[ModelTuning]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.tune import subjects_of
+    from rankjury.plan.tune import prepare_subjects
     from rankjury.recsys.tuning.models import tune_model
 
-    subjects = subjects_of(checked, names, progress, options.changed)
+    subjects = prepare_subjects(checked, names, progress, options.changed)
     folder = checked.folder / FOLDER
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
@@ -164,21 +164,21 @@ def _tried(
 
 
 def _opened(
-    checked: "Checked", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
-) -> "tuple[Outcome, Checked]":
+    checked: "CheckedPlan", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
+) -> "tuple[Outcome, CheckedPlan]":
     """The plan on its test window, with what was chosen."""
     from rankjury.plan.run import execute_plan
-    from rankjury.plan.tune import with_chosen
+    from rankjury.plan.tune import with_settings
 
     chosen = {one.system: one.best.params for one in found if one.best is not None}
     tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)
-    final = with_chosen(checked, chosen, tuned, options.refit)
+    final = with_settings(checked, chosen, tuned, options.refit)
     with show_progress(quiet=quiet) as progress:
         return execute_plan(final, progress, output), final
 
 
 def _write(
-    form: str, outcome: "Outcome | None", final: "Checked | None", output: Path | None, *, final_wanted: bool
+    form: str, outcome: "Outcome | None", final: "CheckedPlan | None", output: Path | None, *, final_wanted: bool
 ) -> list[Path]:
     from rankjury.io.atomic import make_folder, together, write_text
     from rankjury.plan.outputs import write_outputs
@@ -196,7 +196,7 @@ def _write(
     return written
 
 
-def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked | None") -> None:
+def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "CheckedPlan | None") -> None:
     from rankjury.cli.run import show
     from rankjury.reporting.console import console
 
@@ -222,7 +222,7 @@ def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) 
 
 
 def _end(
-    found: "list[ModelTuning]", outcome: "Outcome | None", checked: "Checked", options: ModelOptions, *, quiet: bool
+    found: "list[ModelTuning]", outcome: "Outcome | None", checked: "CheckedPlan", options: ModelOptions, *, quiet: bool
 ) -> None:
     """What to try next; exit code 1 where nothing could be chosen."""
     bare = [one.system for one in found if one.best is None]
@@ -311,7 +311,9 @@ def as_toml(params: "Params") -> str:
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _form(found: "list[ModelTuning]", checked: "Checked", outcome: "Outcome | None", final: "Checked | None") -> str:
+def _form(
+    found: "list[ModelTuning]", checked: "CheckedPlan", outcome: "Outcome | None", final: "CheckedPlan | None"
+) -> str:
     """Everything, as JSON."""
     from json import dumps
 

@@ -19,7 +19,7 @@ from rankjury.evaluation.slices import Cuts
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import Context, GoldTable, Loaded, LoadedGold, Table, loose_measures
+from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
 from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import Attributes, Facts, facts_of, read_items, read_users
 from rankjury.recsys.data.load import is_split, read_split
@@ -42,7 +42,7 @@ _OF_LOGS = ("user", "item", "value", "time", "scale", "split")
 """Keys that a folder of rankjury split has answered."""
 
 
-class SplitTable(Table):
+class SplitTable(PlanTable):
     """How a log is split; unset options are the kind's usual ones (rankjury split --help)."""
 
     kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
@@ -68,7 +68,7 @@ class SplitTable(Table):
         return {name: value for name, value in self if value is not None and name != "kind"}
 
 
-class TiersTable(Table):
+class TiersTable(PlanTable):
     """How users and items are grouped, by what they did in training."""
 
     activity: Annotated[int, Field(ge=2)] | list[float] = Field(
@@ -88,7 +88,7 @@ class TiersTable(Table):
         return Tiers(activity, tuple(self.popularity), self.cold_users, self.cold_items, self.crossings)
 
 
-class CandidatesTable(Table):
+class CandidatesTable(PlanTable):
     """Candidates drawn instead of the whole catalogue, which misleads: only for comparing with such figures."""
 
     sampled: Annotated[int, Field(ge=1)] = Field(description="How many a user is given beside what was held out.")
@@ -144,7 +144,7 @@ class InteractionsGold(GoldTable):
         files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
         return self.model_copy(update=files) if files else self
 
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         split, items, users = self._read(context)
         task = self._task(context, split, items, users)
         tiers = self.tiers.tiers()
@@ -171,10 +171,10 @@ class InteractionsGold(GoldTable):
             tiers=tiers,
             crossings=CROSSINGS if tiers.crossings else (),
             background=task.background,
-            opens_test=task.window == "test",
+            is_test_window=task.window == "test",
         )
 
-    def _read(self, context: Context) -> tuple[Split, Attributes | None, Attributes | None]:
+    def _read(self, context: GoldContext) -> tuple[Split, Attributes | None, Attributes | None]:
         path = context.path(self.path)
         items = None if self.items is None else read_items(context.path(self.items))
         users = None if self.users is None else read_users(context.path(self.users))
@@ -196,7 +196,7 @@ class InteractionsGold(GoldTable):
             log = log.with_items(items.ids)
         return split_log(log, self.split.kind, **self.split.options), items, users
 
-    def _task(self, context: Context, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
+    def _task(self, context: GoldContext, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on = _TRAINING[self.fit_on]
         catalogue, notes = catalogue_of(
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
@@ -209,7 +209,7 @@ class InteractionsGold(GoldTable):
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")
 
-    def _embedded(self, facts: Facts, log: Log, context: Context) -> Facts:
+    def _embedded(self, facts: Facts, log: Log, context: GoldContext) -> Facts:
         """With the texts of items as vectors, where a model is named."""
         if self.embed is None or not facts.texts:
             return facts
@@ -240,7 +240,7 @@ class InteractionsGold(GoldTable):
         if self.fit_on == "train+validation" and self.window == "validation":
             yield "fit_on", "would learn from the window that systems are evaluated on"
 
-    def misfits(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
         """Measures that look at attributes of items, where no file tells them."""
         looking = [one.label for one in asked if one.measure.metric.of_lists and one.measure["by"] is not None]
         if looking and self.items is None:
@@ -280,7 +280,7 @@ class LoadedInteractions(LoadedGold):
     def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
         return check_recommendations(ranking, self._task)
 
-    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+    def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
         loaded = super().complete(loaded, threshold, context)
         if not isinstance(loaded.ranking, Ranking):
             return loaded
@@ -288,7 +288,7 @@ class LoadedInteractions(LoadedGold):
         k = context.first_cut
         return loaded.adding(exposure_of(bench.lists(self._task.background, k, context.ties), k))
 
-    def final_warnings(self, report: Report, context: Context) -> Iterator[ReportWarning]:
+    def final_warnings(self, report: Report, context: GoldContext) -> Iterator[ReportWarning]:
         of_gold = {one.label for one in context.asked if not one.measure.metric.of_lists}
         headline = context.checked.headline
         label = next((one for one in headline if one in of_gold), headline[0])

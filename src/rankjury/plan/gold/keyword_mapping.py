@@ -16,12 +16,12 @@ from rankjury.labeling.keywords.mapping import Extraction, Settings, make_mapper
 from rankjury.labeling.keywords.quality import within
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.labeling.products.queries import query_records, read_queries
-from rankjury.plan.context import Context, Table
+from rankjury.plan.context import GoldContext, PlanTable
 
 _NAMED = 5
 
 
-class MappingTable(Table):
+class MappingTable(PlanTable):
     """How texts are mapped onto the keywords."""
 
     method: str = Field("exact", description="exact, embedding or keybert.")
@@ -37,7 +37,7 @@ class MappingTable(Table):
         [], description="Further methods whose quality is measured against given keywords, where they are installed."
     )
 
-    def settings(self, context: Context, method: str) -> Settings:
+    def settings(self, context: GoldContext, method: str) -> Settings:
         """Of a method; any but the chosen one has its usual threshold."""
         return Settings(
             method=method,
@@ -61,7 +61,7 @@ class Texts:
     notes: tuple[str, ...] = ()
 
 
-def given_texts(
+def read_given_texts(
     path: str, vocabulary: Vocabulary, separator: str, *, needed: bool, partly: bool = False
 ) -> Texts | None:
     """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``.
@@ -75,11 +75,11 @@ def given_texts(
     return Texts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
 
 
-def mapped_texts(
+def map_query_texts(
     path: str,
     vocabulary: Vocabulary,
     table: MappingTable,
-    context: Context,
+    context: GoldContext,
     groups: Sequence[str],
     given: Texts | None,
     *,
@@ -136,7 +136,7 @@ def _checked(
     texts: Sequence[str],
     vocabulary: Vocabulary,
     table: MappingTable,
-    context: Context,
+    context: GoldContext,
     judge: _Judge,
     notes: list[str],
 ) -> dict[str, Any]:

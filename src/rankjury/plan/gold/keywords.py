@@ -24,8 +24,8 @@ from rankjury.labeling.keywords.read_annotations import NO_VALUE, SEPARATOR, rea
 from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates, Vocabulary
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import TOP, Context, GoldTable, Loaded, LoadedGold, loose_measures
-from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, given_texts, mapped_texts
+from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, loose_measures
+from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, map_query_texts, read_given_texts
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.exclude_self import without_own
 
@@ -67,7 +67,7 @@ class KeywordsGold(GoldTable):
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
     show: list[str] = Field([], description="Queries whose results are shown keyword by keyword; unset: the worst.")
 
-    def load(self, context: Context) -> LoadedGold:
+    def load(self, context: GoldContext) -> LoadedGold:
         everything = read_annotations(
             context.path(self.path), self._columns, id_column=self.id, separator=self.separator, no_value=self.no_value
         )
@@ -100,20 +100,20 @@ class KeywordsGold(GoldTable):
             show=tuple(self.show),
         )
         return replace(
-            found, warnings=(*as_warnings(notes, "keywords"), *found.own_warnings(), *self._cautions(context.asked))
+            found, warnings=(*as_warnings(notes, "keywords"), *found.query_warnings(), *self._cautions(context.asked))
         )
 
     @property
     def _columns(self) -> dict[str, str | list[str]] | None:
         return {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
 
-    def _texts(self, context: Context, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
+    def _texts(self, context: GoldContext, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
         mapped = self.keywords == "mapped"
-        given = given_texts(path, vocabulary, self.separator, needed=self.keywords == "given", partly=mapped)
+        given = read_given_texts(path, vocabulary, self.separator, needed=self.keywords == "given", partly=mapped)
         if given is not None and not mapped:
             return given
         skipped = self.without_keywords != "all"
-        return mapped_texts(path, vocabulary, self.mapping, context, groups, given, skipped=skipped)
+        return map_query_texts(path, vocabulary, self.mapping, context, groups, given, skipped=skipped)
 
     def _asked(self, texts: Texts, everything: Annotations, counted: Annotations, match: Match) -> KeywordGold:
         numbers = counted.vocabulary.number_of
@@ -197,7 +197,7 @@ class LoadedKeywords(LoadedGold):
         attributes = [(Attribute(name),) for name in (_KEYWORD, _GROUP)]
         return [Cuts(table, QUERY, "queries", attributes, self.predicates.source)]
 
-    def complete(self, loaded: Loaded, threshold: float | None, context: Context) -> Loaded:
+    def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
         """Return it with partial matches: what the first results have and lack."""
         if not isinstance(loaded.ranking, Ranking):
             return loaded
@@ -215,7 +215,7 @@ class LoadedKeywords(LoadedGold):
         loaded = replace(loaded, ranking=ranking).adding(warnings=warnings)
         return super().complete(loaded, threshold, context).adding(found)
 
-    def own_warnings(self) -> Iterator[ReportWarning]:
+    def query_warnings(self) -> Iterator[ReportWarning]:
         """Warn of queries to show that do not exist, and of keywords without a slice though many ask for them."""
         known = set(self.predicates.queries.cast(pl.String))
         for query in self.show:

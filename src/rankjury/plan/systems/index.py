@@ -15,7 +15,7 @@ from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import LoadedIndex, add_lab_results, vector_sections
-from rankjury.plan.context import Context, Loaded, SystemContext, SystemTable
+from rankjury.plan.context import GoldContext, Loaded, SystemContext, SystemTable
 from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import equivalence_of, measure
@@ -27,7 +27,7 @@ from rankjury.retrieval.knn.similarity import METRICS, norms_of
 from rankjury.retrieval.rank import check_pair, those
 
 if TYPE_CHECKING:
-    from rankjury.plan.parse import Checked
+    from rankjury.plan.parse import CheckedPlan
 
 _LISTED = 5
 
@@ -84,7 +84,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return ENGINES.get(self.engine).holds_corpus(self.open)
 
     @property
-    def lacks(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         kind = ENGINES.get(self.engine)
         if not self.optional or kind.is_installed():
             return None
@@ -92,7 +92,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return f"left out, as {self.engine} is not installed{install}"
 
     def load(self, context: SystemContext) -> Loaded:
-        context.side.check_search()
+        context.loaded_gold.check_search()
         bench, warnings = self.bench(context)
         corpus, asked = bench.corpus, bench.queries
         found = measure(
@@ -156,13 +156,13 @@ class IndexSystem(VectorFiles, SystemTable):
         else:
             corpus, queries = self.read(context)
             asked = queries if queries is not None else corpus
-        wanted, found = context.side.choose_queries(context.gold, corpus, queries)
+        wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
         warnings += found
         asked = those(asked, wanted, "query")
         check_pair(asked, corpus, self.metric)
         return corpus, asked
 
-    def _stored(self, context: Context, warnings: list[ReportWarning]) -> Vectors:
+    def _stored(self, context: GoldContext, warnings: list[ReportWarning]) -> Vectors:
         """Read the vectors of an existing table; a file of vectors is only compared with them."""
         given = self.read(context)[0] if self.path else None
         found = read_stored(self.engine, self.metric, self._opened(context), given)
@@ -176,7 +176,7 @@ class IndexSystem(VectorFiles, SystemTable):
 
     def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
         """Return the item of each query that is not to be found; warn of the same ids in different files."""
-        said = self.exclude_self if self.exclude_self is not None else context.side.exclude_self
+        said = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         decided = bool(corpus.dimensions) and self.asks_items(context)
         exclude = decided if said is None else said
         same = own_item(corpus, asked, exclude=True)
@@ -184,7 +184,7 @@ class IndexSystem(VectorFiles, SystemTable):
             warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
         return same if exclude else own_item(corpus, asked, exclude=False)
 
-    def _opened(self, context: Context) -> Params:
+    def _opened(self, context: GoldContext) -> Params:
         """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""
         given = {
             name: context.path(value) if name == "folder" and isinstance(value, str) and value else value
@@ -204,7 +204,7 @@ def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -
         yield ReportWarning(text, code="empty-filters", count=lost)
 
 
-def on_database(checked: "Checked", dsn: str | None) -> "Checked":
+def on_database(checked: "CheckedPlan", dsn: str | None) -> "CheckedPlan":
     """The plan with its pgvector indexes in this database; as it is where there is none."""
     if dsn is None:
         return checked

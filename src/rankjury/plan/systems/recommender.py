@@ -49,19 +49,19 @@ class RecommenderSystem(SystemTable):
             yield "params", str(error)
 
     @property
-    def lacks(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         kind = RECOMMENDERS.find(self.model)
         if kind is None or not self.optional or kind.is_installed():
             return None
         return f"left out, as what it needs is not installed: pip install 'rankjury[{kind.extra}]'"
 
     def load(self, context: SystemContext) -> Loaded:
-        task = context.side.task
+        task = context.loaded_gold.task
         if task is None:
             raise UsageError(
                 "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
             )
-        model = make_recommender(self.model, self.settings(context.path, context.side))
+        model = make_recommender(self.model, self.settings(context.path, context.loaded_gold))
         model.fit(task.train, task.facts, context.progress)
         catalogue = int(task.in_catalogue.sum())
         depth = self.depth or self._depth(context, catalogue)

@@ -19,7 +19,7 @@ from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.catalog import Catalogue, read_catalogue
 from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
-from rankjury.plan.bench import LabWork, add_lab_results, vector_sections
+from rankjury.plan.bench import Lab, add_lab_results, vector_sections
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
 from rankjury.retrieval.diagnostics import HUB_K
@@ -175,5 +175,5 @@ class _Kept:
         return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
 
 
-_KEPT: WeakKeyDictionary[LabWork, _Kept] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Lab, _Kept] = WeakKeyDictionary()
 """By what is made anew for every run, so that it goes with the run."""

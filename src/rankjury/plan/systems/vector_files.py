@@ -10,7 +10,7 @@ from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.io.vectors import ids_beside, read_vectors, same_file
 from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
-from rankjury.plan.context import Context, Table
+from rankjury.plan.context import GoldContext, PlanTable
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 
 EXCLUDE_SELF = (
@@ -19,7 +19,7 @@ EXCLUDE_SELF = (
 )
 
 
-class VectorFiles(Table):
+class VectorFiles(PlanTable):
     """Vectors of items and, where these are others, of queries."""
 
     path: str = Field(description="The items' vectors: FILE or FILE:KEY (.npy, .npz, .parquet, .json, .safetensors).")
@@ -32,12 +32,12 @@ class VectorFiles(Table):
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
-    def read(self, context: Context) -> tuple[Vectors, Vectors | None]:
+    def read(self, context: GoldContext) -> tuple[Vectors, Vectors | None]:
         """Of the items, and of the queries where they have files of their own."""
         corpus = self.varied(read_vectors(context.path(self.path), ids=self.ids and context.path(self.ids)))
         return corpus, self.read_queries(context)
 
-    def read_queries(self, context: Context) -> Vectors | None:
+    def read_queries(self, context: GoldContext) -> Vectors | None:
         """Read the queries' vectors; None where the queries are items."""
         if self.queries is None or self.asks_items(context):
             return None
@@ -46,7 +46,7 @@ class VectorFiles(Table):
         ids = self.queries_ids and context.path(self.queries_ids)
         return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))
 
-    def asks_items(self, context: Context) -> bool:
+    def asks_items(self, context: GoldContext) -> bool:
         """Whether the queries are the items: no other file is named, or the same array under the same ids."""
         if self.queries is None:
             return True

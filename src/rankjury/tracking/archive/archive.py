@@ -136,13 +136,13 @@ class Archive:
             time: When it ended; None: now.
         """
         from rankjury.tracking.archive.manifest import about_file, manifest_of
-        from rankjury.tracking.archive.tables import contents_of
+        from rankjury.tracking.archive.tables import digest_contents
 
         moment = time or datetime.now(UTC)
         if gate is not None:
             report = report.with_sections(replace(gate, source=origin.file or origin.name))
         report = origin.shorten(report)
-        held = dict(contents_of(report))
+        held = dict(digest_contents(report))
         if origin.text is not None:
             held["plan.toml"] = origin.text.encode("utf-8", "surrogateescape")
         for name, content in (files or {}).items():

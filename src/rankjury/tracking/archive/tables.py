@@ -30,7 +30,7 @@ _ROWS_TOGETHER = 20_000
 """A row group: what is decoded to look at one query."""
 
 
-def contents_of(report: Report) -> Iterator[tuple[str, bytes]]:
+def digest_contents(report: Report) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every file of a report: its JSON, then its tables."""
     yield REPORT, as_bytes(report.to_json())
     yield SCORES, _parquet(scores_of(report))

@@ -14,14 +14,14 @@ import rankjury
 from rankjury.core.text import plural
 from rankjury.errors import DataError
 from rankjury.io.jsonl import parse_json
-from rankjury.plan.input_digests import contents_of
-from rankjury.plan.parse import Checked
+from rankjury.plan.input_digests import digest_contents
+from rankjury.plan.parse import CheckedPlan
 
 _SUFFIX = ".opened.jsonl"
 
 
 @dataclass(frozen=True)
-class Looks:
+class WindowLooks:
     """How often a test window was looked at, this time included."""
 
     times: int
@@ -44,7 +44,7 @@ class Looks:
             yield "that the test window was opened could not be recorded beside the plan"
 
 
-def opened(checked: Checked, now: str) -> Looks | None:
+def record_test_look(checked: CheckedPlan, now: str) -> WindowLooks | None:
     """Record a look at the test window; None where the plan is no file, or is a sample of rankjury's."""
     if not Path(checked.where).is_file():
         return None
@@ -53,7 +53,7 @@ def opened(checked: Checked, now: str) -> Looks | None:
         return None
     file = Path(checked.where).with_suffix(_SUFFIX)
     systems = {name: table.model_dump(mode="json") for name, table in checked.plan.systems.items()}
-    held = contents_of(systems, checked.folder)
+    held = digest_contents(systems, checked.folder)
     settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems, "contents": held}
     digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     entry = {"opened": now, "rankjury": rankjury.__version__, "systems": list(systems), "settings": digest}
@@ -66,7 +66,7 @@ def opened(checked: Checked, now: str) -> Looks | None:
         recorded = None
     every = [*earlier, entry]
     first = next(str(one["opened"]) for one in every if "opened" in one)
-    return Looks(len(every), len({str(one.get("settings")) for one in every}), first, recorded)
+    return WindowLooks(len(every), len({str(one.get("settings")) for one in every}), first, recorded)
 
 
 def _read(file: Path) -> list[dict[str, Any]]:

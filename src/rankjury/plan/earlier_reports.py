@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Reference:
+class EarlierReport:
     """The earlier report that a system is compared with, or None, and what the user should know of the choice."""
 
     report: Report | None
@@ -45,7 +45,7 @@ class _Candidate:
         return self.made, len(self.path), self.path
 
 
-class References:
+class EarlierReports:
     """The earlier reports by system; each file is read once.
 
     A name without ``*`` is the user's choice, and is taken as it is. Among the files that fit a name with ``*``, the
@@ -57,7 +57,7 @@ class References:
         self.pattern = pattern
         self.plan = plan
         self._resolve = resolve
-        self._found: dict[str, Reference] = {}
+        self._found: dict[str, EarlierReport] = {}
         self._candidates: dict[str, _Candidate | None] = {}
         self._reports: dict[str, Report] = {}
 
@@ -79,22 +79,22 @@ class References:
         wanted = str(Path(self.path_of(system)).resolve())
         return fnmatchcase(str(path.resolve()), escape(wanted).replace("[*]", "*"))
 
-    def of(self, system: str, *, any_name: bool = False) -> Reference:
+    def of(self, system: str, *, any_name: bool = False) -> EarlierReport:
         """Choose the report of a system. ``any_name``: the only system of a single file may have another name."""
         if system not in self._found:
             path = self.path_of(system)
             self._found[system] = self._latest(system, path) if "*" in path else self._named(system, path, any_name)
         return self._found[system]
 
-    def _named(self, system: str, path: str, any_name: bool) -> Reference:
+    def _named(self, system: str, path: str, any_name: bool) -> EarlierReport:
         if not self.is_one_file and not exists(path):
             return _none(system, f"there is no file {path}")
         report = self._read(path)
         if system in report.systems or (any_name and self.is_one_file and len(report.systems) == 1):
-            return Reference(report)
+            return EarlierReport(report)
         return _none(system, f"{path} holds {', '.join(report.systems)}")
 
-    def _latest(self, system: str, pattern: str) -> Reference:
+    def _latest(self, system: str, pattern: str) -> EarlierReport:
         paths = _files(pattern)
         self._candidates |= {path: _candidate_at(path) for path in paths if path not in self._candidates}
         files = {path: self._candidates[path] for path in paths}
@@ -103,7 +103,7 @@ class References:
         known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
         if not known:
             missing = _none(system, f"no report of this system matches {pattern}")
-            return Reference(None, (*notes, *missing.notes))
+            return EarlierReport(None, (*notes, *missing.notes))
         accepted = [one for one in known if not one.failed[system]]
         failed = known[known.index(accepted[-1]) + 1 :] if accepted else known
         accept = "To accept one as the reference, name it in lab.earlier, without *."
@@ -126,7 +126,7 @@ class References:
                 f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
                 f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
             )
-        return Reference(self._read(chosen.path), tuple(notes))
+        return EarlierReport(self._read(chosen.path), tuple(notes))
 
     def _read(self, path: str) -> Report:
         if path not in self._reports:
@@ -134,8 +134,8 @@ class References:
         return self._reports[path]
 
 
-def _none(system: str, why: str) -> Reference:
-    return Reference(None, (f"{system}: drift is not evaluated, as there is no earlier report: {why}",))
+def _none(system: str, why: str) -> EarlierReport:
+    return EarlierReport(None, (f"{system}: drift is not evaluated, as there is no earlier report: {why}",))
 
 
 def _files(pattern: str) -> list[str]:

@@ -44,7 +44,7 @@ _TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", 
 
 
 @dataclass
-class Found:
+class FolderContents:
     """By what they are; paths are relative to the folder."""
 
     golds: list[str] = field(default_factory=list)
@@ -96,9 +96,9 @@ class Found:
         return bool(self.texts and self.products)
 
 
-def look(folder: Path) -> Found:
+def scan_folder(folder: Path) -> FolderContents:
     """Look at the files of a folder; what cannot be read is left aside."""
-    found = Found()
+    found = FolderContents()
     visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     _sort_in_all([path for path in visible if path.is_file()], folder, found)
     if not found.logs:
@@ -117,13 +117,13 @@ def _below(visible: list[Path]) -> list[Path]:
     return sorted(path for path in inner if path.is_file() and path.name[0] != ".")
 
 
-def _sort_in_all(files: list[Path], folder: Path, found: Found) -> None:
+def _sort_in_all(files: list[Path], folder: Path, found: FolderContents) -> None:
     for path in files[:_MOST_FILES]:
         with suppress(RankjuryError), guard_reading(str(path)):
             _sort_in(path, path.relative_to(folder).as_posix(), found)
 
 
-def _look_into(folders: list[Path], found: Found) -> None:
+def _look_into(folders: list[Path], found: FolderContents) -> None:
     """Add the first folder that is a MovieLens release, such as ``ml-1m``, with its files of movies and users."""
     log = next((file for folder in folders if folder.is_dir() and (file := find_beside(folder, "log"))), None)
     if log is None:
@@ -137,7 +137,7 @@ def _look_into(folders: list[Path], found: Found) -> None:
             found.unrated.append(found.logs[0])
 
 
-def _sort_in(path: Path, name: str, found: Found) -> None:
+def _sort_in(path: Path, name: str, found: FolderContents) -> None:
     suffix = plain_suffix(path.name)
     if path.name in FILES["items"]:
         found.catalogues.append(name)
@@ -195,7 +195,7 @@ def _list_columns(path: Path) -> list[str]:
     ]
 
 
-def _sort_in_vectors(path: Path, file: str, suffix: str, found: Found) -> None:
+def _sort_in_vectors(path: Path, file: str, suffix: str, found: FolderContents) -> None:
     alone = True
     if suffix == ".npz":
         keys, alone = _matrices(path)
@@ -269,7 +269,7 @@ def _is_kind(path: Path) -> bool:
         return False
 
 
-def _sort_in_table(path: Path, name: str, suffix: str, found: Found) -> None:
+def _sort_in_table(path: Path, name: str, suffix: str, found: FolderContents) -> None:
     try:
         kind = kind_of(Source.open(path))
         (found.golds if kind == "gold" else found.runs).append(name)
