@@ -21,7 +21,7 @@ from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.parse import read_plan
 from rankjury.plan.schema import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.endpoint import http as web
 from rankjury.tracking.archive import environment as surroundings
 from tests.cli.support import Outcome
@@ -176,7 +176,7 @@ def test_limits_of_the_security_page_are_those_of_the_code() -> None:
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert most_unpacked(1) == 256_000_000 and "256 MB" in page
     assert web._MOST_BYTES == 64_000_000 and "an answer of 64 MB" in page
-    assert ENGINES.get("endpoint").opens["timeout"].default == 10 and "10 s by default" in page
+    assert ENGINES.get("endpoint").open_params["timeout"].default == 10 and "10 s by default" in page
     assert surroundings._SECONDS_FOR_GIT == 2 and "| 2 s " in page
     assert environment._MOST_THREADS == 1024 and "1 to 1,024" in page
 

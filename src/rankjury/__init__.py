@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rankjury.recsys.task import Task as Task
     from rankjury.retrieval.agreement.api import agree as agree
     from rankjury.retrieval.bench.api import try_index as try_index
-    from rankjury.retrieval.engines import ENGINES as ENGINES, Engine as Engine
+    from rankjury.retrieval.engines.base import ENGINES as ENGINES, Engine as Engine
     from rankjury.retrieval.fusion.align import fuse as fuse
     from rankjury.retrieval.fusion.fusion import Fusion as Fusion
     from rankjury.retrieval.rank import rank_vectors as rank_vectors

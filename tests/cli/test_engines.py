@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rankjury.core.params import Param
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.exact import Exact
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width
@@ -17,7 +17,7 @@ OWN = ["exact", "faiss-flat", "faiss-hnsw", "faiss-ivf", "faiss-ivfpq", "usearch
 
 def parameters(name: str) -> list[tuple[str, str, Param]]:
     kind = ENGINES.get(name)
-    parts = (("open", kind.opens), ("build", kind.builds), ("search", kind.searches))
+    parts = (("open", kind.open_params), ("build", kind.build_params), ("search", kind.search_params))
     return [(part, one, param) for part, known in parts for one, param in known.items()]
 
 
@@ -28,7 +28,7 @@ def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
     firsts = {line.split()[0]: line.split()[-1] for line in outcome.out.splitlines() if line.split() and line[0] != " "}
     assert set(OWN) <= set(ENGINES.names()) and set(ENGINES.names()) <= set(firsts)
     for name in ENGINES.names():
-        assert ENGINES.get(name).about.split()[0] in outcome.out
+        assert ENGINES.get(name).description.split()[0] in outcome.out
     shown = firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]
     assert shown == ("core", "rankjury[faiss]", "rankjury[pgvector]")
     assert firsts["usearch"] == "rankjury[engines]"
@@ -41,7 +41,9 @@ def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> Non
     assert (outcome.code, outcome.err) == (0, "")
     kind, lines = ENGINES.get(name), outcome.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert " ".join(outcome.out.split()).startswith(f"{name}: {kind.about} similarities: {', '.join(kind.metrics)}")
+    assert " ".join(outcome.out.split()).startswith(
+        f"{name}: {kind.description} similarities: {', '.join(kind.metrics)}"
+    )
     rows = [line.split() for line in lines if line]
     for part, parameter, param in parameters(name):
         assert any(row[:2] == [part, parameter] for row in rows), parameter
@@ -60,7 +62,7 @@ def test_json_of_all(rankjury: Rankjury) -> None:
     assert list(found) == ENGINES.names()
     for name, facts in found.items():
         kind = ENGINES.get(name)
-        assert (facts["about"], facts["extra"], facts["metrics"]) == (kind.about, kind.extra, list(kind.metrics))
+        assert (facts["about"], facts["extra"], facts["metrics"]) == (kind.description, kind.extra, list(kind.metrics))
         assert (facts["approximate"], facts["exact_mode"]) == (kind.approximate, kind.exact_mode)
         assert [(part, one) for part in ("open", "build", "search") for one in facts[part]] == [
             (part, one) for part, one, _ in parameters(name)
@@ -69,7 +71,7 @@ def test_json_of_all(rankjury: Rankjury) -> None:
 
 def test_json_of_one(rankjury: Rankjury) -> None:
     found: dict[str, Any] = json.loads(rankjury("engines", "faiss-hnsw", "--json").out)
-    param = ENGINES.get("faiss-hnsw").searches["ef_search"]
+    param = ENGINES.get("faiss-hnsw").search_params["ef_search"]
     assert list(found) == ["faiss-hnsw"]
     assert found["faiss-hnsw"]["search"]["ef_search"] == {
         "default": param.default,
@@ -88,7 +90,7 @@ def test_a_name_that_is_not_known(rankjury: Rankjury) -> None:
 
 def test_engines_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(Exact):
-        about = "my own"
+        description = "my own"
 
     monkeypatch.setattr(ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"mine": Mine})
     assert any(line.split()[:3] == ["mine", "my", "own"] for line in rankjury("engines").out.splitlines())

@@ -113,7 +113,7 @@ class TestWhatItMakes:
         whole = FaissHnsw.search
 
         def lost(self: Any, queries: Any, k: int, params: Any = None, **more: Any) -> Any:
-            if self.facts()["m"] == 16 and params["ef_search"] == 300:
+            if self.metadata()["m"] == 16 and params["ef_search"] == 300:
                 raise OSError("connection reset")
             return whole(self, queries, k, params, **more)
 

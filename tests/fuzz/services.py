@@ -141,7 +141,7 @@ def _call(case: Case) -> object:
         try:
             engine.build(np.eye(3, dtype=np.float32), pl.Series(_IDS))
             found = engine.search(np.eye(3, dtype=np.float32)[:1], 2)
-            engine.facts()
+            engine.metadata()
         finally:
             engine.close()
             if monotonic() - began > _AT_MOST:

@@ -20,7 +20,7 @@ from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
 from rankjury.plan.sweep import prepare_sweeps
 from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.exact import Exact
 from tests.plan import QUICK, carried_out, checked, plan_in, put
 

@@ -9,7 +9,7 @@ from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, pr
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
-    from rankjury.retrieval.engines import Engine
+    from rankjury.retrieval.engines.base import Engine
 
 EPILOG = (
     "Examples:\n\n"
@@ -21,25 +21,25 @@ EPILOG = (
 
 def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> None:
     """List the vector indexes that a plan can try, or the parameters of one."""
-    from rankjury.retrieval.engines import ENGINES
+    from rankjury.retrieval.engines.base import ENGINES
 
     found = {one: ENGINES.get(one) for one in ([name] if name is not None else ENGINES.names())}
     if as_json:
         print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
-        print_entries("engines", found)
+        print_entries("engines", {one: (kind.description, kind.extra) for one, kind in found.items()})
     else:
         kind = found[name]
-        print_params(name, kind.about, f"similarities: {', '.join(kind.metrics)}", _params(kind))
+        print_params(name, kind.description, f"similarities: {', '.join(kind.metrics)}", _params(kind))
 
 
 def _params(kind: "type[Engine]") -> dict[str, Mapping[str, "Param"]]:
-    return {"open": kind.opens, "build": kind.builds, "search": kind.searches}
+    return {"open": kind.open_params, "build": kind.build_params, "search": kind.search_params}
 
 
 def _facts(kind: "type[Engine]") -> dict[str, Any]:
     return {
-        "about": kind.about,
+        "about": kind.description,
         "extra": kind.extra,
         "metrics": list(kind.metrics),
         "approximate": kind.approximate,

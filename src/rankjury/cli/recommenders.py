@@ -25,7 +25,7 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     if as_json:
         print_json({one: _facts(kind) for one, kind in found.items()})
     elif name is None:
-        print_entries("recommenders", found)
+        print_entries("recommenders", {one: (kind.about, kind.extra) for one, kind in found.items()})
     else:
         kind = found[name]
         print_params(name, kind.about, _installed(kind), {"params": kind.params})

@@ -28,7 +28,7 @@ from rankjury.retrieval.bench.measure import Clock
 from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.embedding.models import Embedder, find_model
-from rankjury.retrieval.engines import Filter
+from rankjury.retrieval.engines.base import Filter
 from rankjury.retrieval.hints import Hints, hints_of
 from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.threshold import shown_from

@@ -17,7 +17,7 @@ from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.grid import Grid
 from rankjury.retrieval.bench.sweep import sweep
 from rankjury.retrieval.bench.sweep_result import Cost, Sweep
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan

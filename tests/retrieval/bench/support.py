@@ -16,7 +16,7 @@ from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.stats.resampling import Resampling
@@ -71,7 +71,7 @@ class Glance(Exact):
         self, vectors: Matrix, ids: pl.Series, params: Params | None = None, *,
         attributes: pl.DataFrame | None = None, progress: Progress = NO_PROGRESS,
     ) -> None:  # fmt: skip
-        self.m = int(settled(self.builds, params, "build parameter")["m"])
+        self.m = int(settled(self.build_params, params, "build parameter")["m"])
         if self.m in self.unbuildable:
             raise DataError(f"no room for m={self.m}")
         if self.m in self.impossible:
@@ -83,9 +83,15 @@ class Glance(Exact):
         self._open = True
 
     def search(
-        self, queries: Matrix, k: int, params: Params | None = None, *, only: Filter | None = None, exact: bool = False
+        self,
+        queries: Matrix,
+        k: int,
+        params: Params | None = None,
+        *,
+        filter: Filter | None = None,
+        exact: bool = False,
     ) -> Neighbours:
-        chosen = settled(self.searches, params, "search parameter")
+        chosen = settled(self.search_params, params, "search parameter")
         reach = int(chosen["reach"] * float(chosen["share"]))
         if (self.m, reach) in (self.lost_at if len(queries) > 1 else self.lost_when_timed):
             Glance.lost += 1

@@ -13,7 +13,7 @@ from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
@@ -113,7 +113,7 @@ def recalled(bench: Bench) -> list[float]:
         return built.recall(search).values.tolist()
 
 
-def passing(only: Filter | None) -> list[bool] | None:
+def filter_mask(only: Filter | None) -> list[bool] | None:
     if only is None:
         return None
     return [one is not None and str(one) == only.value for one in KINDS[only.attribute].to_list()]
@@ -138,7 +138,7 @@ class TestSearching:
     def test_each_query_under_its_own_filter(self, engine: str) -> None:
         filters = [(BOOTS, HATS, None, Filter("odd", "1"))[row % 4] for row in range(len(QUERIES))]
         bench = bench_of(engine, filters=filters)
-        expected = [by_numpy(query, K, passing(only)) for query, only in zip(QUERIES.values, filters, strict=True)]
+        expected = [by_numpy(query, K, filter_mask(only)) for query, only in zip(QUERIES.values, filters, strict=True)]
         assert searched(bench) == expected
         assert rows_of(bench.truth()) == expected and recalled(bench) == [1.0] * len(QUERIES)
         assert sorted(row for _, rows in bench.groups for row in rows.tolist()) == list(range(len(QUERIES)))
@@ -146,13 +146,13 @@ class TestSearching:
 
     def test_all_queries_under_one_filter(self, engine: str) -> None:
         bench = bench_of(engine, filters=[BOOTS] * len(QUERIES))
-        assert searched(bench) == [by_numpy(query, K, passing(BOOTS)) for query in QUERIES.values]
+        assert searched(bench) == [by_numpy(query, K, filter_mask(BOOTS)) for query in QUERIES.values]
         assert recalled(bench) == [1.0] * len(QUERIES)
 
     def test_a_filter_that_nothing_passes(self, engine: str) -> None:
         """There is nothing to find, which is neither good nor bad."""
         bench = bench_of(engine, filters=[NONE, *[BOOTS] * (len(QUERIES) - 1)])
-        assert searched(bench)[0] == [] and searched(bench)[1] == by_numpy(QUERIES.values[1], K, passing(BOOTS))
+        assert searched(bench)[0] == [] and searched(bench)[1] == by_numpy(QUERIES.values[1], K, filter_mask(BOOTS))
         values = recalled(bench)
         assert np.isnan(values[0]) and values[1:] == [1.0] * 9
 
@@ -187,7 +187,7 @@ class TestSearching:
         asked = CORPUS.take(np.array(rows))
         bench = bench_of(engine, queries=asked, own=CORPUS.rows_of(asked.ids), filters=filters)
         pairs = zip(rows, filters, strict=True)
-        expected = [by_numpy(CORPUS.values[row], K, passing(only), leave_out=row) for row, only in pairs]
+        expected = [by_numpy(CORPUS.values[row], K, filter_mask(only), leave_out=row) for row, only in pairs]
         assert searched(bench) == expected and rows_of(bench.truth()) == expected
         assert recalled(bench) == [1.0] * 3
 
@@ -239,7 +239,7 @@ class TestRecall:
         if call == "filtering_service":
             assert heard == [1.0] * len(QUERIES)
             return
-        boots = [len(set(by_numpy(query, K)) & set(by_numpy(query, K, passing(BOOTS)))) for query in QUERIES.values]
+        boots = [len(set(by_numpy(query, K)) & set(by_numpy(query, K, filter_mask(BOOTS)))) for query in QUERIES.values]
         assert heard == [found / K for found in boots] and max(heard) < 1
 
     def test_by_the_metric_of_the_bench(self) -> None:
@@ -283,7 +283,7 @@ class TestFailures:
             "endpoint", call="unlucky_service", queries=asked, own=CORPUS.rows_of(asked.ids), filters=[HATS, BOOTS]
         )
         with bench.build() as built:
-            assert rows_of(built.search()) == [by_numpy(CORPUS.values[1], K, passing(HATS), leave_out=1), []]
+            assert rows_of(built.search()) == [by_numpy(CORPUS.values[1], K, filter_mask(HATS), leave_out=1), []]
             assert [row for row, _ in built.failures] == [1]
 
     def test_all_fail(self) -> None:
@@ -377,7 +377,7 @@ class Watched(Exact):
             raise DataError("lost")
         return super().search(queries, k, *given, **more)
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         if self.fails_at == "again" and Watched.open_now == 2:
             raise DataError("no more connections")
         other = copy.copy(self)

@@ -5,7 +5,7 @@ import pytest
 from rankjury.core.params import Param
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.retrieval.bench.grid import MOST_POINTS, Grid, key_of, not_above, spelled
-from rankjury.retrieval.engines import ENGINES, Engine
+from rankjury.retrieval.engines.base import ENGINES, Engine
 
 KNOWN = {
     "ef": Param(64, "more", min=1, monotonic_recall=True),
@@ -35,7 +35,7 @@ class TestOrder:
     def test_it_is_as_long_as_its_product(self) -> None:
         grid = Grid({"m": [8, 16, 32], "ef_construction": [64, 200]}, {"ef_search": [16, 32, 64, 128]})
         assert len(grid) == 24
-        assert len(grid) == len(list(grid.builds())) * len(list(grid.searches(HNSW.searches)))
+        assert len(grid) == len(list(grid.builds())) * len(list(grid.searches(HNSW.search_params)))
 
 
 class TestChecks:

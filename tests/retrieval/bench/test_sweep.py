@@ -124,16 +124,16 @@ class TestPruning:
 
     def test_between_two_that_find_equally_much_nothing_is_needed(self) -> None:
         low, high = point(0.8, 1.0, reach=100), point(0.8, 2.0, reach=300)
-        assert needless({"reach": 200}, [low, high], Glance.searches) is low
-        assert needless({"reach": 400}, [low, high], Glance.searches) is None
-        assert needless({"reach": 50}, [low, high], Glance.searches) is None
+        assert needless({"reach": 200}, [low, high], Glance.search_params) is low
+        assert needless({"reach": 400}, [low, high], Glance.search_params) is None
+        assert needless({"reach": 50}, [low, high], Glance.search_params) is None
 
     def test_the_target_prunes_nothing_for_more_may_be_found_above(self) -> None:
         low = point(0.96, 1.0, reach=100)
-        assert needless({"reach": 200}, [low], Glance.searches) is None
+        assert needless({"reach": 200}, [low], Glance.search_params) is None
 
     def test_a_point_with_unanswered_queries_makes_none_needless(self) -> None:
-        assert needless({"reach": 200}, [point(1.0, 1.0, reach=100, failed=1)], Glance.searches) is None
+        assert needless({"reach": 200}, [point(1.0, 1.0, reach=100, failed=1)], Glance.search_params) is None
 
 
 @pytest.mark.usefixtures("glance")

@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.core.params import Params
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 

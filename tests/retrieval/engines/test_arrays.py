@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.retrieval.engines import Filter
-from rankjury.retrieval.engines.arrays import Turns, column_of, columns_of, neighbours_of, singles
+from rankjury.retrieval.engines.arrays import SettingLock, attribute_column, attribute_columns, pad_neighbours, singles
+from rankjury.retrieval.engines.base import Filter
 from rankjury.retrieval.knn.select import MISSING
 
 
@@ -40,25 +40,25 @@ def test_numbers_and_dimensions_that_do_not_fit() -> None:
 
 
 def test_a_table_is_filled_to_k_columns() -> None:
-    found = neighbours_of(np.array([[4, 2], [7, -1]], np.int32), np.array([[0.5, 0.25], [1.0, 9.0]], np.float32), 3)
+    found = pad_neighbours(np.array([[4, 2], [7, -1]], np.int32), np.array([[0.5, 0.25], [1.0, 9.0]], np.float32), 3)
     assert found.items.tolist() == [[4, 2, MISSING], [7, MISSING, MISSING]]
     assert found.scores.tolist() == [[0.5, 0.25, -np.inf], [1.0, -np.inf, -np.inf]]
-    full = neighbours_of(np.array([[4, 2]], np.uint64), np.array([[0.5, 0.25]], np.float32), 2)
+    full = pad_neighbours(np.array([[4, 2]], np.uint64), np.array([[0.5, 0.25]], np.float32), 2)
     assert full.items.dtype == np.int64 and full.scores.dtype == np.float64 and full.items.tolist() == [[4, 2]]
-    assert neighbours_of(np.empty((2, 0), np.int64), np.empty((2, 0)), 2).items.tolist() == [[MISSING] * 2] * 2
+    assert pad_neighbours(np.empty((2, 0), np.int64), np.empty((2, 0)), 2).items.tolist() == [[MISSING] * 2] * 2
 
 
 def test_columns_need_no_quotes() -> None:
     frame = pl.DataFrame({"a b": ["1"], 'x"; DROP': ["2"]})
-    assert columns_of(frame) == ["attribute0", "attribute1"] and columns_of(None) == []
-    assert column_of(frame, Filter('x"; DROP', "2")) == "attribute1"
+    assert attribute_columns(frame) == ["attribute0", "attribute1"] and attribute_columns(None) == []
+    assert attribute_column(frame, Filter('x"; DROP', "2")) == "attribute1"
     with pytest.raises(UnknownName, match="unknown attribute of items 'c'"):
-        column_of(None, Filter("c", "2"))
+        attribute_column(None, Filter("c", "2"))
 
 
 def test_turns_keep_different_values_apart() -> None:
     """The value is what it should be for as long as somebody is inside."""
-    turns, held = Turns(), {"value": 0}
+    turns, held = SettingLock(), {"value": 0}
 
     def use(number: int) -> bool:
         value = number % 3
@@ -74,7 +74,7 @@ def test_turns_keep_different_values_apart() -> None:
 
 
 def test_turns_let_the_same_value_in_together() -> None:
-    turns, both = Turns(), threading.Barrier(2, timeout=10)
+    turns, both = SettingLock(), threading.Barrier(2, timeout=10)
 
     def use(_: int) -> int:
         with turns.at(5):
@@ -85,7 +85,7 @@ def test_turns_let_the_same_value_in_together() -> None:
 
 
 def test_a_failure_inside_gives_the_turn_back() -> None:
-    turns = Turns()
+    turns = SettingLock()
     with pytest.raises(ZeroDivisionError), turns.at(1):
         raise ZeroDivisionError
     with turns.at(2) as new:

@@ -17,7 +17,7 @@ from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.endpoint import Endpoint
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.select import MISSING
@@ -78,7 +78,7 @@ def failure(engine: Endpoint, query: Any = QUERIES[:1]) -> str:
 
 def test_it_is_registered() -> None:
     assert ENGINES.get("endpoint") is Endpoint
-    assert Endpoint.answers_singly and not Endpoint.threads_safe
+    assert Endpoint.one_request_per_query and not Endpoint.threads_safe
 
 
 class TestVectors:
@@ -104,7 +104,7 @@ class TestVectors:
             assert names(engine, QUERIES) == truth()
             assert names(engine, QUERIES[::-1]) == truth()[::-1]
         assert (service.connections, len(service.requests)) == (1, 18)
-        assert engine.facts()["requests"] == 18
+        assert engine.metadata()["requests"] == 18
 
     def test_fewer_than_k_and_more_than_k(self, service: Service) -> None:
         service.answer = lambda request: Reply({"results": [{"id": "i03"}, {"id": "i01"}]})
@@ -201,7 +201,7 @@ class TestAnswers:
         service.answer = lambda request: Reply({"results": ["i04", "i02", "i04", "i07"]})
         with opened(service) as engine:
             assert names(engine, QUERIES[:1], 3) == [["i04", "i02", "i07"]]
-            assert engine.facts()["repeated_ids"] == 1
+            assert engine.metadata()["repeated_ids"] == 1
 
     def test_unknown_ids(self, service: Service) -> None:
         service.answer = lambda request: Reply({"results": ["i04", "nobody", "i02", *map(str, range(9))]})
@@ -209,7 +209,7 @@ class TestAnswers:
         assert "not of the corpus: nobody, 0, 1, 2, 3 …" in told and 'unknown = "skip"' in told
         with opened(service, unknown="skip") as engine:
             assert names(engine, QUERIES[:2]) == [["i04", "i02"]] * 2
-            assert engine.facts()["unknown_ids"] == 20
+            assert engine.metadata()["unknown_ids"] == 20
 
     @pytest.mark.parametrize(
         ("answer", "settings", "told"),
@@ -296,7 +296,7 @@ class TestFailures:
         with opened(service) as engine:
             for query, wanted in zip(QUERIES, truth(), strict=True):
                 assert names(engine, query[None]) == [wanted]
-        assert engine.facts()["reconnected"] == len(QUERIES) - 1
+        assert engine.metadata()["reconnected"] == len(QUERIES) - 1
 
     def test_hanging_up_at_once_is_a_failure(self, service: Service) -> None:
         service.answer = lambda request: Reply(says_nothing=True)
@@ -308,7 +308,7 @@ class TestFailures:
         service.answer = lambda request: searching(request) if len(service.requests) > 2 else wayward
         with opened(service, retries=2) as engine:
             assert names(engine, QUERIES[:1]) == truth()[:1]
-            assert engine.facts()["retried"] == 2
+            assert engine.metadata()["retried"] == 2
         service.requests.clear()
         assert "busy" in (told := failure(opened(service, retries=1))) or "Disconnected" in told
         assert len(service.requests) == 2
@@ -342,8 +342,8 @@ class TestSecrets:
         monkeypatch.setenv("MY_KEY", "k-77")
         with opened(service, headers="Authorization=Bearer env:MY_TOKEN, X-Api-Key=env:MY_KEY") as engine:
             assert names(engine, QUERIES) == truth()
-            shown = repr((engine.settings, engine.facts(), engine))
-            again = engine.again()
+            shown = repr((engine.settings, engine.metadata(), engine))
+            again = engine.for_thread()
             again.search(QUERIES[:1], 5)
         for request in service.requests:
             assert (request.headers["Authorization"], request.headers["X-Api-Key"]) == (f"Bearer {SECRET}", "k-77")
@@ -372,7 +372,7 @@ class TestSecrets:
         service.answer = lambda request: Reply(status=500)
         assert SECRET not in failure(engine)
         assert SECRET in service.requests[0].path
-        assert SECRET not in repr((engine.settings, engine.facts()))
+        assert SECRET not in repr((engine.settings, engine.metadata()))
 
     @pytest.mark.parametrize(
         ("settings", "told"),
@@ -430,8 +430,8 @@ def test_settings_that_make_no_sense(settings: dict[str, Any], told: str) -> Non
 class TestFilters:
     def test_left_out_afterwards(self, service: Service) -> None:
         with opened(service) as engine:
-            found = names(engine, QUERIES, only=Filter("kind", "boot"))
-            assert engine.facts()["native_filter"] is False
+            found = names(engine, QUERIES, filter=Filter("kind", "boot"))
+            assert engine.metadata()["native_filter"] is False
         assert found == [[name for name, _ in best(query, 5, lambda row: row % 3 == 0)] for query in QUERIES]
 
     def test_sent_where_the_body_has_a_place_for_it(self, service: Service) -> None:
@@ -443,20 +443,20 @@ class TestFilters:
         service.answer = filtering
         with opened(service, body='{"v": {vector}, "k": {k}, "filter": {"term": {filter}}}') as engine:
             assert names(engine, QUERIES) == truth()
-            found = names(engine, QUERIES, only=Filter("kind", "boot"))
-            assert engine.facts()["native_filter"] is True
+            found = names(engine, QUERIES, filter=Filter("kind", "boot"))
+            assert engine.metadata()["native_filter"] is True
         assert found == [[name for name, _ in best(query, 5, lambda row: row % 3 == 0)] for query in QUERIES]
         assert {request.json["k"] for request in service.requests} == {5}
 
     def test_an_attribute_that_is_not_there(self, service: Service) -> None:
         with opened(service) as engine, pytest.raises(UnknownName, match="attribute of items 'colour'"):
-            engine.search(QUERIES, 5, only=Filter("colour", "red"))
+            engine.search(QUERIES, 5, filter=Filter("colour", "red"))
 
 
 class TestThreads:
     def test_each_has_its_own_connection(self, service: Service) -> None:
         with opened(service) as engine:
-            engines = [engine, *(engine.again() for _ in range(3))]
+            engines = [engine, *(engine.for_thread() for _ in range(3))]
             met = threading.Barrier(4)
 
             def search(one: Endpoint) -> list[list[str]]:
@@ -466,13 +466,13 @@ class TestThreads:
             with ThreadPoolExecutor(4) as pool:
                 for found in pool.map(search, engines):
                     assert found == truth() * 5
-            assert engine.facts()["requests"] == 4 * 5 * len(QUERIES)
+            assert engine.metadata()["requests"] == 4 * 5 * len(QUERIES)
         assert service.connections == 4
 
     def test_all_are_closed_with_the_first(self, service: Service) -> None:
         """Else their sockets would be warned of when they are collected."""
         engine = opened(service)
-        other = engine.again()
+        other = engine.for_thread()
         for one in (engine, other):
             one.search(QUERIES[:1], 5)
         engine.close()
@@ -544,7 +544,7 @@ class TestFunctions:
             assert engine.takes_texts
             assert names(engine, ["i03", "i04"]) == [["i03"], ["i04"]]
             engine.build(VECTORS[:1], pl.Series(["7"]))
-            assert engine.search(["x"], 3, only=Filter("kind", "hat")).items.tolist() == [[0, MISSING, MISSING]]
+            assert engine.search(["x"], 3, filter=Filter("kind", "hat")).items.tolist() == [[0, MISSING, MISSING]]
 
     def test_a_failure_is_told_with_its_name(self, mine: Callable[[str], str]) -> None:
         name = mine("def find(query, k):\n    raise KeyError('no index ' + 'x' * 500)\n")

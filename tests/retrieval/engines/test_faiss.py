@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines.auto_params import lists_for
+from rankjury.retrieval.engines.auto_params import resolve_lists
 from tests.retrieval.engines.support import (
     KINDS,
     SHOES,
@@ -25,15 +25,15 @@ TRUTH = scores_by_numpy(QUERIES, ITEMS, "l2")
 @pytest.mark.parametrize(("count", "lists"), [(1, 1), (38, 1), (300, 7), (800, 20)])
 def test_lists_by_the_size_of_the_corpus(count: int, lists: int, capfd: pytest.CaptureFixture[str]) -> None:
     with built("faiss-ivf", ITEMS[:count], "l2", {}) as engine:
-        assert engine.facts()["nlist"] == lists
-        assert engine.facts()["library"] == "faiss"
+        assert engine.metadata()["nlist"] == lists
+        assert engine.metadata()["library"] == "faiss"
     assert capfd.readouterr() == ("", ""), "FAISS writes its warnings past Python"
 
 
 def test_four_times_the_root_of_a_larger_corpus() -> None:
-    assert lists_for(1_000_000, 0, "nlist") == 4_000
-    assert lists_for(24_336, 0, "nlist") == 624 == 24_336 // 39, "from here on there are enough for each list"
-    assert lists_for(10_000, 0, "nlist") == 256 and lists_for(10_000, 0, "nlist", usual=3) == 3
+    assert resolve_lists(1_000_000, 0, "nlist") == 4_000
+    assert resolve_lists(24_336, 0, "nlist") == 624 == 24_336 // 39, "from here on there are enough for each list"
+    assert resolve_lists(10_000, 0, "nlist") == 256 and resolve_lists(10_000, 0, "nlist", usual=3) == 3
 
 
 def test_more_lists_looked_into_find_more(capfd: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +48,7 @@ def test_a_wider_view_of_a_graph_finds_more() -> None:
     with built("faiss-hnsw", ITEMS, "l2", {"m": 4, "ef_construction": 8}) as engine:
         recall = [recall_by_numpy(engine.search(QUERIES, 10, {"ef_search": n}), TRUTH, 10) for n in (1, 40, 800)]
         assert recall == sorted(recall) and recall[0] < 0.8 < recall[-1]
-        assert (engine.facts()["m"], engine.facts()["ef_construction"]) == (4, 8)
+        assert (engine.metadata()["m"], engine.metadata()["ef_construction"]) == (4, 8)
         sparse = engine.size()
     with built("faiss-hnsw", ITEMS, "l2", {"m": 32}) as engine:
         dense = engine.size()
@@ -72,12 +72,12 @@ def test_codes_by_the_size_of_the_corpus(capfd: pytest.CaptureFixture[str]) -> N
         (800, {"m": 32, "bits": 8}, (32, 8)),
     ):
         with built("faiss-ivfpq", ITEMS[:count], "l2", params) as engine:
-            facts = engine.facts()
+            facts = engine.metadata()
             assert (facts["m"], facts["bits"]) == expected
             sizes.append(engine.size() or 0)
     assert sizes[0] < sizes[3] < ITEMS.nbytes
     with built("faiss-ivfpq", vectors_of(60, 17), "l2", {}) as engine:
-        assert engine.facts()["m"] == 1, "seventeen has no other divisor below"
+        assert engine.metadata()["m"] == 1, "seventeen has no other divisor below"
     assert capfd.readouterr() == ("", "")
 
 
@@ -115,6 +115,6 @@ def test_threads_with_other_parameters_do_not_disturb_a_search(name: str) -> Non
 def test_a_filter_keeps_its_parameters() -> None:
     items = ITEMS[:300]
     with built("faiss-ivf", items, "l2", {"nlist": 60}, attributes=KINDS) as engine:
-        few = engine.search(QUERIES, 10, {"nprobe": 1}, only=SHOES)
-        many = engine.search(QUERIES, 10, {"nprobe": 60}, only=SHOES)
+        few = engine.search(QUERIES, 10, {"nprobe": 1}, filter=SHOES)
+        many = engine.search(QUERIES, 10, {"nprobe": 60}, filter=SHOES)
         assert few.found.mean() < many.found.mean() == 10

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import MissingExtra
-from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.engines.support import (
     KINDS,
@@ -34,7 +34,7 @@ def test_a_wider_view_finds_more(name: str) -> None:
     with built(name, ITEMS, "l2", SPARSE[name]) as engine:
         recall = [recall_by_numpy(engine.search(QUERIES, 10, {WIDTH[name]: n}), TRUTH, 10) for n in (1, 30, 800)]
         assert recall == sorted(recall) and recall[0] < 0.8 < recall[-1]
-        sparse, facts = engine.size(), engine.facts()
+        sparse, facts = engine.size(), engine.metadata()
     assert facts["library"] == name and SPARSE[name].items() <= facts.items()
     with built(name, ITEMS, "l2", {}) as engine:
         dense = engine.size()
@@ -57,7 +57,7 @@ def test_numbers_of_16_bits_take_less_room() -> None:
         with built("usearch", ITEMS, "l2", {"dtype": kind}) as engine:
             sizes.append(engine.size() or 0)
             assert recall_by_numpy(engine.search(QUERIES, 10, exact=True), TRUTH, 10) > 0.9
-            assert engine.facts()["dtype"] == kind
+            assert engine.metadata()["dtype"] == kind
     assert sizes[1] == sizes[2] < sizes[0] - ITEMS.nbytes // 3
 
 
@@ -69,7 +69,7 @@ def test_hnswlib_gives_what_it_can_reach() -> None:
     with engine_of("hnswlib", "l2") as engine:
         engine.build(items, ids_of(300), {"m": 2, "ef_construction": 2}, attributes=KINDS)
         for only in (None, Filter("size", "3")):
-            found = engine.search(items[::10], 300, {"ef_search": 1}, only=only)
+            found = engine.search(items[::10], 300, {"ef_search": 1}, filter=only)
             assert (found.found > 0).all() and (found.found < (300 if only is None else 100)).any()
             for rows in found.items.tolist():
                 real = [row for row in rows if row != MISSING]

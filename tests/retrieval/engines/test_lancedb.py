@@ -25,7 +25,7 @@ def test_scores_are_on_one_scale_whatever_the_index(index: str, metric: str) -> 
         rough = engine.search(QUERIES, 10)
         spread = float(np.ptp(truth))
         assert (np.abs(rough.scores - np.take_along_axis(truth, rough.items, axis=1)) < spread / 4).all()
-        facts = engine.facts()
+        facts = engine.metadata()
     assert facts["index"] == index and facts["approximate"] == (index != "none")
     assert facts["indexed_rows"] == (0 if index == "none" else 600)
 
@@ -46,7 +46,7 @@ def test_more_lists_and_more_refining_find_more() -> None:
 
 def test_a_corpus_too_small_to_learn_codes_from_is_not_said_to_be_indexed() -> None:
     with built("lancedb", ITEMS[:100], "l2", {"index": "ivf_pq"}) as engine:
-        assert engine.facts()["indexed_rows"] == 0 and engine.facts()["approximate"] is False
+        assert engine.metadata()["indexed_rows"] == 0 and engine.metadata()["approximate"] is False
 
 
 def test_its_folder_is_there_while_it_is_open(tmp_path: Path) -> None:

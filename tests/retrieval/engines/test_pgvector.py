@@ -18,7 +18,7 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.systems.index import on_database
 from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.engines import ENGINES, Filter, passing
+from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.copy import blocks_of
 from rankjury.retrieval.engines.pgvector.server import Server, running
@@ -96,7 +96,7 @@ def test_finds_what_numpy_finds(server: Server, metric: str, index: str, kind: s
     with Pgvector(metric) as engine:
         engine.build(CORPUS, IDS, {"index": index, "type": kind, "lists": 20})
         found, exact = engine.search(QUERIES, K, THOROUGH), engine.search(QUERIES, K, exact=True)
-        proof = engine.facts()["proof"]
+        proof = engine.metadata()["proof"]
     assert recall(found, metric) >= 0.97
     assert recall(exact, metric) >= (1.0 if kind == "vector" else 0.97)
     np.testing.assert_allclose(exact.scores, truth.scores, rtol=near, atol=near)
@@ -127,45 +127,45 @@ def test_an_exact_scan_stays_exact_after_many_searches(built: Pgvector) -> None:
     ("attribute", "value"), [(WEIRD, "it's \\ 100 %"), ("rare", "7"), ("rankjury_row", "clash"), ("x" * 80, "long")]
 )
 def test_filters_go_on_until_enough_pass(built: Pgvector, attribute: str, value: str) -> None:
-    passes = np.flatnonzero(passing(ATTRIBUTES, Filter(attribute, value)))
+    passes = np.flatnonzero(filter_mask(ATTRIBUTES, Filter(attribute, value)))
     truth = passes[nearest(QUERIES, CORPUS[passes], K).items]
-    found = built.search(QUERIES, K, {"ef_search": 100}, only=Filter(attribute, value))
+    found = built.search(QUERIES, K, {"ef_search": 100}, filter=Filter(attribute, value))
     assert (found.found == K).all() and np.isin(found.items, passes).all()
     assert np.mean([np.isin(one, right).mean() for one, right in zip(found.items, truth, strict=True)]) >= 0.95
-    exact = built.search(QUERIES, K, exact=True, only=Filter(attribute, value))
+    exact = built.search(QUERIES, K, exact=True, filter=Filter(attribute, value))
     np.testing.assert_array_equal(exact.items, truth)
 
 
 def test_without_going_on_a_filter_starves(built: Pgvector) -> None:
-    off = built.search(QUERIES, K, {"iterative_scan": "off"}, only=Filter("rare", "7"))
+    off = built.search(QUERIES, K, {"iterative_scan": "off"}, filter=Filter("rare", "7"))
     assert off.found.max() < K
     with pytest.raises(UnknownName, match="nothing"):
-        built.search(QUERIES, K, only=Filter("nothing", "x"))
+        built.search(QUERIES, K, filter=Filter("nothing", "x"))
 
 
 def test_the_planner_is_held_to_the_index_of_a_small_table_and_that_is_noted(server: Server) -> None:
     with Pgvector() as engine:
         engine.build(CORPUS[:40], IDS[:40])
         engine.search(QUERIES, K)
-        facts = engine.facts()
+        facts = engine.metadata()
     assert facts["proof"]["index"]["used"] is True and facts["proof"]["index"]["held"] is True
     assert any("planner by itself would not use the index" in note and "Seq Scan" in note for note in facts["notes"])
 
 
 def test_facts_and_sizes(built: Pgvector) -> None:
-    facts = built.facts()
+    facts = built.metadata()
     assert facts["server"] == "embedded" and facts["postgresql"] and facts["pgvector"] >= "0.8"
     assert 0 < built.size() < 10 * CORPUS.nbytes and facts["table_bytes"] >= CORPUS.nbytes
     assert 0 < built.server_seconds(QUERIES[0], K) < 10
     built.search(QUERIES, K, {"probes": 3})
-    assert "probes has no effect on an index of kind hnsw" in built.facts()["notes"]
+    assert "probes has no effect on an index of kind hnsw" in built.metadata()["notes"]
 
 
 def test_another_connection_for_another_thread(server: Server) -> None:
     with Pgvector() as engine:
         engine.build(CORPUS, IDS)
-        other = engine.again()
-        third = other.again()
+        other = engine.for_thread()
+        third = other.for_thread()
         for one in (engine, other, third):
             np.testing.assert_array_equal(one.search(QUERIES, K).items, engine.search(QUERIES, K).items)
         other.close()
@@ -200,7 +200,7 @@ def test_a_dsn_gets_a_schema_of_its_own_which_goes_with_the_engine(users: Any) -
     with Pgvector("l2", {"dsn": dsn_of(users)}) as engine:
         engine.build(CORPUS, IDS, attributes=ATTRIBUTES)
         assert recall(engine.search(QUERIES, K, THOROUGH), "l2") > 0.97
-        facts = engine.facts()
+        facts = engine.metadata()
         schema = facts["made"].split()[1].rstrip(",")
         assert users.execute("SELECT count(*) FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() == (1,)
     assert users.execute(everything).fetchall() == before
@@ -217,8 +217,8 @@ def test_an_existing_table_is_searched_and_left_as_it_is(users: Any) -> None:
     with Pgvector(settings=settings) as engine:
         engine.build(CORPUS[shuffled], ids[shuffled.tolist()])
         found = engine.search(QUERIES, K, {"ef_search": 200})
-        blue = engine.search(QUERIES, K, only=Filter("colour", "blue"))
-        facts, size = engine.facts(), engine.size()
+        blue = engine.search(QUERIES, K, filter=Filter("colour", "blue"))
+        facts, size = engine.metadata(), engine.size()
         with pytest.raises(DataError, match="read-only"):
             link = engine._link
             assert link is not None
@@ -270,7 +270,7 @@ def models(users: Any) -> Any:
 
 def test_stored_vectors_are_read_in_the_order_of_ids(users: Any) -> None:
     with Pgvector(settings={"dsn": dsn_of(users), "table": 'my "table', "vector_column": "em;bed"}) as engine:
-        found = engine.stored()
+        found = engine.stored_vectors()
     order = pl.Series(range(N)).cast(pl.String).arg_sort()
     assert found.ids.to_list() == order.cast(pl.String).to_list()
     np.testing.assert_array_equal(found.values, CORPUS[order.to_numpy()])
@@ -290,13 +290,13 @@ def test_stored_vectors_are_read_in_the_order_of_ids(users: Any) -> None:
 def test_one_row_per_model_and_views_are_read_and_searched(models: Any, table: str, settings: dict[str, str]) -> None:
     """Rows of the other model made ids ambiguous, and a view was not found; the index under a view is proven."""
     with Pgvector(settings={"dsn": dsn_of(models), "table": table, **settings}) as engine:
-        stored = engine.stored()
+        stored = engine.stored_vectors()
         places = stored.rows_of(IDS)
         np.testing.assert_array_equal(stored.values[places], CORPUS)
         engine.build(CORPUS, IDS)
         found, exact = engine.search(QUERIES, K, {"ef_search": 200}), engine.search(QUERIES, K, exact=True)
-        some = engine.search(QUERIES, K, only=Filter("model", "small"))
-        facts, size = engine.facts(), engine.size()
+        some = engine.search(QUERIES, K, filter=Filter("model", "small"))
+        facts, size = engine.metadata(), engine.size()
     assert recall(exact) == 1.0 and recall(found) > 0.97 and (some.found == K).all()
     proof = facts["proof"]
     assert proof["index"]["used"] is True and "Index Scan using small_index" in proof["index"]["plan"]
@@ -316,7 +316,7 @@ def test_a_partitioned_table(users: Any) -> None:
     with Pgvector(settings={"dsn": dsn_of(users), "table": "parts"}) as engine:
         engine.build(CORPUS, IDS)
         assert recall(engine.search(QUERIES, K, {"ef_search": 200})) > 0.97
-        facts, size = engine.facts(), engine.size()
+        facts, size = engine.metadata(), engine.size()
     assert facts["proof"]["index"]["used"] is True and facts["table_bytes"] > 0
     leaves = "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relname ~ '^parts_[01]_embedding'"
     assert size == users.execute(leaves).fetchone()[0] > 0
@@ -327,7 +327,7 @@ def test_rows_without_a_vector_are_not_items(users: Any) -> None:
     users.execute("CREATE TABLE gaps (id text, embedding vector(2))")
     users.execute("INSERT INTO gaps VALUES ('a', '[1, 0]'), ('b', NULL), ('c', '[0, 1]')")
     with Pgvector(settings={"dsn": dsn_of(users), "table": "gaps"}) as engine:
-        stored = engine.stored()
+        stored = engine.stored_vectors()
         assert stored.ids.to_list() == ["a", "c"]
         engine.build(stored.values, stored.ids)
         found = engine.search(np.array([[1.0, 0.1]], np.float32), 5)
@@ -338,11 +338,11 @@ def test_rows_of_several_models_are_refused(models: Any) -> None:
     settings = {"dsn": dsn_of(models), "table": "embeddings", "id_column": "item"}
     with Pgvector(settings=settings) as engine:
         with pytest.raises(DataError, match=r"16 and 17 dimensions.* where"):
-            engine.stored()
+            engine.stored_vectors()
         with pytest.raises(DataError, match=r"several rows of one id: 'item 0'.*\(600\).*one row per id"):
             engine.build(CORPUS, IDS)
     with Pgvector(settings=settings | {"where": "model = 'tiny'"}) as engine, pytest.raises(DataError, match="no vec"):
-        engine.stored()
+        engine.stored_vectors()
 
 
 @pytest.mark.parametrize(

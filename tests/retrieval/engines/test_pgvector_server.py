@@ -100,7 +100,7 @@ def test_a_server_that_is_killed_is_started_again_with_its_data(folder: Path) ->
         after = engine.search(CORPUS, 5, {"ef_search": 100})
         assert engine._server.pid != pid
         np.testing.assert_array_equal(after.items, before.items)
-        assert engine.facts()["proof"]["index"]["used"] is True
+        assert engine.metadata()["proof"]["index"]["used"] is True
     assert list(folder.iterdir()) == []
 
 
@@ -118,7 +118,7 @@ def test_a_server_that_is_killed_while_it_is_loaded_is_loaded_again(folder: Path
         assert killed and engine._server.pid not in killed
         found = engine.search(corpus[:5], 1)
         np.testing.assert_allclose(found.scores, 0.0)
-        assert engine.facts()["table_bytes"] > corpus.nbytes
+        assert engine.metadata()["table_bytes"] > corpus.nbytes
 
 
 def test_a_server_that_cannot_be_started_again_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +199,6 @@ def test_root_opens_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert engine.search(CORPUS[:1], 1).items.tolist() == [[0]]
         root = engine._server.home.root
         assert root.parent == Path(tempfile.gettempdir()).resolve() and (root / "programs").is_dir()
-        assert any("temporary files" in note for note in engine.facts()["notes"])
+        assert any("temporary files" in note for note in engine.metadata()["notes"])
     assert {place: stat.S_IMODE(place.stat().st_mode) for place in places} == before
     assert not root.exists()

@@ -11,7 +11,7 @@ import pytest
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.engines.support import (
@@ -98,13 +98,13 @@ def test_its_own_exact_mode_misses_nobody(engine: Engine, name: str, metric: str
     assert recall_by_numpy(engine.search(QUERIES, K, exact=True), scores, K) == 1.0
     left_out = np.flatnonzero((KINDS[SHOES.attribute] != SHOES.value).fill_null(True).to_numpy())
     scores[:, left_out] = -np.inf
-    assert recall_by_numpy(engine.search(QUERIES, K, only=SHOES, exact=True), scores, K) == 1.0
+    assert recall_by_numpy(engine.search(QUERIES, K, filter=SHOES, exact=True), scores, K) == 1.0
 
 
 @pytest.mark.parametrize(("name", "metric"), PAIRS)
 def test_only_what_passes_a_filter(engine: Engine, name: str, metric: str) -> None:
     for only in (SHOES, Filter(SHOES.attribute, "it's"), Filter("size", "3")):
-        found = thorough(engine, name, only=only)
+        found = thorough(engine, name, filter=only)
         check_form(found, len(QUERIES), K, len(ITEMS))
         passes = (KINDS[only.attribute].cast(pl.String) == only.value).fill_null(False).to_numpy()
         assert passes[found.items].all() and (found.items != MISSING).all()
@@ -115,19 +115,19 @@ def test_only_what_passes_a_filter(engine: Engine, name: str, metric: str) -> No
 @pytest.mark.parametrize("metric", ["cosine"])
 @pytest.mark.parametrize("name", NAMES)
 def test_filters_that_few_pass_or_none(engine: Engine, name: str, metric: str) -> None:
-    few = thorough(engine, name, k=150, only=Filter(SHOES.attribute, "bag"))
+    few = thorough(engine, name, k=150, filter=Filter(SHOES.attribute, "bag"))
     check_form(few, len(QUERIES), 150, len(ITEMS), passing=60)
     assert (few.found == 60).all()
-    nobody = thorough(engine, name, only=Filter(SHOES.attribute, "bags"))
+    nobody = thorough(engine, name, filter=Filter(SHOES.attribute, "bags"))
     assert nobody.items.shape[0] == len(QUERIES) and (nobody.items == MISSING).all()
     with pytest.raises(UnknownName, match="Did you mean size"):
-        thorough(engine, name, only=Filter("sizes", "3"))
+        thorough(engine, name, filter=Filter("sizes", "3"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_filter_without_attributes(name: str) -> None:
     with built(name, ITEMS) as engine, pytest.raises(UnknownName, match="attribute of items 'size'"):
-        engine.search(QUERIES, K, only=Filter("size", "3"))
+        engine.search(QUERIES, K, filter=Filter("size", "3"))
 
 
 @pytest.mark.parametrize("metric", ["cosine"])
@@ -145,18 +145,18 @@ def test_one_item_or_a_few(name: str, metric: str) -> None:
             found = engine.search(QUERIES, K)
             check_form(found, len(QUERIES), K, count)
             assert (found.found == count).all()
-            assert engine.search(QUERIES, K, only=SHOES).found.tolist() == [1] * len(QUERIES)
+            assert engine.search(QUERIES, K, filter=SHOES).found.tolist() == [1] * len(QUERIES)
 
 
 @pytest.mark.parametrize("metric", ["cosine"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_query_and_one(engine: Engine, name: str, metric: str) -> None:
     for only in (None, SHOES):
-        nothing = thorough(engine, name, QUERIES[:0], only=only)
+        nothing = thorough(engine, name, QUERIES[:0], filter=only)
         assert nothing.items.shape[0] == nothing.scores.shape[0] == 0
-        together = thorough(engine, name, only=only)
+        together = thorough(engine, name, filter=only)
         for row in (0, 7):
-            alone = thorough(engine, name, QUERIES[row : row + 1], only=only)
+            alone = thorough(engine, name, QUERIES[row : row + 1], filter=only)
             assert same(alone, Neighbours(together.items[[row]], together.scores[[row]]))
 
 
@@ -196,7 +196,7 @@ def test_vectors_stay_as_they_are(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_threads_find_what_one_finds(engine: Engine, name: str, metric: str) -> None:
     """Also when they ask with different parameters, with filters and exactly."""
-    narrow = {key: param.min for key, param in engine.searches.items() if param.monotonic_recall}
+    narrow = {key: param.min for key, param in engine.search_params.items() if param.monotonic_recall}
     ways: list[dict[str, Any]] = [
         {"params": THOROUGH[name][1]},
         {"params": {key: int(least or 0) for key, least in narrow.items()}},
@@ -205,7 +205,7 @@ def test_threads_find_what_one_finds(engine: Engine, name: str, metric: str) -> 
     ]
     rows = [QUERIES[row : row + 1] for row in range(8)]
     alone = [[engine.search(row, K, **way) for row in rows] for way in ways]
-    own = [engine, *(engine.again() for _ in range(3))]
+    own = [engine, *(engine.for_thread() for _ in range(3))]
     assert all(other is engine for other in own) == engine.threads_safe
 
     def ask(thread: int) -> bool:
@@ -236,7 +236,7 @@ def test_closing_twice_and_building_again(name: str) -> None:
 @pytest.mark.parametrize("metric", ["cosine"])
 @pytest.mark.parametrize("name", NAMES)
 def test_size_and_facts(engine: Engine, name: str, metric: str) -> None:
-    size, facts = engine.size(), engine.facts()
+    size, facts = engine.size(), engine.metadata()
     assert size is None or size > 1000
     assert json.loads(json.dumps(facts)) == facts
     assert name == "exact" or facts["version"]
@@ -248,9 +248,9 @@ def test_misspelt_parameters(engine: Engine, name: str, metric: str) -> None:
     with pytest.raises(UnknownName, match="similarity"):
         ENGINES.get(name)("cosin")
     for known, ask in (
-        (engine.searches, lambda given: engine.search(QUERIES, K, given)),
-        (engine.builds, lambda given: engine_of(name).build(ITEMS, ids_of(300), given)),
-        (engine.opens, lambda given: ENGINES.get(name)("cosine", given)),
+        (engine.search_params, lambda given: engine.search(QUERIES, K, given)),
+        (engine.build_params, lambda given: engine_of(name).build(ITEMS, ids_of(300), given)),
+        (engine.open_params, lambda given: ENGINES.get(name)("cosine", given)),
     ):
         with pytest.raises(UsageError, match=r"is not known|unknown"):
             ask({f"{min(known, default='any')}x": 1})

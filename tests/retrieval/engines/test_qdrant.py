@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines import Engine, Filter, qdrant
+from rankjury.retrieval.engines.base import Engine, Filter, qdrant
 from tests.retrieval.engines.support import (
     KINDS,
     SHOES,
@@ -46,7 +46,7 @@ def test_over_http_it_finds_what_numpy_finds(server: QdrantServer, metric: str) 
         assert recall_by_numpy(found, truth, 10) == 1.0
         assert np.allclose(found.scores, np.take_along_axis(truth, found.items, axis=1), atol=1e-4)
         passes = (KINDS["size"] == 3).to_numpy()
-        few = engine.search(queries, 10, only=Filter("size", "3"))
+        few = engine.search(queries, 10, filter=Filter("size", "3"))
         assert recall_by_numpy(few, np.where(passes, truth, -np.inf), 10) == 1.0
         assert engine.search(QUERIES[:1], 400).found.tolist() == [300]
         assert engine.search(QUERIES[:0], 10).items.shape[0] == 0
@@ -61,13 +61,13 @@ def test_it_says_what_it_wants_and_what_it_found(server: QdrantServer) -> None:
         assert made["optimizers_config"] == {"indexing_threshold": 1}, "a small corpus too gets its graph"
         assert [body["field_name"] for body in server.asked("PUT", "/index")] == ["attribute0", "attribute1"]
         engine.search(QUERIES, 5, {"hnsw_ef": 33})
-        engine.search(QUERIES[:1], 5, only=SHOES, exact=True)
+        engine.search(QUERIES[:1], 5, filter=SHOES, exact=True)
         *batches, exact = server.asked("POST", "/points/query/batch")
         assert [len(batch["searches"]) for batch in batches] == [64, 6]
         assert all(one["params"] == {"hnsw_ef": 33, "exact": False} for one in batches[0]["searches"])
         assert exact["searches"][0]["params"]["exact"] is True
         assert exact["searches"][0]["filter"]["must"][0] == {"key": "attribute0", "match": {"value": "shoe"}}
-        facts = engine.facts()
+        facts = engine.metadata()
     assert facts.items() >= {"mode": "server", "server_version": "1.99.0", "m": 24, "ef_construct": 77}.items()
     assert facts["approximate"] is True and facts["indexed_vectors"] == 300
 
@@ -93,7 +93,7 @@ def test_the_key_is_taken_from_the_environment(server: QdrantServer, monkeypatch
     monkeypatch.setenv("KEY_OF_A_TEST", "s3cret")
     with at(server, api_key="KEY_OF_A_TEST") as engine:
         engine.build(ITEMS, ids_of(300))
-        assert "s3cret" not in str(engine.facts()) + str(engine.settings)
+        assert "s3cret" not in str(engine.metadata()) + str(engine.settings)
         server.refuses = "/points"
         with pytest.raises(DataError) as caught:
             engine.search(QUERIES, 5)
@@ -125,10 +125,10 @@ def test_it_waits_for_the_index(server: QdrantServer) -> None:
         assert len(server.asked("GET", "^/collections/.+")) == 43
         server.indexed = [("green", 250)]
         engine.build(ITEMS, ids_of(300))
-        assert engine.facts()["indexed_vectors"] == 250, "what it left without an index after a while is said"
+        assert engine.metadata()["indexed_vectors"] == 250, "what it left without an index after a while is said"
         server.indexed = [("green", 0)]
         engine.build(ITEMS[:3], ids_of(3))
-        assert engine.facts()["approximate"] is False
+        assert engine.metadata()["approximate"] is False
         server.indexed = [("red", 0)]
         with pytest.raises(DataError, match="qdrant could not index the collection"):
             engine.build(ITEMS, ids_of(300))
@@ -137,7 +137,7 @@ def test_it_waits_for_the_index(server: QdrantServer) -> None:
 
 def test_the_local_mode_says_that_it_misses_nobody() -> None:
     with built("qdrant", ITEMS, "l2", {"m": 8}) as engine:
-        facts = engine.facts()
+        facts = engine.metadata()
         assert facts["mode"] == "local" and facts["approximate"] is False and "m" not in facts
         assert (
             recall_by_numpy(engine.search(QUERIES, 10, {"hnsw_ef": 1}), scores_by_numpy(QUERIES, ITEMS, "l2"), 10) == 1

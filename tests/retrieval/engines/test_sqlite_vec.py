@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import UnknownName, UsageError
-from rankjury.retrieval.engines import ENGINES, Filter
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from tests.retrieval.engines.support import (
     KINDS,
     SHOES,
@@ -46,9 +46,9 @@ def test_more_neighbours_than_a_table_of_vectors_gives(metric: str) -> None:
         truth = scores_by_numpy(QUERIES, items, metric)
         assert recall_by_numpy(found, truth, 4500) > 0.9999
         assert np.allclose(found.scores, np.take_along_axis(truth, found.items, axis=1), atol=1e-5)
-        odd = engine.search(QUERIES, 4500, only=Filter("odd", "1"))
+        odd = engine.search(QUERIES, 4500, filter=Filter("odd", "1"))
         assert (odd.found == 2500).all()
-        assert same_start(odd.items, engine.search(QUERIES, 100, only=Filter("odd", "1")).items)
+        assert same_start(odd.items, engine.search(QUERIES, 100, filter=Filter("odd", "1")).items)
 
 
 def same_start(longer: np.ndarray, shorter: np.ndarray) -> bool:  # type: ignore[type-arg]
@@ -59,11 +59,11 @@ def test_other_connections_are_closed_with_it(tmp_path: Path) -> None:
     items = vectors_of(300, 4)
     with engine_of("sqlite-vec", "l2", {"folder": str(tmp_path)}) as engine:
         engine.build(items, ids_of(300), attributes=KINDS)
-        others = [engine.again(), engine.again()]
+        others = [engine.for_thread(), engine.for_thread()]
         assert not engine.threads_safe and others[0] is not others[1]
         for other in others:
             assert np.array_equal(
-                other.search(QUERIES, 5, only=SHOES).items, engine.search(QUERIES, 5, only=SHOES).items
+                other.search(QUERIES, 5, filter=SHOES).items, engine.search(QUERIES, 5, filter=SHOES).items
             )
         others[0].close()
         (own,) = tmp_path.iterdir()

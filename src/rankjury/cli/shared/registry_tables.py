@@ -1,7 +1,7 @@
 """Tables of a registry's entries and their parameters, for rankjury engines and rankjury recommenders."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,18 +11,11 @@ if TYPE_CHECKING:
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 
 
-class ListedKind(Protocol):
-    """A class that is registered: what it is, and which extra installs its library."""
-
-    about: str
-    extra: str | None
-
-
-def print_entries(command: str, found: Mapping[str, ListedKind]) -> None:
-    """All of them, a line each; the command is called as they are, in the plural."""
+def print_entries(command: str, kinds: Mapping[str, tuple[str, str | None]]) -> None:
+    """Print a line for each registered class: its name, its description and the extra that installs its library."""
     from rankjury.reporting.console import print_rows
 
-    rows = [[name, kind.about, f"rankjury[{kind.extra}]" if kind.extra else "core"] for name, kind in found.items()]
+    rows = [[name, text, f"rankjury[{extra}]" if extra else "core"] for name, (text, extra) in kinds.items()]
     print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
     print(f"\nNext: rankjury {command} NAME shows what can be set of one")
 

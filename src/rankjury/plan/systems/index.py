@@ -20,7 +20,7 @@ from rankjury.plan.systems.vector_files import VectorFiles
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import equivalence_of, measure
 from rankjury.retrieval.bench.stored import read_stored
-from rankjury.retrieval.engines import ENGINES, Filter, passing
+from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.temp_folder import clear_left_over
 from rankjury.retrieval.exclude_self import own_item, own_note
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
@@ -69,9 +69,9 @@ class IndexSystem(VectorFiles, SystemTable):
         if not self.path and self.engine != "endpoint" and not self.holds_corpus:
             yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
         for key, known, given in (
-            ("build", kind.builds, self.build),
-            ("search", kind.searches, self.search),
-            ("open", kind.opens, self.open),
+            ("build", kind.build_params, self.build),
+            ("search", kind.search_params, self.search),
+            ("open", kind.open_params, self.open),
         ):
             try:
                 settled(known, given, "parameter")
@@ -190,13 +190,13 @@ class IndexSystem(VectorFiles, SystemTable):
             name: context.path(value) if name == "folder" and isinstance(value, str) and value else value
             for name, value in self.open.items()
         }
-        usual = {"folder": context.scratch} if ENGINES.get(self.engine).beside_output else {}
+        usual = {"folder": context.scratch} if ENGINES.get(self.engine).data_under_output else {}
         return usual | given
 
 
 def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:
     """Warn of values that no item has: a filter by them lets nothing pass."""
-    empty = [one for one in dict.fromkeys(filters) if one is not None and not passing(attributes, one).any()]
+    empty = [one for one in dict.fromkeys(filters) if one is not None and not filter_mask(attributes, one).any()]
     if empty:
         lost = sum(one in empty for one in filters)
         shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")

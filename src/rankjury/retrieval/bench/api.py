@@ -10,7 +10,7 @@ from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import Clock, measure
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.stored import read_stored
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.exclude_self import excludes_self, own_item
 from rankjury.retrieval.inputs import as_vectors
 from rankjury.retrieval.rank import check_pair

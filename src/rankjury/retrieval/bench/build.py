@@ -16,7 +16,7 @@ from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.retrieval.bench.result import AnnRecall, recall_of, share_found
 from rankjury.retrieval.bench.timing.latency import Timed
 from rankjury.retrieval.bench.timing.loops import closed_loop, open_loop
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
@@ -86,7 +86,7 @@ class Bench:
         items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         for only, rows in self.groups if self.corpus.dimensions else ():
-            held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(passing(self.attributes, only))
+            held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(filter_mask(self.attributes, only))
             if not held.size:
                 continue
             own = None
@@ -105,7 +105,7 @@ class Bench:
 
     def selectivity(self, only: Filter | None) -> float:
         """The share of the corpus that passes a filter."""
-        return 1.0 if only is None else float(passing(self.attributes, only).mean())
+        return 1.0 if only is None else float(filter_mask(self.attributes, only).mean())
 
     def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "Built":
         """Make the engine, and let it hold the corpus."""
@@ -137,13 +137,13 @@ class Built:
         bench, wanted = self.bench, self.bench.k if k is None else k
         asked = self._asked()
         deep = wanted + (bench.own is not None)
-        if len(bench.groups) == 1 and bench.own is None and not self.engine.answers_singly:
-            return self.engine.search(asked, deep, params, only=bench.groups[0][0], exact=exact)
+        if len(bench.groups) == 1 and bench.own is None and not self.engine.one_request_per_query:
+            return self.engine.search(asked, deep, params, filter=bench.groups[0][0], exact=exact)
         items = np.full((len(bench.queries), deep), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         self.failures, self.answered = [], 0
         for only, rows in bench.groups:
-            for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.answers_singly else [rows]:
+            for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.one_request_per_query else [rows]:
                 found = self._try(asked, part, deep, params, only, exact)
                 if found is not None:
                     items[part, : found.items.shape[1]] = found.items
@@ -170,11 +170,11 @@ class Built:
     ) -> Neighbours | None:
         chosen = [asked[row] for row in rows] if self.engine.takes_texts else asked[rows]
         try:
-            found = self.engine.search(chosen, k, params, only=only, exact=exact)
+            found = self.engine.search(chosen, k, params, filter=only, exact=exact)
             self.answered += 1
             return found
         except RankjuryError as error:
-            if not self.engine.answers_singly:
+            if not self.engine.one_request_per_query:
                 raise
             self.failures.append((int(rows[0]), str(error)))
             if self.answered == 0 and len(self.failures) >= min(_ALL_FAILED, len(self.bench.queries)):
@@ -199,7 +199,7 @@ class Built:
         bench, items = self.bench, np.array(found.items)
         for only, rows in bench.groups:
             if only is not None:
-                passes = np.append(passing(bench.attributes, only), False)  # MISSING, the last, does not
+                passes = np.append(filter_mask(bench.attributes, only), False)  # MISSING, the last, does not
                 items[rows] = np.where(passes[items[rows]], items[rows], MISSING)
         return Neighbours(items, np.array(found.scores))
 
@@ -247,7 +247,7 @@ class Built:
     ) -> Iterator[list[Ask]]:
         """One for each thread; what was opened for other threads is closed again. A lost engine ends the loop."""
         bench, texts = self.bench, self.bench.texts
-        asked = self._asked() if to_ids else self.engine.ready(self._asked())
+        asked = self._asked() if to_ids else self.engine.prepare_queries(self._asked())
         singles = [asked[row : row + 1] for row in range(len(bench.queries))]
         ids = bench.corpus.ids.to_list() if to_ids else None
         if embed is not None and texts:  # refused at once, before every query fails of it
@@ -264,7 +264,7 @@ class Built:
             def ask(row: int) -> object:
                 query = singles[row] if embed is None or texts is None else embed([texts[row]])
                 try:
-                    found = search(query, k, params, only=filters[row])
+                    found = search(query, k, params, filter=filters[row])
                 except EngineLost as error:
                     raise _Over from error
                 return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != MISSING]
@@ -274,7 +274,7 @@ class Built:
         with ExitStack() as stack:
             engines = [self.engine]
             for _ in range(threads - 1):
-                other = self.engine.again()
+                other = self.engine.for_thread()
                 if other is not self.engine:
                     stack.enter_context(other)
                 engines.append(other)

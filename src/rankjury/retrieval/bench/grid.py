@@ -8,7 +8,7 @@ from math import isfinite, prod
 
 from rankjury.core.params import Param, Params, Setting, settled
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.retrieval.engines import Engine
+from rankjury.retrieval.engines.base import Engine
 
 MOST_POINTS = 10_000
 Values = Mapping[str, Sequence[Setting]]
@@ -42,7 +42,10 @@ class Grid:
 
     def check(self, engine: type[Engine]) -> None:
         """Refuse what the engine does not know, values that stand twice, and more points than anyone waits for."""
-        for part, values, known in (("build", self.build, engine.builds), ("search", self.search, engine.searches)):
+        for part, values, known in (
+            ("build", self.build, engine.build_params),
+            ("search", self.search, engine.search_params),
+        ):
             for name, tried in values.items():
                 _check_values(part, name, tried, known)
         if len(self) > MOST_POINTS:

@@ -15,7 +15,7 @@ from rankjury.core.hashing import fingerprint
 from rankjury.core.secrets import Masker
 from rankjury.core.version import __version__
 from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.engines import Engine
+from rankjury.retrieval.engines.base import Engine
 
 _ALWAYS = ("numpy",)
 _SECRETS = ("key", "token", "password", "secret", "header")

@@ -15,7 +15,7 @@ from rankjury.core.types import Floats, Ints, Ranking, Vectors
 from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built, Embed
 from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Timings
 from rankjury.retrieval.bench.timing.latency import Timed, summarise
-from rankjury.retrieval.engines import Engine, passing
+from rankjury.retrieval.engines.base import Engine, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import norms_of
@@ -61,7 +61,10 @@ def measure(
 ) -> Measured:
     """Build, search ``depth`` deep for the ranking, and measure at the bench's k."""
     kind = bench.kind
-    chosen = settled(kind.builds, build, "build parameter"), settled(kind.searches, search, "search parameter")
+    chosen = (
+        settled(kind.build_params, build, "build parameter"),
+        settled(kind.search_params, search, "search parameter"),
+    )
     deep = max(bench.k, depth or 0)
     progress.update("Building", 0, 1)
     with bench.build(chosen[0], progress) as built:
@@ -75,7 +78,7 @@ def measure(
             _timings(built, search, clock, progress) if clock is not None and clock.rounds else (None, None)
         )
         engine = built.engine
-        facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.facts()
+        facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.metadata()
         if built.failures:
             facts["failures"] = [{"query": bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
         indexed = Indexed(
@@ -87,7 +90,7 @@ def measure(
     truth = bench.truth(deep)
     ids = bench.corpus.items
     return Measured(
-        indexed, ranking_of(bench.queries.ids, ids, found, source, ranks_only=not engine.gives_scores),
+        indexed, ranking_of(bench.queries.ids, ids, found, source, ranks_only=not engine.has_scores),
         ranking_of(bench.queries.ids, ids, truth, "exact"),
         _similarities(bench, engine, found),
     )  # fmt: skip
@@ -96,7 +99,7 @@ def measure(
 def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
     """An engine that quantises scores roughly, and an endpoint perhaps by places: so they are worked out anew."""
     if not bench.corpus.dimensions:
-        return found.scores if engine.gives_scores else np.full(found.scores.shape, np.nan)
+        return found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
     held = found.items != MISSING
     rows = np.broadcast_to(np.arange(len(held))[:, None], held.shape)
     scores = np.full(held.shape, -np.inf)
@@ -147,7 +150,7 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator
         yield Filtered(
             str(only or "none"),
             bench.selectivity(only),
-            len(bench.corpus) if only is None else int(passing(bench.attributes, only).sum()),
+            len(bench.corpus) if only is None else int(filter_mask(bench.attributes, only).sum()),
             rows.size,
             float(known.mean()) if known.size else float("nan"),
             float(np.percentile(seconds, 95) * 1e3) if seconds.size else float("nan"),

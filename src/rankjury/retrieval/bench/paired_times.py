@@ -133,7 +133,7 @@ def measure_paired(
                 point.search, total=asked, seed=number, warm_up=warm_up, concurrency=concurrency,
                 progress=watch(built, point.search),
             )  # fmt: skip
-            if timed.failures and not (timed.answered.size and built.engine.answers_singly):
+            if timed.failures and not (timed.answered.size and built.engine.one_request_per_query):
                 message = timed.failures[0][1]
                 raise DataError(f"{len(timed.failures):,} of {asked:,} timed queries failed: {message}")
             found[place, number] = summarise(timed).p95.ms

@@ -7,7 +7,7 @@ import numpy as np
 from rankjury.core.params import Params
 from rankjury.core.text import join_names
 from rankjury.core.types import Vectors
-from rankjury.retrieval.engines import ENGINES
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.knn.similarity import norms_of
 
 _ROUNDED = {2: 2e-3, 4: 1e-5}
@@ -41,7 +41,7 @@ def read_stored(engine: str, metric: str, settings: Params | None, given: Vector
     with ENGINES.get(engine)(metric, settings) as opened:
         if given is not None:
             opened.build(given.values, given.ids)
-        stored = opened.stored()
+        stored = opened.stored_vectors()
     return Stored(stored, () if given is None else tuple(_differences(stored, given)))
 
 

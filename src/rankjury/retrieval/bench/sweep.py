@@ -176,7 +176,7 @@ class _Run:
         """What was asked for, still without points; whether the settings that meet the target are compared."""
         self.open: dict[str, tuple[Built, Params]] = {}
         """Indexes that are held to be compared, by the key of their build."""
-        self.known = bench.kind.searches
+        self.known = bench.kind.search_params
         self.notes: list[str] = []
         self.done = 0
         self.of = len(grid) + grid.number_of_builds + compares
@@ -196,7 +196,7 @@ class _Run:
         return points
 
     def _part(self, build: dict[str, Setting]) -> _Part:
-        key = key_of(build, self.bench.kind.builds)
+        key = key_of(build, self.bench.kind.build_params)
         searches = {digest([key, key_of(search, self.known)]): search for search in self.grid.searches(self.known)}
         return _Part(build, searches, {one: point for one in searches if (point := self.memory.find(one)) is not None})
 
@@ -285,12 +285,12 @@ class _Run:
             progress=_watch(built, search),
         )  # fmt: skip
         latency = summarise(timed)
-        if latency.failed and not (latency.n and built.engine.answers_singly):
+        if latency.failed and not (latency.n and built.engine.one_request_per_query):
             why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
         return Point.measured(
             build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
-            failed_queries=failed, facts=loads(dumps(built.engine.facts(), default=str)),
+            failed_queries=failed, facts=loads(dumps(built.engine.metadata(), default=str)),
         )  # fmt: skip
 
     def times(self, whole: Sweep) -> PairedTimes | None:
@@ -340,7 +340,7 @@ class _Run:
         return [key for key, fits in zip(sizes, held, strict=True) if fits][:_MOST_OPEN]
 
     def _key(self, build: Params) -> str:
-        return key_of(build, self.bench.kind.builds)
+        return key_of(build, self.bench.kind.build_params)
 
     def close_all_but(self, keys: Sequence[str]) -> None:
         for key in [key for key in self.open if key not in keys]:
@@ -368,7 +368,7 @@ def _watch(built: Built, search: Params) -> Progress:
 
     def check(what: str, done: int, of: int) -> None:
         nonlocal heard
-        if perf_counter() - heard > _SILENT and done < of and not built.engine.answers_singly:
+        if perf_counter() - heard > _SILENT and done < of and not built.engine.one_request_per_query:
             built.search(search)
         heard = perf_counter()
 

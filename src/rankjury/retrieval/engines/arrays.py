@@ -15,7 +15,7 @@ from rankjury.core.params import Params, Setting, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, cut_rows
 from rankjury.errors import DataError, MissingExtra, UnknownName
-from rankjury.retrieval.engines import Engine, Filter
+from rankjury.retrieval.engines.base import Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
@@ -55,7 +55,7 @@ class ArrayEngine(Engine):
         attributes: pl.DataFrame | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> None:
-        values = settled(self.builds, params, "build parameter")
+        values = settled(self.build_params, params, "build parameter")
         held = singles(vectors, self.metric)
         self._built = self._fitting(values, *held.shape)
         self._shape, self._attributes = held.shape, attributes
@@ -76,7 +76,7 @@ class ArrayEngine(Engine):
             progress.update("Building", first, self._shape[0])
             yield first, last
 
-    def ready(self, queries: Matrix) -> Matrix:
+    def prepare_queries(self, queries: Matrix) -> Matrix:
         return singles(queries, self.metric, self._shape[1]).view(Ready)
 
     def search(
@@ -85,17 +85,19 @@ class ArrayEngine(Engine):
         k: int,
         params: Params | None = None,
         *,
-        only: Filter | None = None,
+        filter: Filter | None = None,
         exact: bool = False,
     ) -> Neighbours:
         values = self._search_values(params)
-        return self._find(singles(queries, self.metric, self._shape[1]), k, values, only, exact)
+        return self._find(singles(queries, self.metric, self._shape[1]), k, values, filter, exact)
 
     def _search_values(self, params: Params | None) -> dict[str, Setting]:
-        return settled(self.searches, params, "search parameter")
+        return settled(self.search_params, params, "search parameter")
 
     @abstractmethod
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
         """Search with queries of the right form and parameters that were checked."""
 
 
@@ -136,7 +138,7 @@ def _units_of(block: Matrix, first: int) -> Singles:
     return wide.astype(np.float32)
 
 
-def neighbours_of(rows: NDArray[np.integer], scores: NDArray[np.floating], k: int) -> Neighbours:
+def pad_neighbours(rows: NDArray[np.integer], scores: NDArray[np.floating], k: int) -> Neighbours:
     """A table of k columns from one that may have fewer. A row below zero is nobody; such stand behind the others."""
     width = rows.shape[1]
     if width == k and k and (rows.item(k - 1) >= 0 if len(rows) == 1 else not (rows[:, -1] < 0).any()):
@@ -148,20 +150,20 @@ def neighbours_of(rows: NDArray[np.integer], scores: NDArray[np.floating], k: in
     return Neighbours(items, values)
 
 
-def columns_of(attributes: pl.DataFrame | None) -> list[str]:
+def attribute_columns(attributes: pl.DataFrame | None) -> list[str]:
     """Names for the attributes within an engine: whatever they are called, these need no quotes."""
     return [] if attributes is None else [f"attribute{place}" for place in range(attributes.width)]
 
 
-def column_of(attributes: pl.DataFrame | None, only: Filter) -> str:
+def attribute_column(attributes: pl.DataFrame | None, filter: Filter) -> str:
     """The name of the attribute that a filter looks at."""
     known = [] if attributes is None else attributes.columns
-    if only.attribute not in known:
-        raise UnknownName("attribute of items", only.attribute, known)
-    return columns_of(attributes)[known.index(only.attribute)]
+    if filter.attribute not in known:
+        raise UnknownName("attribute of items", filter.attribute, known)
+    return attribute_columns(attributes)[known.index(filter.attribute)]
 
 
-class Turns:
+class SettingLock:
     """For libraries that keep a search parameter in the index: searches by one value go together, others wait."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ _POINTS_FOR_A_CODE = 4
 _MOST_BITS = 8
 
 
-def lists_for(n: int, given: int, name: str, usual: int | None = None) -> int:
+def resolve_lists(n: int, given: int, name: str, usual: int | None = None) -> int:
     """Lists for n vectors: those given, or ``usual``, or about 4·√n, fewer where there would be few vectors in each."""
     if given > max(n, 1):
         raise ImpossibleSetting(
@@ -17,7 +17,7 @@ def lists_for(n: int, given: int, name: str, usual: int | None = None) -> int:
     return given or usual or max(1, min(round(4 * n**0.5), n // _POINTS_FOR_A_LIST))
 
 
-def parts_for(dimensions: int, given: int, name: str, numbers: int) -> int:
+def resolve_parts(dimensions: int, given: int, name: str, numbers: int) -> int:
     """Parts that a vector is cut into: those given, or as many as have at least so many ``numbers`` each."""
     divisors = [parts for parts in range(1, dimensions + 1) if dimensions % parts == 0]
     if given and given not in divisors:
@@ -29,7 +29,7 @@ def parts_for(dimensions: int, given: int, name: str, numbers: int) -> int:
     return given or max(parts for parts in divisors if parts <= max(1, dimensions // numbers))
 
 
-def bits_for(n: int, given: int, name: str) -> int:
+def resolve_bits(n: int, given: int, name: str) -> int:
     """Bits of a part's code: those given, or eight, or fewer where there would be few vectors for each code."""
     if given and 2**given > n:
         raise ImpossibleSetting(

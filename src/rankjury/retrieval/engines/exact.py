@@ -6,7 +6,7 @@ import polars as pl
 from rankjury.core.params import Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, sort_key
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, passing
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS
@@ -16,7 +16,7 @@ from rankjury.retrieval.knn.similarity import METRICS
 class Exact(Engine):
     """The truth that other engines are measured by: equal scores go by id, whatever the threads and tiles."""
 
-    about = "rankjury's own, for the truth: every query against every item (faiss-flat shows what that costs)"
+    description = "rankjury's own, for the truth: every query against every item (faiss-flat shows what that costs)"
     metrics = tuple(METRICS)
     approximate = False
     exact_mode = True
@@ -31,7 +31,7 @@ class Exact(Engine):
         attributes: pl.DataFrame | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> None:
-        settled(self.builds, params, "build parameter")
+        settled(self.build_params, params, "build parameter")
         self._vectors = vectors
         self._places: Ints = sort_key(ids).rank("ordinal").cast(pl.Int64).to_numpy() - 1
         self._attributes = attributes
@@ -42,13 +42,13 @@ class Exact(Engine):
         k: int,
         params: Params | None = None,
         *,
-        only: Filter | None = None,
+        filter: Filter | None = None,
         exact: bool = False,
     ) -> Neighbours:
-        settled(self.searches, params, "search parameter")
-        if only is None:
+        settled(self.search_params, params, "search parameter")
+        if filter is None:
             return nearest(queries, self._vectors, k, metric=self.metric, places=self._places)
-        rows = np.flatnonzero(passing(self._attributes, only))
+        rows = np.flatnonzero(filter_mask(self._attributes, filter))
         found = nearest(queries, self._vectors[rows], k, metric=self.metric, places=self._places[rows])
         return Neighbours(np.where(found.items == MISSING, MISSING, rows[found.items]), found.scores.copy())
 

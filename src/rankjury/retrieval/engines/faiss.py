@@ -9,9 +9,9 @@ import numpy as np
 
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines import ENGINES, Filter, passing
-from rankjury.retrieval.engines.arrays import ArrayEngine, import_library, neighbours_of
-from rankjury.retrieval.engines.auto_params import bits_for, lists_for, parts_for
+from rankjury.retrieval.engines.arrays import ArrayEngine, import_library, pad_neighbours
+from rankjury.retrieval.engines.auto_params import resolve_bits, resolve_lists, resolve_parts
+from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
 
@@ -58,14 +58,16 @@ class _Faiss(ArrayEngine):
         finally:
             self._faiss.omp_set_num_threads(usual)
 
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
-        how = self._how(values, only, exact)
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
+        how = self._how(values, filter, exact)
         if not len(asked):
-            return neighbours_of(np.empty((0, 0), np.int64), np.empty((0, 0)), k)
+            return pad_neighbours(np.empty((0, 0), np.int64), np.empty((0, 0)), k)
         distances, rows = self._searched(exact).search(asked, min(k, self._shape[0]), params=how)
         if self.metric == "l2":
             distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
-        return neighbours_of(rows, distances, k)
+        return pad_neighbours(rows, distances, k)
 
     def _search_values(self, params: Params | None) -> dict[str, Setting]:
         """Check the same parameters once: a search may take no more than a few microseconds."""
@@ -74,13 +76,13 @@ class _Faiss(ArrayEngine):
             self._values[key] = super()._search_values(params)
         return self._values[key]
 
-    def _how(self, values: dict[str, Setting], only: Filter | None, exact: bool) -> Any:
+    def _how(self, values: dict[str, Setting], filter: Filter | None, exact: bool) -> Any:
         """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""
-        key = (exact, only, *values.values())
+        key = (exact, filter, *values.values())
         if key not in self._asked:
             given = {}
-            if only is not None:
-                bits = np.packbits(passing(self._attributes, only), bitorder="little")
+            if filter is not None:
+                bits = np.packbits(filter_mask(self._attributes, filter), bitorder="little")
                 given["sel"] = self._faiss.IDSelectorBitmap(bits)
             self._asked[key] = self._parameters(values, given, exact)
         return self._asked[key]
@@ -115,7 +117,7 @@ class _Faiss(ArrayEngine):
             self._faiss.write_index(self._index, self._faiss.PyCallbackIOWriter(count))
         return written
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         threads = self._faiss.omp_get_max_threads()
         return {"library": "faiss", "version": self._faiss.__version__, "threads": threads, **self._built}
 
@@ -128,7 +130,7 @@ class _Faiss(ArrayEngine):
 class FaissFlat(_Faiss):
     """Every query against every item, in 32 bits."""
 
-    about = "FAISS: every query against every item, in 32 bits"
+    description = "FAISS: every query against every item, in 32 bits"
     approximate = False
     exact_mode = True
 
@@ -139,10 +141,10 @@ class FaissFlat(_Faiss):
 class _Lists(_Faiss):
     """Vectors in lists about centres; a query looks into the lists whose centres are nearest."""
 
-    searches: ClassVar = {"nprobe": _NPROBE}
+    search_params: ClassVar = {"nprobe": _NPROBE}
 
     def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        return {**values, "nlist": lists_for(n, int(values["nlist"]), "nlist")}
+        return {**values, "nlist": resolve_lists(n, int(values["nlist"]), "nlist")}
 
     def _train(self, held: Singles) -> None:
         self._index.cp.min_points_per_centroid = 1  # so few were asked for: no warning past rankjury
@@ -156,8 +158,8 @@ class _Lists(_Faiss):
 class FaissIvf(_Lists):
     """Inverted lists of whole vectors; with every list looked into it is exact."""
 
-    about = "FAISS IVF: vectors in lists, a query looks into some"
-    builds: ClassVar = {"nlist": _NLIST}
+    description = "FAISS IVF: vectors in lists, a query looks into some"
+    build_params: ClassVar = {"nlist": _NLIST}
     exact_mode = True
 
     def _made(self, dimensions: int) -> Any:
@@ -173,12 +175,12 @@ class FaissIvf(_Lists):
 class FaissHnsw(_Faiss):
     """A graph of near neighbours; the vectors it stands on can be searched one by one as well."""
 
-    about = "FAISS HNSW: a graph of near neighbours"
-    builds: ClassVar = {
+    description = "FAISS HNSW: a graph of near neighbours"
+    build_params: ClassVar = {
         "m": Param(32, "neighbours of a vector in the graph", min=2),
         "ef_construction": Param(40, "how many it chooses these from", min=1),
     }
-    searches: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    search_params: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
 
     def _made(self, dimensions: int) -> Any:
@@ -199,16 +201,16 @@ class FaissHnsw(_Faiss):
 class FaissIvfPq(_Lists):
     """Inverted lists of product-quantised vectors: small, and never exact."""
 
-    about = "FAISS IVF-PQ: vectors in lists, kept as short codes"
-    builds: ClassVar = {
+    description = "FAISS IVF-PQ: vectors in lists, kept as short codes"
+    build_params: ClassVar = {
         "nlist": _NLIST,
         "m": Param(0, "parts that a vector is cut into, a code each; 0: of about four numbers", min=0),
         "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", min=0, max=12),
     }
 
     def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        parts = parts_for(dimensions, int(values["m"]), "m", _NUMBERS_IN_A_PART)
-        bits = bits_for(n, int(values["bits"]), "bits")
+        parts = resolve_parts(dimensions, int(values["m"]), "m", _NUMBERS_IN_A_PART)
+        bits = resolve_bits(n, int(values["bits"]), "bits")
         return {**super()._fitting(values, n, dimensions), "m": parts, "bits": bits}
 
     def _made(self, dimensions: int) -> Any:

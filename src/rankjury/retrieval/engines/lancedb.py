@@ -10,9 +10,15 @@ import polars as pl
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, cut_rows
-from rankjury.retrieval.engines import ENGINES, Filter
-from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library, neighbours_of
-from rankjury.retrieval.engines.auto_params import lists_for, parts_for
+from rankjury.retrieval.engines.arrays import (
+    ArrayEngine,
+    attribute_column,
+    attribute_columns,
+    import_library,
+    pad_neighbours,
+)
+from rankjury.retrieval.engines.auto_params import resolve_lists, resolve_parts
+from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
@@ -31,18 +37,18 @@ class LanceDB(ArrayEngine):
     (Asked for the cosine distance, it gives it on one scale from some kinds of index and on another from others.)
     """
 
-    about = "LanceDB: vectors in files, in lists or graphs"
+    description = "LanceDB: vectors in files, in lists or graphs"
     extra = "engines"
     libraries = ("lancedb", "pyarrow")
-    opens: ClassVar = {"folder": FOLDER}
-    builds: ClassVar = {
+    open_params: ClassVar = {"folder": FOLDER}
+    build_params: ClassVar = {
         "index": Param("ivf_hnsw_sq", "the kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
         "partitions": Param(0, "lists, or graphs; 0: one for 4,096 vectors, or for 1,048,576", min=0),
         "m": Param(20, "neighbours of a vector in a graph (ivf_hnsw_sq)", min=2),
         "ef_construction": Param(300, "how many it chooses these from (ivf_hnsw_sq)", min=1),
         "sub_vectors": Param(0, "codes of a vector (ivf_pq); 0: one for 16 or 8 numbers", min=0),
     }
-    searches: ClassVar = {
+    search_params: ClassVar = {
         "nprobes": Param(20, "lists or graphs that a query looks into", min=1, monotonic_recall=True),
         "ef": Param(64, "how many a query keeps in view (ivf_hnsw_sq)", min=1, monotonic_recall=True),
         "refine_factor": Param(0, "so many times k are scored anew with whole vectors", min=0, monotonic_recall=True),
@@ -62,13 +68,13 @@ class LanceDB(ArrayEngine):
         if kind == "none":
             return {"index": kind}
         rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
-        partitions = lists_for(n, int(values["partitions"]), "partitions", usual=max(1, -(-n // rows)))
+        partitions = resolve_lists(n, int(values["partitions"]), "partitions", usual=max(1, -(-n // rows)))
         found: dict[str, Setting] = {"index": kind, "partitions": partitions}
         if kind == "ivf_hnsw_sq":
             found |= {"m": values["m"], "ef_construction": values["ef_construction"]}
         if kind == "ivf_pq":
             numbers = 16 if dimensions % 16 == 0 else 8
-            found |= {"sub_vectors": parts_for(dimensions, int(values["sub_vectors"]), "sub_vectors", numbers)}
+            found |= {"sub_vectors": resolve_parts(dimensions, int(values["sub_vectors"]), "sub_vectors", numbers)}
         return found
 
     def _fill(self, held: Singles, progress: Progress) -> None:
@@ -76,7 +82,7 @@ class LanceDB(ArrayEngine):
         self._folder = folder_in(str(self.settings["folder"]), "lancedb")
         arrow = self._arrow
         fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), held.shape[1]))]
-        schema = arrow.schema([*fields, *((name, arrow.string()) for name in columns_of(self._attributes))])
+        schema = arrow.schema([*fields, *((name, arrow.string()) for name in attribute_columns(self._attributes))])
         self._table = self._lancedb.connect(self._folder.name).create_table(
             _TABLE, data=self._tables(held, schema, progress), schema=schema
         )
@@ -112,11 +118,13 @@ class LanceDB(ArrayEngine):
     def _distance(self) -> str:
         return "dot" if self.metric == "ip" else "l2"
 
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
         deep = min(k, self._shape[0])
         items, scores = np.full((len(asked), deep), MISSING, np.int64), np.full((len(asked), deep), -np.inf)
         for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
-            table = self._query(asked[first:last], deep, values, only, exact).to_arrow()
+            table = self._query(asked[first:last], deep, values, filter, exact).to_arrow()
             apart, row = (table[name].to_numpy() for name in ("_distance", "row"))
             # Of a single query the library gives no number.
             query = table["query_index"].to_numpy().astype(np.int64) if last - first > 1 else np.zeros_like(row)
@@ -124,15 +132,15 @@ class LanceDB(ArrayEngine):
             query, row, apart = query[order], row[order], apart[order]
             place = np.arange(len(row)) - np.searchsorted(query, np.arange(last - first))[query]
             items[first + query, place], scores[first + query, place] = row, self._scores(apart)
-        return neighbours_of(items, scores, k)
+        return pad_neighbours(items, scores, k)
 
-    def _query(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Any:
+    def _query(self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool) -> Any:
         refine = int(values["refine_factor"])
         query = self._table.search(asked[0] if len(asked) == 1 else list(asked), vector_column_name=_COLUMN)
         query = query.distance_type(self._distance).select(["row", "_distance"]).limit(k)
-        if only is not None:
-            value = only.value.replace("'", "''")
-            query = query.where(f"{column_of(self._attributes, only)} = '{value}'", prefilter=True)
+        if filter is not None:
+            value = filter.value.replace("'", "''")
+            query = query.where(f"{attribute_column(self._attributes, filter)} = '{value}'", prefilter=True)
         if exact:
             return query.bypass_vector_index()
         # The library refuses a view that is narrower than what is asked for.
@@ -149,7 +157,7 @@ class LanceDB(ArrayEngine):
         """Bytes of its files."""
         return bytes_in(self._folder)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         found = {"library": "lancedb", "version": version("lancedb"), **self._built}
         if self._table is not None:
             indexes = self._table.list_indices()

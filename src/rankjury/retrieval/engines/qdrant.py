@@ -17,8 +17,8 @@ from rankjury.core.progress import Progress
 from rankjury.core.secrets import Masker, forms_of, redact
 from rankjury.core.types import cut_rows
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines import ENGINES, Filter, aligned_rows
-from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library
+from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns, import_library
+from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
 
@@ -37,20 +37,20 @@ _DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 class Qdrant(ArrayEngine):
     """Makes a collection of its own, and deletes it when it is closed; other collections are never touched."""
 
-    about = "Qdrant: a graph of near neighbours, on a server"
+    description = "Qdrant: a graph of near neighbours, on a server"
     extra = "engines"
     libraries = ("qdrant_client",)
-    opens: ClassVar = {
+    open_params: ClassVar = {
         "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
         "api_key": Param("", "the environment variable that holds the key: env:NAME, or NAME"),
         "prefix": Param("rankjury", "how the names of its collections begin"),
         "timeout": Param(60, "seconds that an answer may take", min=1),
     }
-    builds: ClassVar = {
+    build_params: ClassVar = {
         "m": Param(16, "neighbours of a vector in the graph", min=2),
         "ef_construct": Param(100, "how many it chooses these from", min=4),
     }
-    searches: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    search_params: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
     native_filter = True
 
@@ -137,13 +137,13 @@ class Qdrant(ArrayEngine):
         )
         self._name = name
         if not self._is_local:
-            for column in columns_of(self._attributes):
+            for column in attribute_columns(self._attributes):
                 self._connection.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
     def _payloads(self, first: int, last: int) -> list[dict[str, str]] | None:
         if self._attributes is None:
             return None
-        names = columns_of(self._attributes)
+        names = attribute_columns(self._attributes)
         rows = self._attributes[first:last].cast(pl.String).iter_rows()
         return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
@@ -161,12 +161,14 @@ class Qdrant(ArrayEngine):
             before = indexed
             time.sleep(_PAUSE)
 
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
         models = self._models
         common = {
             "limit": min(k, self._shape[0]),
             "params": None if self._is_local else models.SearchParams(hnsw_ef=values["hnsw_ef"], exact=exact),
-            "filter": None if only is None else self._condition(only),
+            "filter": None if filter is None else self._condition(filter),
         }
         points: list[list[Any]] = []
         with self._asking():
@@ -177,7 +179,7 @@ class Qdrant(ArrayEngine):
         sign = -1.0 if self.metric == "l2" else 1.0
         self._check(points, len(asked))
         rows = [np.array([point.id for point in found], dtype=np.int64) for found in points]
-        return aligned_rows(rows, [sign * np.array([point.score for point in found]) for found in points], k)
+        return pad_rows(rows, [sign * np.array([point.score for point in found]) for found in points], k)
 
     def _check(self, points: list[list[Any]], queries: int) -> None:
         """Refuse answers that cannot be of this collection: a server is not trusted with rows of the corpus."""
@@ -190,11 +192,11 @@ class Qdrant(ArrayEngine):
                 expected="a list for each query, with ids that were stored and finite scores",
             )
 
-    def _condition(self, only: Filter) -> Any:
-        column, models = column_of(self._attributes, only), self._models
-        return models.Filter(must=[models.FieldCondition(key=column, match=models.MatchValue(value=only.value))])
+    def _condition(self, filter: Filter) -> Any:
+        column, models = attribute_column(self._attributes, filter), self._models
+        return models.Filter(must=[models.FieldCondition(key=column, match=models.MatchValue(value=filter.value))])
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """In local mode the graph's parameters are not in force, and nothing is missed."""
         found: dict[str, Any] = {"library": "qdrant-client", "version": version("qdrant-client")}
         if self._is_local:

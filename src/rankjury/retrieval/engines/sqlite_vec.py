@@ -10,8 +10,8 @@ import polars as pl
 from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines import ENGINES, Filter, aligned_rows
-from rankjury.retrieval.engines.arrays import ArrayEngine, column_of, columns_of, import_library
+from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns, import_library
+from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
@@ -42,15 +42,14 @@ def _sqlite() -> Any:
 class SqliteVec(ArrayEngine):
     """One file, read by a connection a thread."""
 
-    about = "sqlite-vec: every query against every item, within SQLite"
+    description = "sqlite-vec: every query against every item, within SQLite"
     extra = "engines"
     libraries = ("sqlite_vec",)
-    opens: ClassVar = {"folder": FOLDER}
+    open_params: ClassVar = {"folder": FOLDER}
     metrics = ("cosine", "l2")
     approximate = False
     exact_mode = True
     native_filter = True
-    threads_safe = False
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
@@ -70,7 +69,7 @@ class SqliteVec(ArrayEngine):
         self._connection.execute("PRAGMA synchronous = OFF")
         run, by = self._connection, "cosine" if self.metric == "cosine" else "L2"
         run.execute(f"CREATE VIRTUAL TABLE items USING vec0(vector float[{held.shape[1]}] distance_metric={by})")
-        names = columns_of(self._attributes)
+        names = attribute_columns(self._attributes)
         run.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{''.join(f', {name} TEXT' for name in names)})")
         marks = ", ".join("?" * (1 + len(names)))
         for first, last in self._batches(_ROWS_AT_ONCE, progress):
@@ -90,17 +89,19 @@ class SqliteVec(ArrayEngine):
         connection.enable_load_extension(False)
         return connection
 
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
-        statement, given = self._statement(k, only)
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
+        statement, given = self._statement(k, filter)
         found = [self._connection.execute(statement, (bytes(query), *given)).fetchall() for query in asked]
         rows = [np.array([row for row, _ in each], dtype=np.int64) for each in found]
         apart = [np.array([distance for _, distance in each], dtype=np.float64) for each in found]
         nearest = 1.0 if self.metric == "cosine" else 0.0
-        return aligned_rows(rows, [nearest - each for each in apart], k)
+        return pad_rows(rows, [nearest - each for each in apart], k)
 
-    def _statement(self, k: int, only: Filter | None) -> tuple[str, list[Any]]:
+    def _statement(self, k: int, filter: Filter | None) -> tuple[str, list[Any]]:
         """What finds the k nearest, and what it is given after the query."""
-        among, value = self._among(only)
+        among, value = self._among(filter)
         if k <= _MOST_BY_MATCH:
             where = f"WHERE vector MATCH ? AND k = ? {among and 'AND ' + among}"
             return f"SELECT rowid, distance FROM items {where} ORDER BY distance", [k, *value]
@@ -108,17 +109,17 @@ class SqliteVec(ArrayEngine):
         where = among and f"WHERE {among}"
         return f"SELECT rowid, {by}(vector, ?) AS apart FROM items {where} ORDER BY apart LIMIT ?", [*value, k]
 
-    def _among(self, only: Filter | None) -> tuple[str, list[str]]:
-        if only is None:
+    def _among(self, filter: Filter | None) -> tuple[str, list[str]]:
+        if filter is None:
             return "", []
-        column = column_of(self._attributes, only)
-        return f"rowid IN (SELECT row FROM attributes WHERE {column} = ?)", [only.value]
+        column = attribute_column(self._attributes, filter)
+        return f"rowid IN (SELECT row FROM attributes WHERE {column} = ?)", [filter.value]
 
     def size(self) -> int:
         """Bytes of its file."""
         return bytes_in(self._folder)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {
             "library": "sqlite-vec",
             "version": version("sqlite-vec"),
@@ -126,7 +127,7 @@ class SqliteVec(ArrayEngine):
             "sqlite_module": self._sqlite.__name__,
         }
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         """Another connection to the same file; closed with this one."""
         other = type(self)(self.metric, self.settings)
         other._file, other._shape, other._attributes = self._file, self._shape, self._attributes

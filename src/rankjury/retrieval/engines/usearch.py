@@ -6,8 +6,8 @@ import numpy as np
 
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines import ENGINES, Filter, keep_passing, passing
-from rankjury.retrieval.engines.arrays import ArrayEngine, Turns, import_library, neighbours_of
+from rankjury.retrieval.engines.arrays import ArrayEngine, SettingLock, import_library, pad_neighbours
+from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask, search_then_filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
@@ -21,15 +21,17 @@ _KINDS = {"cosine": "cos", "ip": "ip", "l2": "l2sq"}
 class USearch(ArrayEngine):
     """The width of a search is kept in the index, so that searches by different widths wait for each other."""
 
-    about = "USearch: a graph of near neighbours"
+    description = "USearch: a graph of near neighbours"
     extra = "engines"
     libraries = ("usearch",)
-    builds: ClassVar = {
+    build_params: ClassVar = {
         "connectivity": Param(16, "neighbours of a vector in the graph", min=2),
         "expansion_add": Param(128, "how many it chooses these from", min=1),
         "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
     }
-    searches: ClassVar = {"expansion_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    search_params: ClassVar = {
+        "expansion_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)
+    }
     exact_mode = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
@@ -37,25 +39,27 @@ class USearch(ArrayEngine):
         self._version = import_library("usearch", "usearch", "usearch").__version__
         self._library = import_library("usearch.index", "usearch", "usearch")
         self._index: Any = None
-        self._turns = Turns()
+        self._turns = SettingLock()
 
     def _fill(self, held: Singles, progress: Progress) -> None:
         self._index = self._library.Index(ndim=held.shape[1], metric=_KINDS[self.metric], **self._built)
-        self._turns = Turns()
+        self._turns = SettingLock()
         for first, last in self._batches(_ROWS_AT_ONCE, progress):
             self._index.add(np.arange(first, last), held[first:last], threads=0 if first else 1)
 
-    def _find(self, asked: Singles, k: int, values: dict[str, Setting], only: Filter | None, exact: bool) -> Neighbours:
+    def _find(
+        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> Neighbours:
         width = int(values["expansion_search"])
-        if only is not None:
-            passes = passing(self._attributes, only)
-            return keep_passing(lambda deep: self._found(asked, deep, width, exact), passes, k)
+        if filter is not None:
+            passes = filter_mask(self._attributes, filter)
+            return search_then_filter(lambda deep: self._found(asked, deep, width, exact), passes, k)
         return self._found(asked, k, width, exact)
 
     def _found(self, asked: Singles, k: int, width: int, exact: bool) -> Neighbours:
         deep = min(k, len(self._index))
         if not len(asked) or not deep:
-            return neighbours_of(np.empty((len(asked), 0), np.int64), np.empty((len(asked), 0)), k)
+            return pad_neighbours(np.empty((len(asked), 0), np.int64), np.empty((len(asked), 0)), k)
         with self._turns.at(width) as new:
             if new:
                 self._index.expansion_search = width
@@ -67,7 +71,7 @@ class USearch(ArrayEngine):
             rows = np.where(nobody, MISSING, found.keys.astype(np.int64))
             distances = np.where(nobody, np.float32(0), found.distances)
         apart = distances.astype(np.float64)
-        return neighbours_of(rows, 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart, k)
+        return pad_neighbours(rows, 0.0 - np.sqrt(np.fmax(apart, 0.0)) if self.metric == "l2" else 1.0 - apart, k)
 
     def size(self) -> int:
         """Bytes of the index as the library writes it."""
@@ -78,7 +82,7 @@ class USearch(ArrayEngine):
         except TypeError:  # of releases in which it cannot be read
             return len(self._index.save())
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         simd = self._index.hardware_acceleration if self._index is not None else None
         return {"library": "usearch", "version": self._version, "simd": simd, **self._built}
 

@@ -24,7 +24,7 @@ from rankjury.core.secrets import Masker, forms_of, mask_settings, read_variable
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter, aligned_rows, keep_passing, passing
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask, pad_rows, search_then_filter
 from rankjury.retrieval.engines.endpoint.client import Asker, Counts, shortened
 from rankjury.retrieval.engines.endpoint.responses import Reading
 from rankjury.retrieval.engines.endpoint.templates import json_template, url_template
@@ -47,8 +47,8 @@ class Function:
         masker.json(self.params)
         self._secrets = forms_of(masker.secrets)
 
-    def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
-        more = {"filter": only} if self.sends_filter else {}
+    def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
+        more = {"filter": filter} if self.sends_filter else {}
         try:
             return self.function(query, k, **self.params, **more)
         except RankjuryError:
@@ -63,7 +63,7 @@ class Function:
     def clean(self, text: str) -> str:
         return shortened(redact(text, self._secrets))
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         return self
 
     def close(self) -> None:
@@ -101,10 +101,10 @@ _LISTED = 5
 
 @ENGINES.register("endpoint")
 class Endpoint(Engine):
-    """One request a query. Several threads need a connection each: ``again()``."""
+    """One request a query. Several threads need a connection each: ``for_thread()``."""
 
-    about = "your own search: an HTTP JSON API, or a Python function"
-    opens: ClassVar[Mapping[str, Param]] = {
+    description = "your own search: an HTTP JSON API, or a Python function"
+    open_params: ClassVar[Mapping[str, Param]] = {
         "url": Param("", "where it is: http://localhost:8000/search; may hold {text}, {vector}, {k} and {filter}"),
         "call": Param("", "instead of a url: module:function, called with a query and k"),
         "method": Param("POST", "POST, or GET without a body", choices=("POST", "GET")),
@@ -122,8 +122,7 @@ class Endpoint(Engine):
         "timeout": Param(10.0, "seconds for a whole request, from connecting to the last byte", min=0.001),
         "retries": Param(0, "how often to ask again after no answer or a status of 429, 502, 503 or 504", min=0),
     }
-    answers_singly = True
-    threads_safe = False
+    one_request_per_query = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
@@ -147,7 +146,7 @@ class Endpoint(Engine):
         attributes: pl.DataFrame | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> None:
-        settled(self.builds, params, "build parameter")
+        settled(self.build_params, params, "build parameter")
         self._rows = {name: row for row, name in enumerate(ids.cast(pl.String).to_list())}
         self._attributes = attributes
 
@@ -157,18 +156,18 @@ class Endpoint(Engine):
         k: int,
         params: Params | None = None,
         *,
-        only: Filter | None = None,
+        filter: Filter | None = None,
         exact: bool = False,
     ) -> Neighbours:
-        settled(self.searches, params, "search parameter")
+        settled(self.search_params, params, "search parameter")
         if exact:
             raise UsageError("an endpoint has no exact mode")
         asked = self._asked(queries)
-        if only is None or self._asker.sends_filter:
-            return self._found(asked, k, only)
-        return keep_passing(lambda deep: self._found(asked, deep, None), passing(self._attributes, only), k)
+        if filter is None or self._asker.sends_filter:
+            return self._found(asked, k, filter)
+        return search_then_filter(lambda deep: self._found(asked, deep, None), filter_mask(self._attributes, filter), k)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         counted = ("requests", "retried", "reconnected", "unknown_ids", "repeated_ids")
         return {
             "asked": self._asker.shown,
@@ -177,9 +176,9 @@ class Endpoint(Engine):
             **{name: self._counts[name] for name in counted},
         }
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         other = copy.copy(self)
-        other._asker = self._asker.again()
+        other._asker = self._asker.for_thread()
         self._askers.append(other._asker)
         other._askers = [other._asker]
         return other
@@ -195,15 +194,15 @@ class Endpoint(Engine):
             raise UsageError(f"asked with {found}", where=self._asker.shown, expected=wanted)
         return list(queries) if are_texts or isinstance(self._asker, Function) else queries.tolist()
 
-    def _found(self, queries: Sequence[Any], k: int, only: Filter | None) -> Neighbours:
-        filter_ = None if only is None else {only.attribute: only.value}
+    def _found(self, queries: Sequence[Any], k: int, filter: Filter | None) -> Neighbours:
+        filter_ = None if filter is None else {filter.attribute: filter.value}
         found = [self._known(query, k, filter_) for query in queries]
-        return aligned_rows([rows for rows, _ in found], [scores for _, scores in found], k)
+        return pad_rows([rows for rows, _ in found], [scores for _, scores in found], k)
 
-    def _known(self, query: Any, k: int, only: Mapping[str, str] | None) -> tuple[Ints, Floats]:
+    def _known(self, query: Any, k: int, filter: Mapping[str, str] | None) -> tuple[Ints, Floats]:
         """The rows of what was found, each once, and their scores."""
         self._counts.add("requests")
-        hits = self._reading.hits(self._asker.ask(query, k, only))
+        hits = self._reading.hits(self._asker.ask(query, k, filter))
         unknown = [name for name in hits.ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
             named = [self._asker.clean(name) for name in unknown[:_LISTED]]
@@ -215,7 +214,7 @@ class Endpoint(Engine):
                 hint='unknown = "skip" leaves them out.',
             )
         self._counts.add("unknown_ids", len(unknown))
-        self.gives_scores = self.gives_scores and (hits.scores is not None or not hits.ids)
+        self.has_scores = self.has_scores and (hits.scores is not None or not hits.ids)
         scores = hits.scores if hits.scores is not None else [-float(place) for place in range(len(hits.ids))]
         best: dict[int, float] = {}
         for name, score in zip(hits.ids, scores, strict=True):

