@@ -49,7 +49,7 @@ def make_task(data: Arrays) -> Any:
 
     from rankjury.recsys.data.attributes import Facts
     from rankjury.recsys.data.log import Log
-    from rankjury.recsys.splitting.split import Split
+    from rankjury.recsys.split import Split
     from rankjury.recsys.task import Task
 
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
@@ -97,7 +97,7 @@ def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
 
 
 def by_rankjury(data: Arrays) -> Work:
-    from rankjury.recsys.models.rank import recommend
+    from rankjury.recsys.recommend import recommend
 
     task, model = make_task(data), model_of(data)
     assess = assessing(data, task)
@@ -105,14 +105,14 @@ def by_rankjury(data: Arrays) -> Work:
 
 
 def by_rankjury_search(data: Arrays) -> Work:
-    from rankjury.recsys.models.rank import recommend
+    from rankjury.recsys.recommend import recommend
 
     task, model = make_task(data), model_of(data)
     return lambda: recommend(model, task, K, scored=False).items
 
 
 def by_rankjury_assessing(data: Arrays) -> Work:
-    from rankjury.recsys.models.rank import recommend
+    from rankjury.recsys.recommend import recommend
 
     task = make_task(data)
     assess = assessing(data, task)
@@ -200,7 +200,7 @@ WAYS: dict[str, tuple[Callable[[Arrays], Work], str]] = {
 
 def hand_over(folder: Path) -> None:
     """Write for the peers what is recommended, and the tier of each user and item."""
-    from rankjury.recsys.models.rank import recommend
+    from rankjury.recsys.recommend import recommend
     from rankjury.recsys.tiers import Tiers, item_tiers, user_tiers
 
     data = read(folder)

@@ -15,9 +15,9 @@ from rankjury.recsys.data.attributes import facts_of, read_items
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.rank import recommend
-from rankjury.recsys.splitting import counts, split_log
-from rankjury.recsys.splitting.split import Window
+from rankjury.recsys.recommend import recommend
+from rankjury.recsys.split import Window, counts
+from rankjury.recsys.splitting import split_log
 from rankjury.recsys.task import Facts, Task
 from rankjury.recsys.tiers import Tiers, user_tiers
 

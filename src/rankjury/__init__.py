@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from rankjury.recsys.data.log import Log as Log
     from rankjury.recsys.data.read import read_log as read_log
     from rankjury.recsys.models import RECOMMENDERS as RECOMMENDERS, Recommender as Recommender
+    from rankjury.recsys.split import Split as Split
     from rankjury.recsys.splitting import split_log as split_log
-    from rankjury.recsys.splitting.split import Split as Split
     from rankjury.recsys.task import Task as Task
     from rankjury.retrieval.agreement.api import agree as agree
     from rankjury.retrieval.bench.api import try_index as try_index

@@ -121,14 +121,14 @@ def check_pruned() -> None:
 
 
 def check_split() -> None:
-    from rankjury.recsys.data.load import is_split, read_split
+    from rankjury.recsys.data.split_folder import is_split, read_split
 
     if is_split(Path("split")):
         assert sum(len(read_split("split").window(name)) for name in ("train", "validation", "test")) == 60
 
 
 def check_folds() -> None:
-    from rankjury.recsys.data.load import is_split, read_folds
+    from rankjury.recsys.data.split_folder import is_split, read_folds
 
     if is_split(Path("folds")):
         assert len(read_folds("folds")) == 2
@@ -158,7 +158,7 @@ MODULES = (
     "statistics",
 )
 SWEPT = ("sweep.json", "frontier.csv", "frontier.md", "frontier.png")
-LOG_MODULES = ("rankjury.recsys.data.read", "rankjury.recsys.data.save", "rankjury.recsys.splitting")
+LOG_MODULES = ("rankjury.recsys.data.read", "rankjury.recsys.data.split_folder", "rankjury.recsys.splitting")
 CASES = {
     "run": Case(RUN, [f"out/{name}" for name in ("report.json", "page.html", "table.csv", "queries.parquet")],
                 check=check_archive),

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.recsys.data.load import read_folds, read_split
-from rankjury.recsys.splitting.split import WINDOWS
+from rankjury.recsys.data.split_folder import read_folds, read_split
+from rankjury.recsys.split import WINDOWS
 from tests import paths
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width, put

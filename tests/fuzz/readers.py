@@ -44,10 +44,9 @@ from rankjury.plan.folder_scan import scan_folder
 from rankjury.plan.parse import read_plan
 from rankjury.recsys.audit import audit
 from rankjury.recsys.data.attributes import read_items, read_users
-from rankjury.recsys.data.load import read_folds
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.save import write_split
-from rankjury.recsys.models.precomputed_tables import read_scores
+from rankjury.recsys.data.split_folder import read_folds, write_split
+from rankjury.recsys.models.precomputed import read_scores
 from rankjury.recsys.splitting import split_log
 from rankjury.retrieval.embedding.corpus import read_corpus
 from rankjury.retrieval.rank import rank_vectors

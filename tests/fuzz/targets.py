@@ -17,8 +17,8 @@ from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.vocabulary import Match
 from rankjury.measures.dialects import resolve
-from rankjury.recsys.splitting.fractions import read_fractions
-from rankjury.recsys.splitting.timestamps import read_moment
+from rankjury.recsys.data.times import read_moment
+from rankjury.recsys.split import read_fractions
 from rankjury.reporting.sections.drift import drift_block, drifts_to_json
 from rankjury.retrieval.embedding.chunking import parse_chunking
 from rankjury.retrieval.hints import hints_of

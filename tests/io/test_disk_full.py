@@ -17,7 +17,7 @@ from rankjury.io import write, write_table
 from rankjury.io.atomic import together, write_text
 from rankjury.io.vectors.write import write_vectors
 from rankjury.recsys.data.log import log_from_frame
-from rankjury.recsys.data.save import write_folds, write_split
+from rankjury.recsys.data.split_folder import write_folds, write_split
 from rankjury.recsys.splitting import folds_of, split_log
 from rankjury.scale.local import writing_per_query
 from rankjury.retrieval.embedding.resume import keeping

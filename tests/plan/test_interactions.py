@@ -20,7 +20,7 @@ from rankjury.plan.run import Outcome
 from rankjury.plan.tune import prepare_subjects
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.save import write_split
+from rankjury.recsys.data.split_folder import write_split
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.splitting import split_log

@@ -16,14 +16,13 @@ from rankjury.core.progress import NO_PROGRESS
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.plan.tune import prepare_subjects
-from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import Facts, facts_of, read_items, read_users
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
+from rankjury.recsys.split import Window
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.splitting.split import Window
-from rankjury.recsys.task import Sampled, Task
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
 from rankjury.recsys.tiers import Tiers, describe, item_tiers, user_tiers
 from rankjury.recsys.tuning.models import tune_model
 from tests.recsys.models.made import QUICK, fitted

@@ -12,7 +12,7 @@ import rankjury
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.recsys.data.log import log_from_frame
-from rankjury.recsys.data.save import write_split
+from rankjury.recsys.data.split_folder import write_split
 
 USERS, ITEMS = 20, 25
 MEASURES = ["ndcg@5", "recall(rel=4)@5", "coverage@5", "novelty@5"]

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.audit import Audit, audit, gini, histogram, share_of_top
-from rankjury.recsys.audit.times import times_of
+from rankjury.recsys.audit import Audit, audit, gini, histogram, share_of_top, times_of
 from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.data.read import read_log

@@ -10,11 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.splitting import SPLITS, counts, folds_of, split_log
-from rankjury.recsys.splitting.fractions import read_fractions
-from rankjury.recsys.splitting.split import WINDOWS, Split
+from rankjury.recsys.data.times import read_moment, written_moment
+from rankjury.recsys.split import WINDOWS, Split, counts, read_fractions
+from rankjury.recsys.splitting import SPLITS, folds_of, split_log
 from rankjury.recsys.splitting.temporal import cutoffs_at
-from rankjury.recsys.splitting.timestamps import read_moment, written_moment
 
 KINDS: dict[str, dict[str, Any]] = {
     "temporal": {},

@@ -12,7 +12,8 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import Cuts
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.splitting import counts, split_log
+from rankjury.recsys.split import counts
+from rankjury.recsys.splitting import split_log
 from rankjury.recsys.task import Task
 from rankjury.recsys.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
 

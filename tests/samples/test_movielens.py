@@ -18,8 +18,8 @@ from rankjury.core.types import Floats
 from rankjury.recsys.data.attributes import Facts, facts_of, read_items
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
+from rankjury.recsys.split import Split
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.splitting.split import Split
 from rankjury.recsys.task import Task
 from tests import paths
 

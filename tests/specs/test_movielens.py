@@ -19,7 +19,7 @@ from rankjury.errors import DataError
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.save import write_split
+from rankjury.recsys.data.split_folder import write_split
 from rankjury.recsys.splitting import split_log
 from rankjury.recsys.summary import Interactions
 from tests import paths

@@ -53,7 +53,7 @@ def audit_command(
     check_standard_input([one for one in (path, items) if one])
     with show_progress(f"Reading {path}", quiet=quiet):
         from rankjury.recsys.audit import audit
-        from rankjury.recsys.data.movielens_folder import find_companions
+        from rankjury.recsys.data.movielens import find_companions
         from rankjury.recsys.data.read import read_log
 
         log = read_log(path, user=user, item=item, value=value, time=time, format=form, scale=bounds)
@@ -131,7 +131,7 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
 
 
 def _print_future(found: "Audit") -> None:
-    from rankjury.recsys.splitting.timestamps import written_moment
+    from rankjury.recsys.data.times import written_moment
     from rankjury.reporting.console import console, print_rows
 
     future, times = found.future, found.times

@@ -372,7 +372,7 @@ def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
 def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
     from rankjury.cli.run import run_content
-    from rankjury.recsys.data.movielens_folder import find_companions
+    from rankjury.recsys.data.movielens import find_companions
 
     if not folder.exists():
         raise DataError(

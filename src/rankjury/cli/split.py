@@ -156,7 +156,7 @@ def _make(
 ) -> list[dict[str, Any]]:
     """Read, split, write; the records of what was written."""
     from rankjury.recsys.data.read import read_log
-    from rankjury.recsys.data.save import check_target, write_folds, write_split
+    from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
     from rankjury.recsys.splitting import folds_of, number_of_folds, split_log
 
     alone = _only(kind, options)

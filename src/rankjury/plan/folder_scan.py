@@ -25,9 +25,8 @@ from rankjury.io.vectors.sniffing import holds_vectors
 from rankjury.io.vectors.tables import json_spaces
 from rankjury.labeling.keywords.read_annotations import SEPARATOR
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
-from rankjury.recsys.data.columns import find_columns
-from rankjury.recsys.data.log import TIME, VALUE
-from rankjury.recsys.data.movielens_folder import FILES, find_beside, find_companions
+from rankjury.recsys.data.log import TIME, VALUE, find_columns
+from rankjury.recsys.data.movielens import FILES, find_beside, find_companions
 
 _MOST_FILES = 200
 _MOST_BYTES = 64 << 20

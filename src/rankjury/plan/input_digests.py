@@ -14,8 +14,8 @@ from typing import Any
 from rankjury.core.importing import is_function_name
 from rankjury.io.source import plain_suffix
 from rankjury.io.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
-from rankjury.recsys.data.load import is_split
-from rankjury.recsys.data.movielens_folder import find_beside
+from rankjury.recsys.data.movielens import find_beside
+from rankjury.recsys.data.split_folder import is_split
 
 _NAMES_NO_INPUT = frozenset(
     (

@@ -13,18 +13,17 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
 from rankjury.measures.measure import Measure
-from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
-from rankjury.recsys.data.load import is_split, read_split
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.movielens_folder import find_companions
+from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
+from rankjury.recsys.data.split_folder import is_split, read_split
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.models.function import recommender_of
-from rankjury.recsys.models.rank import recommend as recommended
+from rankjury.recsys.recommend import recommend as recommended
+from rankjury.recsys.split import Split, Window
 from rankjury.recsys.splitting import fold_option, split_log
-from rankjury.recsys.splitting.split import Split, Window
-from rankjury.recsys.task import Sampled, Task
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
 
 _UNCUT_DEPTH = 1_000
 """How many are ranked for measures that have no cut-off, as in plans."""

@@ -8,7 +8,7 @@ from typing import Any
 from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
-from rankjury.recsys.candidates import Catalogue
+from rankjury.recsys.task import Catalogue
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from rankjury.core.lists import Background
 from rankjury.core.params import is_whole
-from rankjury.core.text import plural
-from rankjury.core.types import Bools, Gold, Ints, freeze, gathered
+from rankjury.core.text import join_names, plural
+from rankjury.core.types import Bools, Gold, Ints, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments, check_fields
-from rankjury.errors import UnknownName, UsageError, shorten
+from rankjury.errors import DataError, UnknownName, UsageError, shorten
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, Pairs
-from rankjury.recsys.splitting.split import WINDOWS, Split, Window
+from rankjury.recsys.split import WINDOWS, Split, Window
 
+Catalogue = Literal["items", "seen", "train"]
+"""The items of a file, all that were seen up to the end of the window, or those of the training windows."""
 _MOST = 2**62
 """So that sums of a few such numbers fit into 64 bits."""
 
@@ -189,3 +192,31 @@ class Task:
             )
         yield "what a user did not take counts as not relevant, though nobody asked whether they would have liked it"
         yield from self.split.leaks
+
+
+def catalogue_of(
+    kind: Catalogue, split: Split, window: Window, fit_on: tuple[Window, ...], listed: pl.Series | None = None
+) -> tuple[Bools, list[str]]:
+    """Which of the log's items everybody may be recommended, and what is to be told of it."""
+    log = split.log
+    found = np.zeros(len(log.items), dtype=bool)
+    if kind == "items":
+        if listed is None:
+            raise DataError("there is no file of items", where=log.source, expected="items = FILE, or catalogue = seen")
+        found[places_in(log.items, listed.cast(pl.String))] = True
+        taken = np.unique(log.item)
+        unknown = int((~found[taken]).sum())
+        if taken.size and unknown == taken.size:
+            raise DataError(
+                f"none of the log's {plural(unknown, 'item', 'items')} is in the file of items",
+                where=log.source,
+                expected=f"ids such as {join_names(log.items.gather(taken[:3]))}; the file has {join_names(listed, 3)}",
+            )
+        return found, [
+            f"{plural(unknown, 'item of the log is', 'items of the log are')} not in the file of items"
+        ] if unknown else []
+    known: tuple[Window, ...] = fit_on if kind == "train" else (*fit_on, window)
+    if kind == "seen" and window == "test":
+        known = ("train", "validation", "test")
+    found[split.window(*dict.fromkeys(known)).item] = True
+    return found, []

@@ -15,7 +15,7 @@ from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.groups import Attribute
-from rankjury.recsys.splitting.fractions import exactly
+from rankjury.recsys.split import exactly
 from rankjury.recsys.task import Task
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))

@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.data import save as saving
-from rankjury.recsys.data.load import is_split, read_folds, read_split
+from rankjury.recsys.data import split_folder as saving
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.data.save import write_folds, write_split
-from rankjury.recsys.splitting import counts, folds_of, split_log
-from rankjury.recsys.splitting.split import WINDOWS, Split
+from rankjury.recsys.data.split_folder import is_split, read_folds, read_split, write_folds, write_split
+from rankjury.recsys.split import WINDOWS, Split, counts
+from rankjury.recsys.splitting import folds_of, split_log
 from tests.core.test_temp_files import mark_of_the_dead
 
 ROWS = 60

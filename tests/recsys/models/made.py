@@ -9,7 +9,7 @@ from rankjury.core.types import Ints
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import Recommender, make_recommender
-from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.split import Split
 from rankjury.recsys.task import Task
 
 USERS, ITEMS = 25, 18

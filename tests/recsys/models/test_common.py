@@ -11,7 +11,7 @@ from rankjury.core.types import places_in
 from rankjury.errors import DataError, MissingExtra, UnknownName, UsageError
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from tests.recsys.models.made import PERSONAL, all_of, fitted, made_facts, made_frame, made_log, task_of
 
 LEARNING = ["popularity", *PERSONAL]

@@ -9,7 +9,7 @@ from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.models.hybrid import Hybrid
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from rankjury.recsys.tiers import Tiers, item_tiers
 from tests.recsys.models.made import all_of, fitted, made_facts, made_log, task_of
 

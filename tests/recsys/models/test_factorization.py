@@ -10,9 +10,8 @@ from rankjury.errors import DataError
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.fit import Known, known_of
-from rankjury.recsys.models.rank import recommend
-from rankjury.recsys.models.sparse import matrix_of, quietly
+from rankjury.recsys.models.base import Known, known_of, matrix_of, quietly
+from rankjury.recsys.recommend import recommend
 from rankjury.recsys.task import Task
 from tests.recsys.models.made import all_of, dense, fitted, made_frame, made_log, task_of
 

@@ -63,8 +63,8 @@ def test_it_learns_ratings() -> None:
 
 
 def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
+    from rankjury.recsys.models.base import known_of
     from rankjury.recsys.models.factorization_machine import _drawn
-    from rankjury.recsys.models.fit import known_of
 
     log = made_log()
     users, items = _drawn(known_of(log), 4, 0)

@@ -12,7 +12,7 @@ from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.models.function import recommender_of
 from rankjury.recsys.models.popularity import Popularity
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from tests.recsys.models.made import made_log, task_of
 
 LOG = made_log()

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.recsys.candidates import drawn
 from rankjury.recsys.data.log import Log, log_from_frame
+from rankjury.recsys.recommend import drawn
 from rankjury.recsys.task import Sampled
 from tests.recsys.models.made import all_of, fitted, made_log, task_of
 

@@ -10,7 +10,7 @@ from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.models.precomputed import GivenFactors, GivenScores
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from tests.recsys.models.made import made_log, task_of
 
 LOG = made_log()

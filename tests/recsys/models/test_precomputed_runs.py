@@ -7,9 +7,8 @@ import pytest
 from rankjury.core.convert import as_ranking
 from rankjury.errors import DataError
 from rankjury.recsys.data.log import log_from_frame
-from rankjury.recsys.models.precomputed_runs import check_recommendations
-from rankjury.recsys.models.rank import candidates_of
-from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.recommend import candidates_of, check_recommendations
+from rankjury.recsys.split import Split
 from rankjury.recsys.task import Sampled, Task
 
 

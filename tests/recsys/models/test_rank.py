@@ -7,16 +7,15 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import rankjury.recsys.models.rank
+import rankjury.recsys.recommend
 import rankjury.retrieval.knn.search
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
-from rankjury.recsys.candidates import drawn
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import Recommender
-from rankjury.recsys.models.rank import Recommended, recommend, top_of
-from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.recommend import Recommended, drawn, recommend, top_of
+from rankjury.recsys.split import Split
 from rankjury.recsys.task import Sampled, Task
 from tests.recsys.models.made import made_log, task_of
 
@@ -184,7 +183,7 @@ def test_nothing_hangs_on_blocks_and_threads(monkeypatch: pytest.MonkeyPatch) ->
     whole, blocks = recommend(model, task, 7), recommend(by_rows, task, 7)
     np.testing.assert_array_equal(whole.items, blocks.items)
     for cells, threads in ((1, 1), (301, 1), (1000, 3)):
-        monkeypatch.setattr(rankjury.recsys.models.rank, "CELLS_AT_ONCE", cells)
+        monkeypatch.setattr(rankjury.recsys.recommend, "CELLS_AT_ONCE", cells)
         monkeypatch.setattr(rankjury.retrieval.knn.search, "TILE_BYTES", 64 * cells)
         monkeypatch.setattr("os.cpu_count", lambda threads=threads: threads)
         for model_, expected in ((model, whole), (by_rows, blocks)):

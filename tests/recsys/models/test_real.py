@@ -9,7 +9,7 @@ import pytest
 import rankjury
 from rankjury.recsys.api import held_out
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from tests import paths
 
 FOLDER = paths.SHARED / "interactions" / "ml-latest-small"

@@ -13,7 +13,7 @@ from rankjury.core.types import Ints, Matrix
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import RECOMMENDERS, Recommender
-from rankjury.recsys.splitting.split import Split
+from rankjury.recsys.split import Split
 from rankjury.recsys.task import Task
 
 USERS = 30

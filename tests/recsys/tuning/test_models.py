@@ -14,7 +14,7 @@ from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.models import Subject, tune_model, without_test
 from rankjury.recsys.tuning.result import ModelTuning

@@ -20,19 +20,18 @@ from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
-from rankjury.recsys.candidates import Catalogue, catalogue_of
 from rankjury.recsys.data.attributes import Attributes, Facts, facts_of, read_items, read_users
-from rankjury.recsys.data.load import is_split, read_split
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.movielens_folder import find_companions
+from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
+from rankjury.recsys.data.split_folder import is_split, read_split
+from rankjury.recsys.data.times import written_moment
 from rankjury.recsys.exposure import exposure_of
-from rankjury.recsys.models.precomputed_runs import check_recommendations
-from rankjury.recsys.splitting import check_options, counts, split_log
-from rankjury.recsys.splitting.split import Split, Window
-from rankjury.recsys.splitting.timestamps import written_moment
+from rankjury.recsys.recommend import check_recommendations
+from rankjury.recsys.split import Split, Window, counts
+from rankjury.recsys.splitting import check_options, split_log
 from rankjury.recsys.summary import Interactions
-from rankjury.recsys.task import Sampled, Task
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model

@@ -13,7 +13,7 @@ from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
-from rankjury.recsys.models.rank import recommend
+from rankjury.recsys.recommend import recommend
 
 COLD_ITEMS = "cold_items"
 """The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""

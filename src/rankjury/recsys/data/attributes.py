@@ -11,10 +11,8 @@ from rankjury.core.text import plural
 from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.source import Source
-from rankjury.recsys.data.attribute_files import as_lists, read_table
-from rankjury.recsys.data.columns import as_whole
-from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.movielens_folder import file_of
+from rankjury.recsys.data.log import Log, as_whole
+from rankjury.recsys.data.movielens import as_lists, file_of, read_table
 
 GENRES = "genres"
 _FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}

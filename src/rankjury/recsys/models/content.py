@@ -11,7 +11,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of
+from rankjury.recsys.models.base import ByFactors, Known, are_known, known_of
 
 CONTENT = {
     "features": Param(

@@ -12,8 +12,7 @@ from rankjury.errors import DataError
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.fit import ByFactors, Known, known_of, ratings_of
-from rankjury.recsys.models.sparse import matrix_of, quietly, steadily
+from rankjury.recsys.models.base import ByFactors, Known, known_of, matrix_of, quietly, ratings_of, steadily
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from rankjury.errors import UnknownName
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.fit import ByFactors, Known, are_known, known_of, ratings_of
+from rankjury.recsys.models.base import ByFactors, Known, are_known, known_of, ratings_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.models.base import Trained
 from rankjury.recsys.models.content import CONTENT, Content
 from rankjury.recsys.models.factorization import LeastSquares
-from rankjury.recsys.models.fit import Trained
 from rankjury.recsys.models.linear import Ease
 from rankjury.recsys.models.neighbors import ItemNeighbours
 from rankjury.recsys.tiers import Tiers

@@ -10,8 +10,7 @@ from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.fit import ByRows, known_of
-from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly, steadily
+from rankjury.recsys.models.base import ByRows, by_rows, known_of, matrix_of, product, quietly, steadily
 
 
 class _Linear(ByRows):

@@ -8,8 +8,7 @@ from rankjury.core.types import Ints, Matrix
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.fit import ByRows, known_of
-from rankjury.recsys.models.sparse import by_rows, matrix_of, product, quietly
+from rankjury.recsys.models.base import ByRows, by_rows, known_of, matrix_of, product, quietly
 
 _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 

@@ -10,7 +10,7 @@ from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
 from rankjury.recsys.data.attributes import Facts
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.time_units import PER_SECOND
+from rankjury.recsys.data.times import PER_SECOND
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.stats.resampling import Keys, keys_of, pair_words
 

@@ -10,10 +10,9 @@ from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
+from rankjury.recsys.split import FRACTIONS, Parts, exactly, fractions_told, read_fractions, rows_of
 from rankjury.recsys.splitting import Parted, split_kind
-from rankjury.recsys.splitting.fractions import FRACTIONS, exactly, fractions_told, read_fractions, rows_of
 from rankjury.recsys.splitting.random import chances, learnt_later
-from rankjury.recsys.splitting.split import Parts
 from rankjury.recsys.splitting.temporal import times_of
 from rankjury.stats.resampling import keys_of
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.recsys.data.log import Log
+from rankjury.recsys.split import FRACTIONS, WINDOWS, Parts, fractions_told, read_fractions
 from rankjury.recsys.splitting import Parted, split_kind
-from rankjury.recsys.splitting.fractions import FRACTIONS, fractions_told, read_fractions
-from rankjury.recsys.splitting.split import WINDOWS, Parts
 from rankjury.stats.formatting import format_percent
 from rankjury.stats.resampling import keys_of, random_words
 

@@ -27,12 +27,11 @@ from rankjury.evaluation.evaluate import Evaluation
 from rankjury.measures.dialects import Asked
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import Recommender
-from rankjury.recsys.models.rank import recommend
-from rankjury.recsys.splitting.split import WINDOWS
+from rankjury.recsys.recommend import recommend
+from rankjury.recsys.split import WINDOWS
 from rankjury.recsys.task import Task
-from rankjury.recsys.tuning.result import ModelTuning
+from rankjury.recsys.tuning.result import Memory, ModelTuning, Trial
 from rankjury.recsys.tuning.search import Tried, settings_to_try, widened
-from rankjury.recsys.tuning.trials import Memory, Trial
 from rankjury.retrieval.bench.grid import key_of
 from rankjury.retrieval.threshold import shown_from
 from rankjury.stats.resampling import Resampling

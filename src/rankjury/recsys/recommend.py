@@ -3,19 +3,21 @@
 Models that have factors are searched exactly, at the speed of the multiplication; the others score blocks of users.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.text import plural
-from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered
+from rankjury.core.text import join_names, plural
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered, places_in
 from rankjury.errors import DataError, UnknownName
-from rankjury.recsys.candidates import drawn
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.task import Task
 from rankjury.retrieval.knn.search import LeftOut, nearest
 from rankjury.retrieval.knn.select import MISSING
+from rankjury.stats.resampling import keys_of, pair_words, random_words
 
 COLD = ("popularity", "nothing")
 """What users get of whom a model knows nothing."""
@@ -191,6 +193,23 @@ def candidates_of(task: Task, rows: Ints) -> Bools:
     return allowed if task.sampled is None else drawn(task, rows, allowed)
 
 
+def drawn(task: Task, rows: Ints, allowed: Bools) -> Bools:
+    """Of the allowed candidates those that were held out, and some of the others by the seed, user and item."""
+    if task.sampled is None:
+        return allowed
+    starts, at = gathered(task.held.starts, task.users[rows])
+    held = np.zeros_like(allowed)
+    held[np.repeat(np.arange(rows.size), np.diff(starts)), task.held.items[at]] = True
+    # a stream of its own: the random recommender orders by pairs of keys, and would shun what was drawn
+    of_items = random_words(keys_of(task.log.items, task.sampled.seed), 0, 1)[:, 0]
+    of_users = keys_of(task.log.users, task.sampled.seed)[task.users[rows]]
+    mixed = pair_words(of_users, of_items)
+    mixed[~allowed | held] = np.iinfo(np.uint64).max
+    n = min(task.sampled.n, allowed.shape[1])
+    last = np.partition(mixed, n - 1, axis=1)[:, n - 1 : n]
+    return held | ((mixed <= last) & allowed & (mixed < np.iinfo(np.uint64).max))
+
+
 def _no_number(what: str, times: int, source: str) -> DataError:
     return DataError(
         f"{what} is no number ({plural(times, 'such value', 'such values')} here)",
@@ -215,3 +234,106 @@ def top_of(table: Floats, k: int) -> tuple[Ints, Floats]:
     held = place < kept
     items[row[held], place[held]], scores[row[held], place[held]] = column[held], value[held]
     return items, scores
+
+
+_FEW = 3
+
+
+def check_recommendations(
+    ranking: Ranking,
+    task: Task,
+    *,
+    seen: Literal["drop", "keep"] = "drop",
+    unknown: Literal["drop", "keep"] = "drop",
+) -> tuple[Ranking, list[str]]:
+    """The ranking, perhaps without items that are no candidates, and what is to be told of it.
+
+    ``seen`` are items that the user took in training, ``unknown`` those that the catalogue lacks; items that were held
+    out are candidates, whatever they are. Users of whom nothing was held out are left as they are.
+    """
+    users = places_in(task.log.users, ranking.queries.cast(pl.String))
+    asked = np.isin(users, task.users)
+    if not asked.any():
+        raise DataError(
+            f"none of its users is among those of {task.window}: {join_names(ranking.queries, _FEW)}",
+            where=ranking.source,
+            expected=f"users such as {join_names(task.log.users.gather(task.users[:_FEW]))}",
+        )
+    row = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
+    item = places_in(task.log.items, ranking.items.cast(pl.String))
+    taken, foreign = _faults(task, users, asked, row, item)
+    notes = []
+    others = int((~asked).sum())
+    if others:
+        notes.append(
+            f"{plural(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
+            f"out in {task.window}, and {'does' if others == 1 else 'do'} not count"
+        )
+    missing = task.users[~np.isin(task.users, users[asked])]
+    if missing.size:
+        names = join_names(task.log.users.gather(missing[: _FEW + 1]), _FEW)
+        notes.append(f"{plural(missing.size, 'user is', 'users are')} recommended nothing: {names}")
+    notes += _item_notes(taken, foreign, row, seen, unknown)
+    dropped = (taken & (seen == "drop")) | (foreign & (unknown == "drop"))
+    if task.sampled is not None:
+        absent = _not_drawn(task, users, asked, row, item) & ~taken & ~foreign
+        dropped |= absent
+        if absent.any():
+            many = plural(int(absent.sum()), "recommendation is", "recommendations are")
+            notes.append(f"{many} of items that are not among the drawn candidates, left out: what follows moves up")
+    if not dropped.any():
+        return ranking, notes
+    kept = ~dropped
+    before = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
+    left = replace(
+        ranking,
+        starts=before[ranking.starts],
+        items=ranking.items.filter(pl.Series(kept)),
+        scores=None if ranking.scores is None else ranking.scores[kept],
+        ranks_only=not ranking.has_scores,  # told before the ranks have gaps
+    )
+    return left, notes
+
+
+def _faults(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> tuple[Bools, Bools]:
+    """Which rows are of items that the user has, and which of items that are not in the catalogue."""
+    width = len(task.log.items)
+    checked = asked[row]
+    key = np.where(checked & (item >= 0), np.where(checked, users[row], 0) * width + item, -1)
+    starts, out = task.left_out
+    taken = np.isin(key, np.repeat(task.users, np.diff(starts)) * width + out) & (key >= 0)
+    held_starts, at = gathered(task.held.starts, task.users)
+    held = np.isin(key, np.repeat(task.users, np.diff(held_starts)) * width + task.held.items[at])
+    outside = (item < 0) | ~task.in_catalogue[item]
+    return taken, checked & outside & ~held & ~taken
+
+
+def _not_drawn(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> Bools:
+    """Which rows are of items that are no candidates of the user, where candidates were drawn."""
+    found = np.zeros(row.size, dtype=bool)
+    place = np.searchsorted(task.users, np.where(asked, users, 0))
+    looked_at = np.flatnonzero(asked[row] & (item >= 0))
+    of_user = place[row[looked_at]]
+    width = max(1, len(task.log.items))
+    for first, last in cut_rows(task.users.size, max(1, CELLS_AT_ONCE // width)):
+        inside = (of_user >= first) & (of_user < last)
+        if inside.any():
+            drawn = candidates_of(task, np.arange(first, last))
+            found[looked_at[inside]] = ~drawn[of_user[inside] - first, item[looked_at[inside]]]
+    return found
+
+
+def _item_notes(taken: Bools, foreign: Bools, row: Ints, seen: str, unknown: str) -> list[str]:
+    notes = []
+    for rows, what, choice in (
+        (taken, "of items that the user has from training", seen),
+        (foreign, "of items that the catalogue lacks", unknown),
+    ):
+        n = int(rows.sum())
+        if n:
+            users = plural(np.unique(row[rows]).size, "user", "users")
+            done = (
+                "left out: what follows moves up" if choice == "drop" else "kept: they take places, and cannot be right"
+            )
+            notes.append(f"{plural(n, 'recommendation is', 'recommendations are')} {what} ({users}), {done}")
+    return notes
