@@ -47,7 +47,7 @@ def make_task(data: Arrays) -> Any:
     """Everything that is the same for all models."""
     import polars as pl
 
-    from rankjury.recsys.data.attributes import Facts
+    from rankjury.recsys.data.attributes import SideFeatures
     from rankjury.recsys.data.log import Log
     from rankjury.recsys.split import Split
     from rankjury.recsys.task import Task
@@ -55,7 +55,7 @@ def make_task(data: Arrays) -> Any:
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
     log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")
     split = Split(log, np.where(data["held"], 2, 0).astype(np.int8), {"kind": "made"})
-    task = Task(split, facts=Facts(items={"genre": data["genres"]}))
+    task = Task(split, facts=SideFeatures(items={"genre": data["genres"]}))
     _ = task.gold, task.left_out, task.beyond, task.background
     return task
 

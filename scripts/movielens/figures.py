@@ -11,14 +11,14 @@ from rankjury.core.params import Setting
 from rankjury.core.types import Bools, Gold, gathered
 from rankjury.evaluation.evaluate import evaluate, resolve_all
 from rankjury.recsys.audit import audit
-from rankjury.recsys.data.attributes import facts_of, read_items
+from rankjury.recsys.data.attributes import read_items, side_features
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.recommend import recommend
-from rankjury.recsys.split import Window, counts
+from rankjury.recsys.split import Window, window_sizes
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.task import Facts, Task
+from rankjury.recsys.task import SideFeatures, Task
 from rankjury.recsys.tiers import Tiers, user_tiers
 
 __all__ = ["MODELS", "print_figures"]
@@ -44,7 +44,7 @@ def print_figures(folder: Path) -> None:
     """The log, its windows, its drift, and nDCG@10 of some models."""
     items = read_items(folder / "movies.csv")
     log = read_log(folder / "ratings.csv", catalogue=items)
-    facts = facts_of(log, items)
+    facts = side_features(log, items)
     for lines in (told_log(log), told_windows(log), told_drift(log, facts), told_models(log, facts)):
         print("\n".join(lines), end="\n\n")
 
@@ -73,14 +73,14 @@ def tied_share(log: Log) -> float:
 def told_windows(log: Log) -> Iterator[str]:
     split = split_log(log)
     trained = split.window("train").per_item > 0
-    for name, found in counts(split).items():
+    for name, found in window_sizes(split).items():
         yield f"{name}: {found['rows']:,} ratings, {found['users']} users, {found['items']} movies, to {found['to']}"
         yield f"    not in training: {found['cold_users']} users, {found['cold_items']} movies"
     late = split.window("test").item
     yield f"share of the test ratings that are of movies not in training: {(~trained[late]).mean():.3f}"
 
 
-def told_drift(log: Log, facts: Facts) -> Iterator[str]:
+def told_drift(log: Log, facts: SideFeatures) -> Iterator[str]:
     """Shares of ratings that genres have in the first and last year of the log; a movie counts for all its genres."""
     assert log.time is not None
     year = 365 * 86_400
@@ -91,7 +91,7 @@ def told_drift(log: Log, facts: Facts) -> Iterator[str]:
         yield f"{facts.labels['genre'][place]:12} {first[place]:.3f} → {last[place]:.3f}"
 
 
-def told_models(log: Log, facts: Facts) -> Iterator[str]:
+def told_models(log: Log, facts: SideFeatures) -> Iterator[str]:
     """Means over users; those of cold movies count only such movies, and only users of whom some were held out."""
     split = split_log(log)
     windows: tuple[Window, ...] = ("validation", "test")

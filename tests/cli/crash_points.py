@@ -121,16 +121,16 @@ def check_pruned() -> None:
 
 
 def check_split() -> None:
-    from rankjury.recsys.data.split_folder import is_split, read_split
+    from rankjury.recsys.data.split_folder import is_split_folder, read_split
 
-    if is_split(Path("split")):
+    if is_split_folder(Path("split")):
         assert sum(len(read_split("split").window(name)) for name in ("train", "validation", "test")) == 60
 
 
 def check_folds() -> None:
-    from rankjury.recsys.data.split_folder import is_split, read_folds
+    from rankjury.recsys.data.split_folder import is_split_folder, read_folds
 
-    if is_split(Path("folds")):
+    if is_split_folder(Path("folds")):
         assert len(read_folds("folds")) == 2
 
 

@@ -18,6 +18,7 @@ from rankjury.evaluation.sections import Facts
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.plan.tune import prepare_subjects
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import write_split
@@ -25,7 +26,6 @@ from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.splitting import split_log
 from rankjury.recsys.summary import CatalogueSize, Interactions
-from rankjury.recsys.task import Facts as ItemFacts
 from rankjury.recsys.tuning.models import tune_model
 from tests.plan import carried_out, checked, put
 from tests.specs import slow_movielens as slow
@@ -211,7 +211,7 @@ class NotThere(Recommender):
     extra = "recsys"
     libraries: ClassVar[tuple[str, ...]] = ("a_library_that_is_nowhere",)
 
-    def fit(self, train: Log, facts: ItemFacts, progress: Progress = NO_PROGRESS) -> None: ...
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None: ...
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         raise NotImplementedError

@@ -16,13 +16,13 @@ from rankjury.core.progress import NO_PROGRESS
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.plan.tune import prepare_subjects
-from rankjury.recsys.data.attributes import Facts, facts_of, read_items, read_users
+from rankjury.recsys.data.attributes import SideFeatures, read_items, read_users, side_features
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.split import Window
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import Tiers, describe, item_tiers, user_tiers
 from rankjury.recsys.tuning.models import tune_model
 from tests.recsys.models.made import QUICK, fitted
@@ -100,10 +100,10 @@ def task_of(
     columns = list(zip(*rows, strict=True))
     frame = pl.DataFrame(dict(zip(("user", "item", "value", "time"), columns, strict=True)))
     split = split_log(log_from_frame(frame), "dates", validation=str(T1), test=str(T2))
-    mask, _ = catalogue_of(catalogue, split, window, ("train",))
-    known = Facts()
+    mask, _ = catalogue_mask(catalogue, split, window, ("train",))
+    known = SideFeatures()
     if facts is not None and users is not None:
-        known = facts_of(split.log, read_items(facts), read_users(users), trained=split.users_of("train"))
+        known = side_features(split.log, read_items(facts), read_users(users), trained=split.users_of("train"))
     return Task(split, window, ("train",), mask, sampled, known)
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.audit import Audit, audit, gini, histogram, share_of_top, times_of
+from rankjury.recsys.audit import Audit, audit, describe_times, gini, histogram, share_of_largest
 from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.data.read import read_log
@@ -152,9 +152,9 @@ def test_gini_by_hand() -> None:
 
 
 def test_the_top_fifth_is_rounded_up() -> None:
-    assert share_of_top(np.array([1, 1, 1, 1, 6]), 0.2) == pytest.approx(0.6)
-    assert share_of_top(np.array([1, 2, 1, 1, 1, 4]), 0.2) == pytest.approx(0.6)
-    assert share_of_top(np.array([7]), 0.2) == 1
+    assert share_of_largest(np.array([1, 1, 1, 1, 6]), 0.2) == pytest.approx(0.6)
+    assert share_of_largest(np.array([1, 2, 1, 1, 1, 4]), 0.2) == pytest.approx(0.6)
+    assert share_of_largest(np.array([7]), 0.2) == 1
 
 
 def test_many_values_are_put_into_bins() -> None:
@@ -184,11 +184,11 @@ def test_the_catalogue_counts_what_nobody_took() -> None:
 
 def test_dates_of_every_unit() -> None:
     for unit, factor in {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.items():
-        times = times_of(log_of([("a", "x", 1.0, 978300760 * factor), ("a", "y", 1.0, 978387160 * factor)], unit))
+        times = describe_times(log_of([("a", "x", 1.0, 978300760 * factor), ("a", "y", 1.0, 978387160 * factor)], unit))
         assert times is not None and times.first_date is not None and times.last_date is not None
         assert times.first_date.startswith("2000-12-31T22:12:40") and times.last_date.startswith("2001-01-01T22:12:40")
         assert (times.days, times.early, times.future) == (1, 0, 0)
-    plain = times_of(log_of([("a", "x", 1.0, 3), ("a", "y", 1.0, 9)], ""))
+    plain = describe_times(log_of([("a", "x", 1.0, 3), ("a", "y", 1.0, 9)], ""))
     assert plain is not None
     assert (plain.first, plain.last, plain.first_date, plain.days, plain.early) == (3, 9, None, None, 0)
 
@@ -197,7 +197,7 @@ def test_rows_before_1990_and_from_the_future_are_counted() -> None:
     edge = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp())
     rows: list[Row] = [("a", str(n), 1.0, time) for n, time in enumerate((0, edge - 1, edge, 2 * BASE, 2 * BASE + 1))]
     now = datetime.fromtimestamp(2 * BASE, tz=UTC)
-    times = times_of(log_of(rows), now)
+    times = describe_times(log_of(rows), now)
     assert times is not None and (times.early, times.future) == (2, 1)
     found = audit(log_of([*rows, ("b", "z", 2.0, 90 * BASE)]))
     told = [one for one in found.warnings if "before 1990" in one or "future" in one]

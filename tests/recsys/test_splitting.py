@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.data.times import read_moment, written_moment
-from rankjury.recsys.split import WINDOWS, Split, counts, read_fractions
-from rankjury.recsys.splitting import SPLITS, folds_of, split_log
-from rankjury.recsys.splitting.temporal import cutoffs_at
+from rankjury.recsys.data.times import format_time, parse_time
+from rankjury.recsys.split import WINDOWS, Split, read_fractions, window_sizes
+from rankjury.recsys.splitting import SPLITS, split_folds, split_log
+from rankjury.recsys.splitting.temporal import temporal_cutoffs
 
 KINDS: dict[str, dict[str, Any]] = {
     "temporal": {},
@@ -117,7 +117,7 @@ class TestTemporal:
             min(sorted(set(at)), key=lambda time: abs(Fraction(sum(one < time for one in at), len(at)) - share))
             for share in shares
         ]
-        assert cutoffs_at(np.array(at), shares) == expected
+        assert temporal_cutoffs(np.array(at), shares) == expected
 
     @given(rows=ROWS)
     @settings(max_examples=40, deadline=None)
@@ -183,7 +183,7 @@ class TestDates:
         ],
     )
     def test_read(self, given: str, unit: str, expected: int) -> None:
-        assert read_moment(given, unit, "it") == expected
+        assert parse_time(given, unit, "it") == expected
 
     @pytest.mark.parametrize("given", ["yesterday", "2000-13-01", "nan", "inf", "1e999999"])
     def test_no_date(self, given: str) -> None:
@@ -192,12 +192,12 @@ class TestDates:
 
     def test_a_date_where_times_are_numbers(self) -> None:
         with pytest.raises(UsageError, match="plain numbers; expected a number"):
-            read_moment("2000-01-01", "", "it")
-        assert written_moment(3, "") is None
+            parse_time("2000-01-01", "", "it")
+        assert format_time(3, "") is None
 
     def test_written(self) -> None:
-        assert written_moment(1046454590, "s") == "2003-02-28T17:49:50Z"
-        assert written_moment(1046454590123, "ms") == "2003-02-28T17:49:50.123Z"
+        assert format_time(1046454590, "s") == "2003-02-28T17:49:50Z"
+        assert format_time(1046454590123, "ms") == "2003-02-28T17:49:50.123Z"
 
     def test_windows(self) -> None:
         split = split_log(times(1, 2, 3, 4), "dates", validation=2, test="4")
@@ -265,7 +265,7 @@ class TestByUser:
 
     def test_everybody_trains_on_something(self, spread: Log) -> None:
         split = split_log(spread, "user-fraction", fractions="1/0/99")
-        assert counts(split)["test"]["cold_users"] == 0
+        assert window_sizes(split)["test"]["cold_users"] == 0
 
     def test_cuts_within_one_time_are_counted(self) -> None:
         log = log_of([("a", "x", 1, 1), ("a", "z", 1, 2), ("a", "y", 1, 2), ("b", "x", 1, 1), ("b", "y", 1, 2)])
@@ -278,7 +278,7 @@ class TestByUser:
         log = log_of([(user, item, 1, 7) for user in range(40) for item in range(10)])
         split = split_log(log, "leave-last", validation=0)
         tested = {row[1] for row in rows_in(split, "test")}
-        assert len(tested) > 5 and counts(split)["test"]["cold_items"] == 0
+        assert len(tested) > 5 and window_sizes(split)["test"]["cold_items"] == 0
 
     def test_what_leaks_is_counted(self) -> None:
         """a is tested at 2 and b at 9: half of the tested rows lie before one of the four that train."""
@@ -301,7 +301,7 @@ class TestByUser:
 
 class TestFoldsOfUsers:
     def test_each_user_is_held_out_once(self, spread: Log) -> None:
-        folds = folds_of(spread, "users", folds=4, fraction=0.5)
+        folds = split_folds(spread, "users", folds=4, fraction=0.5)
         tested = [split.window("test").users.gather(np.unique(split.window("test").user)).to_list() for split in folds]
         assert sorted(user for users in tested for user in users) == sorted(spread.users.to_list())
         assert {len(users) for users in tested} == {6}
@@ -313,7 +313,7 @@ class TestFoldsOfUsers:
             own = split.log.user == code
             assert split.log.time is not None
             assert split.log.time[own & (split.part == 0)].max() <= split.log.time[own & (split.part == 2)].min()
-        assert counts(split)["train"]["users"] == len(spread.users)
+        assert window_sizes(split)["train"]["users"] == len(spread.users)
 
     def test_by_seed(self, spread: Log) -> None:
         first, second, again = (split_log(spread, "users", seed=seed).part for seed in (0, 1, 0))
@@ -328,7 +328,7 @@ class TestFoldsOfUsers:
 class TestRandom:
     def test_sizes_are_near_the_fractions(self) -> None:
         log = log_of([(place % 100, place // 100, 1, 7) for place in range(20_000)])
-        sizes = counts(split_log(log, "random"))
+        sizes = window_sizes(split_log(log, "random"))
         assert [sizes[name]["share"] for name in WINDOWS] == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
 
     def test_a_row_moves_no_other(self, spread: Log) -> None:
@@ -360,7 +360,7 @@ class TestRandom:
 
 class TestRolling:
     def test_expanding(self) -> None:
-        splits = folds_of(times(*range(10)), "rolling", windows=3, share=0.2)
+        splits = split_folds(times(*range(10)), "rolling", windows=3, share=0.2)
         assert [split.part.tolist() for split in splits] == [
             [0, 0, 0, 0, 2, 2, -1, -1, -1, -1],
             [0, 0, 0, 0, 0, 0, 2, 2, -1, -1],
@@ -369,7 +369,7 @@ class TestRolling:
         assert [split.cutoffs for split in splits] == [{"test": 4, "end": 6}, {"test": 6, "end": 8}, {"test": 8}]
 
     def test_sliding(self) -> None:
-        splits = folds_of(times(*range(10)), "rolling", windows=3, share=0.2, train="sliding")
+        splits = split_folds(times(*range(10)), "rolling", windows=3, share=0.2, train="sliding")
         assert [split.part.tolist() for split in splits][1:] == [
             [-1, -1, 0, 0, 0, 0, 2, 2, -1, -1],
             [-1, -1, -1, -1, 0, 0, 0, 0, 2, 2],
@@ -379,7 +379,7 @@ class TestRolling:
     def test_by_days(self) -> None:
         day = 86_400
         log = times(0, day, 5 * day, 6 * day, 7 * day, 8 * day - 1)
-        splits = folds_of(log, "rolling", windows=2, days=1.5)
+        splits = split_folds(log, "rolling", windows=2, days=1.5)
         assert [split.part.tolist() for split in splits] == [[0, 0, 2, 2, -1, -1], [0, 0, 0, 0, 2, 2]]
         assert splits[1].cutoffs == {"test": 8 * day - day * 3 // 2}
 
@@ -421,9 +421,9 @@ class TestAsking:
 
     def test_folds_of_what_has_none(self) -> None:
         with pytest.raises(UsageError, match=r"a temporal split has no folds; expected .*users"):
-            folds_of(times(1, 2, 3), "temporal")
+            split_folds(times(1, 2, 3), "temporal")
         with pytest.raises(UsageError, match="fold was given"):
-            folds_of(times(1, 2, 3), "users", fold=1)
+            split_folds(times(1, 2, 3), "users", fold=1)
 
     def test_an_empty_log(self) -> None:
         with pytest.raises(DataError, match="the log has no rows"):
@@ -433,7 +433,7 @@ class TestAsking:
 def test_counts() -> None:
     rows = [("a", "x", 5, 1), ("a", "y", 4, 2), ("b", "x", 3, 3), ("c", "z", 1, 4), ("a", "x", 2, 5), ("d", "w", 2, 5)]
     split = split_log(log_of(rows), "dates", validation=4, test=5)
-    found = counts(split)
+    found = window_sizes(split)
     assert found["train"] == {
         **{"rows": 3, "share": 0.5, "users": 2, "items": 2, "cold_users": 0, "cold_items": 0, "first": 1, "last": 3},
         **{"from": "1970-01-01T00:00:01Z", "to": "1970-01-01T00:00:03Z"},

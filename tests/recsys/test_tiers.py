@@ -12,7 +12,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import Cuts
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.split import counts
+from rankjury.recsys.split import window_sizes
 from rankjury.recsys.splitting import split_log
 from rankjury.recsys.task import Task
 from rankjury.recsys.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
@@ -214,7 +214,7 @@ def training_facts(task: Task) -> tuple[Any, ...]:
         for name, labels in attributes.items()
         for label, one in labels.items()
     }
-    return frame.rows(), edges, sizes, by_id(task, tiers), counts(task.split)["train"]["rows"]
+    return frame.rows(), edges, sizes, by_id(task, tiers), window_sizes(task.split)["train"]["rows"]
 
 
 class TestNoLeak:

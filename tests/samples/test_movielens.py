@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from rankjury.core.types import Floats
-from rankjury.recsys.data.attributes import Facts, facts_of, read_items
+from rankjury.recsys.data.attributes import SideFeatures, read_items, side_features
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.split import Split
@@ -83,7 +83,7 @@ def table(script: ModuleType, split: Split) -> dict[str, Floats]:
     for library in ("irspack", "implicit", "scipy"):
         pytest.importorskip(library)
     figures = importlib.import_module("movielens.figures")
-    facts: Facts = facts_of(split.log, read_items(FOLDER / "movies.csv"))
+    facts: SideFeatures = side_features(split.log, read_items(FOLDER / "movies.csv"))
     task = Task(split, "test", facts=facts)
     groups, cold = figures.groups_of(task), figures.gold_of_cold(task)
     wanted = {"all", "new", "known", "power"}

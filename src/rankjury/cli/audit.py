@@ -131,14 +131,14 @@ def _bars(found: "Audit") -> Iterator[list[str]]:
 
 
 def _print_future(found: "Audit") -> None:
-    from rankjury.recsys.data.times import written_moment
+    from rankjury.recsys.data.times import format_time
     from rankjury.reporting.console import console, print_rows
 
     future, times = found.future, found.times
     if future is None or times is None or not future.train_rows or not future.test_rows:
         return
     shown = "/".join(f"{100 * share:g}" for share in future.fractions)
-    when = written_moment(future.test_from, times.unit) or f"{future.test_from:,}"
+    when = format_time(future.test_from, times.unit) or f"{future.test_from:,}"
     console().print(f"\nA temporal split of {shown} would test from {when} on")
     rows = [
         ["users", f"{future.test_users:,}", *_unseen(future.unseen_users, future.test_users)],

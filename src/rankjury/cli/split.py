@@ -157,7 +157,7 @@ def _make(
     """Read, split, write; the records of what was written."""
     from rankjury.recsys.data.read import read_log
     from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
-    from rankjury.recsys.splitting import folds_of, number_of_folds, split_log
+    from rankjury.recsys.splitting import number_of_folds, split_folds, split_log
 
     alone = _only(kind, options)
     check_target(output, folds=0 if alone else number_of_folds(kind, **options), force=force)
@@ -167,7 +167,7 @@ def _make(
         progress.update(f"Splitting {len(log):,} rows", 0, 0)
         if alone:
             return [write_split(split_log(log, kind, **options), output, force=force)]
-        return write_folds(folds_of(log, kind, **options), output, force=force)
+        return write_folds(split_folds(log, kind, **options), output, force=force)
 
 
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:

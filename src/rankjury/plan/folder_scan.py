@@ -26,7 +26,7 @@ from rankjury.io.vectors.tables import json_spaces
 from rankjury.labeling.keywords.read_annotations import SEPARATOR
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.recsys.data.log import TIME, VALUE, find_columns
-from rankjury.recsys.data.movielens import FILES, find_beside, find_companions
+from rankjury.recsys.data.movielens import FILES, find_companions, find_file
 
 _MOST_FILES = 200
 _MOST_BYTES = 64 << 20
@@ -124,7 +124,7 @@ def _sort_in_all(files: list[Path], folder: Path, found: FolderContents) -> None
 
 def _look_into(folders: list[Path], found: FolderContents) -> None:
     """Add the first folder that is a MovieLens release, such as ``ml-1m``, with its files of movies and users."""
-    log = next((file for folder in folders if folder.is_dir() and (file := find_beside(folder, "log"))), None)
+    log = next((file for folder in folders if folder.is_dir() and (file := find_file(folder, "log"))), None)
     if log is None:
         return
     items, users = find_companions(log.parent)

@@ -14,8 +14,8 @@ from typing import Any
 from rankjury.core.importing import is_function_name
 from rankjury.io.source import plain_suffix
 from rankjury.io.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
-from rankjury.recsys.data.movielens import find_beside
-from rankjury.recsys.data.split_folder import is_split
+from rankjury.recsys.data.movielens import find_file
+from rankjury.recsys.data.split_folder import is_split_folder
 
 _NAMES_NO_INPUT = frozenset(
     (
@@ -107,12 +107,12 @@ def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
         if isfile(path):
             yield spelling, path
             return
-        if isdir(path) and find_beside(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
+        if isdir(path) and find_file(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
             return  # the plan's own folder, or one that it is in: what the plan writes would count as well
         if isdir(path):
             # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
-            of_log = [find_beside(path, kind) for kind in ("log", "items", "users")]
-            if of_log[0] is None or is_split(path):
+            of_log = [find_file(path, kind) for kind in ("log", "items", "users")]
+            if of_log[0] is None or is_split_folder(path):
                 yield spelling, path
             for file in of_log if of_log[0] is not None else ():
                 if file is not None:

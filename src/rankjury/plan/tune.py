@@ -14,8 +14,8 @@ from rankjury.evaluation.evaluate import resolve_all
 from rankjury.plan.context import PlanTable, TableForSystem
 from rankjury.plan.input_digests import digest_contents
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
-from rankjury.recsys.tuning.models import Subject, without_test
-from rankjury.recsys.tuning.search import MOST_TRIALS, Range, Tried, check_tried, settings_to_try
+from rankjury.recsys.tuning.models import TuningSubject, without_test
+from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space, settings_to_try
 
 if TYPE_CHECKING:
     from rankjury.measures.dialects import Asked
@@ -65,9 +65,9 @@ class TuneTable(TableForSystem):
         return self.search or ("random" if ranges else "grid")
 
     @property
-    def tried(self) -> Tried:
+    def tried(self) -> SearchSpace:
         return {
-            name: Range(one.low, one.high, one.log) if isinstance(one, RangeTable) else one
+            name: ParamRange(one.low, one.high, one.log) if isinstance(one, RangeTable) else one
             for name, one in self.params.items()
         }
 
@@ -81,7 +81,7 @@ class TuneTable(TableForSystem):
         if kind is None:
             return  # told of the system
         try:
-            check_tried(kind.params, self.tried, self.how)
+            check_search_space(kind.params, self.tried, self.how)
         except RankjuryError as error:
             where, error.where = error.where or "", None
             yield tuple(where.split(".")), str(error)
@@ -118,7 +118,7 @@ def _on(checked: "CheckedPlan", window: Literal["validation", "test"], fit_on: s
 
 def prepare_subjects(
     checked: "CheckedPlan", names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
-) -> list[Subject]:
+) -> list[TuningSubject]:
     """What to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
     from rankjury.plan.run import Inputs
 
@@ -146,7 +146,7 @@ def _table(checked: "CheckedPlan", name: str, changed: Mapping[str, Any]) -> Tun
     return checked.plan.tune[name].model_copy(update=dict(changed))
 
 
-def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task: Any) -> Subject:
+def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task: Any) -> TuningSubject:
     from rankjury.plan.systems.recommender import COLD_ITEMS
 
     context, gold = inputs.context, inputs.gold
@@ -175,7 +175,7 @@ def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task
     search: dict[str, Any] = {"kind": table.how}
     if table.how == "random":
         search |= {"trials": table.trials, "seed": table.seed}
-    return Subject(
+    return TuningSubject(
         name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
         tuple(tried), table.tried, asked, depth, system.cold_users, system.threshold, search,
         about, kind.simpler, Path(checked.where).stem,

@@ -13,17 +13,17 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
 from rankjury.measures.measure import Measure
-from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.split_folder import is_split, read_split
+from rankjury.recsys.data.split_folder import is_split_folder, read_split
 from rankjury.recsys.models import Recommender, make_recommender
-from rankjury.recsys.models.function import recommender_of
+from rankjury.recsys.models.function import wrap_recommender
 from rankjury.recsys.recommend import recommend as recommended
 from rankjury.recsys.split import Split, Window
 from rankjury.recsys.splitting import fold_option, split_log
-from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 
 _UNCUT_DEPTH = 1_000
 """How many are ranked for measures that have no cut-off, as in plans."""
@@ -60,7 +60,7 @@ def held_out(
     """
     known_as = Attributes | str | Path | None
     _check_kinds(items=(items, known_as), users=(users, known_as), sampled=(sampled, Sampled | Integral | None))
-    if isinstance(log, str | Path) and is_split(log):
+    if isinstance(log, str | Path) and is_split_folder(log):
         log = read_split(log)
     in_folder = find_companions(log)
     items, users = in_folder[0] if items is None else items, in_folder[1] if users is None else users
@@ -77,9 +77,9 @@ def held_out(
     if chosen not in get_args(Catalogue):
         raise UnknownName("catalogue", chosen, get_args(Catalogue))
     Task(split, window, fit_on)  # windows are looked over before anything is read from them
-    mask, notes = catalogue_of(chosen, split, window, fit_on, None if known is None else known.ids)
+    mask, notes = catalogue_mask(chosen, split, window, fit_on, None if known is None else known.ids)
     drawn = sampled if sampled is None or isinstance(sampled, Sampled) else Sampled(sampled)
-    facts = facts_of(split.log, known, about, trained=split.users_of(*fit_on))
+    facts = side_features(split.log, known, about, trained=split.users_of(*fit_on))
     return Task(split, window, fit_on, mask, drawn, facts, (*split.log.notes, *notes))
 
 
@@ -153,7 +153,7 @@ def recommend(
     if params is not None and not isinstance(model, str):
         raise UsageError("params, where the model is made already", expected="params with the name of a model")
     made = make_recommender(model, params) if isinstance(model, str) else model
-    made = made if isinstance(made, Recommender) else recommender_of(made)
+    made = made if isinstance(made, Recommender) else wrap_recommender(made)
     shown = Progress.of(progress)
     made.fit(task.train, task.facts, shown)
     name = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)

@@ -19,9 +19,9 @@ from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.log import Codes, Log
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.times import PER_SECOND, written_moment
+from rankjury.recsys.data.times import PER_SECOND, format_time
 from rankjury.recsys.split import Fractions, read_fractions
-from rankjury.recsys.splitting.temporal import cutoffs_at
+from rankjury.recsys.splitting.temporal import temporal_cutoffs
 from rankjury.stats.formatting import format_percent
 
 BULK = 10
@@ -35,7 +35,7 @@ _SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
-class Times(Record):
+class TimeRange(Record):
     """From when to when."""
 
     first: int
@@ -52,7 +52,7 @@ class Times(Record):
 
 
 @dataclass(frozen=True)
-class Ties(Record):
+class TimeTies(Record):
     """Rows that time does not order."""
 
     rows: int
@@ -73,7 +73,7 @@ class Ties(Record):
 
 
 @dataclass(frozen=True)
-class Future(Record):
+class SplitPreview(Record):
     """A global temporal split by fractions: rows before a time train, rows from another on test."""
 
     fractions: tuple[float, ...]
@@ -96,7 +96,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True)
-class Spread(Record):
+class CountSummary(Record):
     """Of whole numbers."""
 
     min: int
@@ -106,7 +106,7 @@ class Spread(Record):
 
 
 @dataclass(frozen=True)
-class Bin(Record):
+class HistogramBin(Record):
     """How many values there are from ``low`` to below ``high``; the last holds its end, and one value has no width."""
 
     low: float
@@ -114,8 +114,8 @@ class Bin(Record):
     count: int
 
 
-def spread(counts: Ints) -> Spread:
-    return Spread(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max()))
+def summarize_counts(counts: Ints) -> CountSummary:
+    return CountSummary(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max()))
 
 
 def gini(counts: Ints) -> float:
@@ -131,13 +131,13 @@ def gini(counts: Ints) -> float:
     return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * total))
 
 
-def share_of_top(counts: Ints, top: float) -> float:
+def share_of_largest(counts: Ints, top: float) -> float:
     """The share of all that the largest counts hold: so many of them, rounded up to whole ones."""
     many = max(1, ceil(round(top * counts.size, 9)))
     return float(np.sort(counts)[::-1][:many].sum() / counts.sum())
 
 
-def duplicates(log: Log) -> tuple[int, int]:
+def count_duplicates(log: Log) -> tuple[int, int]:
     """How many rows are of a pair that another row stands for, and how many of them repeat value and time as well."""
     key = log.user.astype(np.int64) * max(1, len(log.items)) + log.item
     ordered = np.sort(key)
@@ -151,13 +151,13 @@ def duplicates(log: Log) -> tuple[int, int]:
     return many, frame.height - frame.n_unique()
 
 
-def histogram(values: Floats, counts: Ints) -> tuple[Bin, ...]:
+def histogram(values: Floats, counts: Ints) -> tuple[HistogramBin, ...]:
     """Of ascending distinct values with their counts: each by itself, or in bins of equal width where they are many."""
     if values.size <= _MOST_VALUES:
-        return tuple(Bin(value, value, n) for value, n in zip(values.tolist(), counts.tolist(), strict=True))
+        return tuple(HistogramBin(value, value, n) for value, n in zip(values.tolist(), counts.tolist(), strict=True))
     numbers, edges = np.histogram(values, bins=_BINS, weights=counts)
     ends = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    return tuple(Bin(low, high, round(n)) for (low, high), n in zip(ends, numbers.tolist(), strict=True))
+    return tuple(HistogramBin(low, high, round(n)) for (low, high), n in zip(ends, numbers.tolist(), strict=True))
 
 
 _MANY_DUPLICATES = 0.01
@@ -171,13 +171,13 @@ _POSITIVE = 0.75
 
 
 @dataclass(frozen=True)
-class Side(Record):
+class AuditSide(Record):
     """Users, or items that somebody took."""
 
     computed = ("cold_share",)
 
     n: int
-    rows: Spread
+    rows: CountSummary
     """Of how many rows each has."""
     gini: float
     """Gini coefficient of the counts: 0 where all have as many, near 1 where one has all."""
@@ -192,7 +192,7 @@ class Side(Record):
 
 
 @dataclass(frozen=True)
-class Catalogue(Record):
+class CatalogueCoverage(Record):
     """The items that there are, whether anybody took them or not."""
 
     n: int
@@ -216,7 +216,7 @@ class Ratings(Record):
     high_from: float
     """The rating from which one is high: the first that occurs at three quarters of the observed scale."""
     high_share: float
-    histogram: tuple[Bin, ...]
+    histogram: tuple[HistogramBin, ...]
 
 
 @dataclass(frozen=True)
@@ -225,9 +225,9 @@ class Audit(Record):
 
     source: str
     rows: int
-    users: Side
-    items: Side
-    catalogue: Catalogue | None
+    users: AuditSide
+    items: AuditSide
+    catalogue: CatalogueCoverage | None
     """None where no list of items was given."""
     sparsity: float
     """Share of the pairs of a user and an item of the log that no row is of."""
@@ -237,9 +237,9 @@ class Audit(Record):
     """Those of them that repeat value and time as well."""
     ratings: Ratings | None
     """None where the log is implicit."""
-    times: Times | None
-    ties: Ties | None
-    future: Future | None
+    times: TimeRange | None
+    ties: TimeTies | None
+    future: SplitPreview | None
     """What a global temporal split would hold out that training has never seen."""
     cold: int
     """Users and items with fewer rows than this are cold."""
@@ -287,7 +287,7 @@ def audit(
     if not len(log):
         raise DataError("found no rows", where=log.source, expected="at least one interaction")
     per_user, per_item = log.per_user[log.per_user > 0], log.per_item[log.per_item > 0]
-    pairs, exact = duplicates(log)
+    pairs, exact = count_duplicates(log)
     users, of_items = _side(per_user, cold), _side(per_item, cold)
     found = Audit(
         source=log.source,
@@ -299,30 +299,32 @@ def audit(
         duplicate_pairs=pairs,
         exact_duplicates=exact,
         ratings=_ratings(log) if log.rated else None,
-        times=times_of(log),
-        ties=ties_of(log),
-        future=future_of(log, shares),
+        times=describe_times(log),
+        ties=count_ties(log),
+        future=preview_temporal_split(log, shares),
         cold=cold,
     )
     return replace(found, warnings=(*log.notes, *_warnings(found)))
 
 
-def _side(counts: Ints, cold: int) -> Side:
-    return Side(counts.size, spread(counts), gini(counts), share_of_top(counts, _TOP), int((counts < cold).sum()))
+def _side(counts: Ints, cold: int) -> AuditSide:
+    return AuditSide(
+        counts.size, summarize_counts(counts), gini(counts), share_of_largest(counts, _TOP), int((counts < cold).sum())
+    )
 
 
-def _catalogue(log: Log, items: Attributes | None) -> Catalogue | None:
+def _catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage | None:
     taken = log.per_item > 0
     if items is None:
         if taken.all():
             return None
-        return Catalogue(taken.size, int((~taken).sum()), 0, gini(log.per_item))
+        return CatalogueCoverage(taken.size, int((~taken).sum()), 0, gini(log.per_item))
     listed = places_in(log.items, items.ids)
     known = np.zeros(taken.size, dtype=bool)
     known[listed[listed >= 0]] = True
     never = len(items) - int((known & taken).sum())
     counts = np.concatenate((log.per_item[taken], np.zeros(never, dtype=np.int64)))
-    return Catalogue(len(items), never, int((taken & ~known).sum()), gini(counts))
+    return CatalogueCoverage(len(items), never, int((taken & ~known).sum()), gini(counts))
 
 
 def _ratings(log: Log) -> Ratings:
@@ -374,7 +376,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _when(time: int, unit: str) -> str:
-    return written_moment(time, unit) or f"{time:,}"
+    return format_time(time, unit) or f"{time:,}"
 
 
 def _of_rows(found: Audit) -> Iterator[str]:
@@ -412,7 +414,7 @@ def _of_ratings(ratings: Ratings) -> Iterator[str]:
         )
 
 
-def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
+def _of_ties(ties: TimeTies, unit: str, rows: int, future: SplitPreview) -> Iterator[str]:
     least = min(share for share in future.fractions if share)
     if ties.largest > least * rows:
         yield (
@@ -433,7 +435,7 @@ def _of_ties(ties: Ties, unit: str, rows: int, future: Future) -> Iterator[str]:
         )
 
 
-def _of_future(future: Future) -> Iterator[str]:
+def _of_future(future: SplitPreview) -> Iterator[str]:
     windows = {"train": future.train_rows, "validation": future.validation_rows, "test": future.test_rows}
     asked = dict(zip(windows, future.fractions, strict=True))
     empty = [name for name, rows in windows.items() if not rows and asked[name]]
@@ -454,21 +456,21 @@ def _of(part: int, whole: int, what: str) -> str:
     return f"{part:,} of {whole:,} {what} ({_share(part, whole)})"
 
 
-def times_of(log: Log, now: datetime | None = None) -> Times | None:
+def describe_times(log: Log, now: datetime | None = None) -> TimeRange | None:
     """The range of the times, and how many cannot be right."""
     if log.time is None:
         return None
     first, last = int(log.time.min()), int(log.time.max())
-    dates = written_moment(first, log.unit), written_moment(last, log.unit)
+    dates = format_time(first, log.unit), format_time(last, log.unit)
     per_second = PER_SECOND.get(log.unit)
     if per_second is None:
-        return Times(first, last, log.unit, *dates, None, 0, 0)
+        return TimeRange(first, last, log.unit, *dates, None, 0, 0)
     early, late = (per_second * int(when.timestamp()) for when in (_EARLIEST, now or datetime.now(UTC)))
     days = (last - first) / (_SECONDS_A_DAY * per_second)
-    return Times(first, last, log.unit, *dates, days, int((log.time < early).sum()), int((log.time > late).sum()))
+    return TimeRange(first, last, log.unit, *dates, days, int((log.time < early).sum()), int((log.time > late).sum()))
 
 
-def ties_of(log: Log) -> Ties | None:
+def count_ties(log: Log) -> TimeTies | None:
     """How far time leaves the order of rows open, of all and within users."""
     if log.time is None:
         return None
@@ -480,7 +482,7 @@ def ties_of(log: Log) -> Ties | None:
     own = _sizes((users[1:] != users[:-1]) | (time[1:] != time[:-1]), users.size)
     groups = np.bincount(users[np.cumsum(own) - 1], minlength=len(log.users))
     several = log.per_user >= 2
-    return Ties(
+    return TimeTies(
         rows=int(sizes[sizes > 1].sum()),
         rows_within_users=int(own[own > 1].sum()),
         largest=int(sizes.max()),
@@ -521,18 +523,18 @@ def _bulk_users(users: Ints, time: Ints, unit: str) -> int:
     return int(np.unique(users[np.cumsum(sizes)[sizes > BULK] - 1]).size)
 
 
-def future_of(log: Log, fractions: Fractions) -> Future | None:
+def preview_temporal_split(log: Log, fractions: Fractions) -> SplitPreview | None:
     """What a global temporal split would hold out; equal times are never parted."""
     if log.time is None:
         return None
-    cuts = cutoffs_at(log.time, [fractions[0], fractions[0] + fractions[1]])
+    cuts = temporal_cutoffs(log.time, [fractions[0], fractions[0] + fractions[1]])
     train, test = log.time < cuts[0], log.time >= cuts[1]
     seen_users = np.bincount(log.user[train], minlength=len(log.users)) > 0
     seen_items = np.bincount(log.item[train], minlength=len(log.items)) > 0
     users, items = np.unique(log.user[test]), np.unique(log.item[test])
     unseen = ~seen_users[log.user[test]] | ~seen_items[log.item[test]]
     train_rows, test_rows = int(train.sum()), int(test.sum())
-    return Future(
+    return SplitPreview(
         fractions=tuple(map(float, fractions)),
         validation_from=cuts[0],
         test_from=cuts[1],

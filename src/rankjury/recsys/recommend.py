@@ -25,7 +25,7 @@ CELLS_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Recommended:
+class Recommendations:
     """For each user of a task the items, best first, and their scores; ``MISSING`` where there are fewer."""
 
     users: Ints
@@ -82,7 +82,7 @@ def recommend(
     scored: bool = True,
     source: str = "recommender",
     progress: Progress = NO_PROGRESS,
-) -> Recommended:
+) -> Recommendations:
     """The k best candidates of each user of the task, by a model that was fitted on its training windows.
 
     Not ``scored``: the same items in the same order, but scores may be levels that only tell order and ties, which is
@@ -106,10 +106,10 @@ def recommend(
         counts = np.bincount(task.train.pairs.items, minlength=len(task.log.items)).astype(np.float64)
         rows = np.flatnonzero(~known)
         for first, last in cut_rows(rows.size, max(1, CELLS_AT_ONCE // max(1, counts.size))):
-            allowed = np.where(candidates_of(task, rows[first:last]), counts, -np.inf)
-            items[rows[first:last]], scores[rows[first:last]] = top_of(allowed, k)
+            allowed = np.where(candidate_mask(task, rows[first:last]), counts, -np.inf)
+            items[rows[first:last]], scores[rows[first:last]] = top_items(allowed, k)
     short = int(((items[known] == MISSING).any(axis=1)).sum()) if k else 0
-    return Recommended(users, items, scores, ~known, cold, short)
+    return Recommendations(users, items, scores, ~known, cold, short)
 
 
 def _by_factors(
@@ -179,21 +179,21 @@ def _by_blocks(
             row, column = divmod(int(np.argmax(bad)), n)
             user, item = task.log.users[int(task.users[block[row]])], task.log.items[column]
             raise _no_number(f"the score of item {item!r} for user {user!r}", int(bad.sum()), source)
-        allowed = np.where(candidates_of(task, block), table, -np.inf)
-        items[block], scores[block] = top_of(allowed, k)
+        allowed = np.where(candidate_mask(task, block), table, -np.inf)
+        items[block], scores[block] = top_items(allowed, k)
         progress.update("Recommending", last, rows.size)
 
 
-def candidates_of(task: Task, rows: Ints) -> Bools:
+def candidate_mask(task: Task, rows: Ints) -> Bools:
     """Users × items: who may be recommended what; ``rows`` are places among the task's users."""
     allowed = np.tile(task.in_catalogue, (rows.size, 1))
     for (starts, of), value in ((task.left_out, False), (task.beyond, True)):
         some, at = gathered(starts, rows)
         allowed[np.repeat(np.arange(rows.size), np.diff(some)), of[at]] = value
-    return allowed if task.sampled is None else drawn(task, rows, allowed)
+    return allowed if task.sampled is None else sample_candidates(task, rows, allowed)
 
 
-def drawn(task: Task, rows: Ints, allowed: Bools) -> Bools:
+def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
     """Of the allowed candidates those that were held out, and some of the others by the seed, user and item."""
     if task.sampled is None:
         return allowed
@@ -218,7 +218,7 @@ def _no_number(what: str, times: int, source: str) -> DataError:
     )
 
 
-def top_of(table: Floats, k: int) -> tuple[Ints, Floats]:
+def top_items(table: Floats, k: int) -> tuple[Ints, Floats]:
     """The k highest of each row, equal ones by column; −∞ is never among them (``MISSING``)."""
     n, width = table.shape
     items, scores = np.full((n, k), MISSING, dtype=np.int64), np.full((n, k), -np.inf)
@@ -318,8 +318,8 @@ def _not_drawn(task: Task, users: Ints, asked: Bools, row: Ints, item: Ints) -> 
     for first, last in cut_rows(task.users.size, max(1, CELLS_AT_ONCE // width)):
         inside = (of_user >= first) & (of_user < last)
         if inside.any():
-            drawn = candidates_of(task, np.arange(first, last))
-            found[looked_at[inside]] = ~drawn[of_user[inside] - first, item[looked_at[inside]]]
+            sample_candidates = candidate_mask(task, np.arange(first, last))
+            found[looked_at[inside]] = ~sample_candidates[of_user[inside] - first, item[looked_at[inside]]]
     return found
 
 

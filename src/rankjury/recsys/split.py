@@ -14,13 +14,13 @@ from rankjury.core.types import Bools, Ints, freeze
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.times import written_moment
+from rankjury.recsys.data.times import format_time
 
 Window = Literal["train", "validation", "test"]
 WINDOWS: tuple[Window, ...] = ("train", "validation", "test")
 NOWHERE = -1
 """A row that is in no window."""
-Parts = NDArray[np.int8]
+WindowCodes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Split:
     """A log, and the window that each of its rows is in."""
 
     log: Log
-    part: Parts
+    part: WindowCodes
     """Of each row the place of its window in WINDOWS, or NOWHERE."""
     how: Mapping[str, Any]
     """How it was made: kind, fractions, seed …"""
@@ -92,7 +92,7 @@ _FINEST = 10**6
 _ROUNDING = Fraction(1, 10**6)
 
 
-def exactly(number: float | str) -> Fraction:
+def exact_fraction(number: float | str) -> Fraction:
     """What was meant by 0.8 or 0.333333: with a denominator of a million at most."""
     return Fraction(str(number)).limit_denominator(_FINEST)
 
@@ -111,7 +111,7 @@ def read_fractions(text: str) -> Fractions:
     return train, validation, 1 - train - validation
 
 
-def fractions_told(fractions: Fractions) -> dict[str, Any]:
+def fractions_record(fractions: Fractions) -> dict[str, Any]:
     """For the record of how a split was made."""
     return {"fractions": [float(one) for one in fractions]}
 
@@ -123,7 +123,7 @@ def rows_of(share: Fraction, rows: Ints) -> Ints:
     return found
 
 
-def counts(split: Split) -> dict[str, dict[str, Any]]:
+def window_sizes(split: Split) -> dict[str, dict[str, Any]]:
     """Of each window: rows, their share, users, items, those of them that training does not have, and its times.
 
     Training itself has no cold ones. Times are None where there are none; as ISO also where they are plain numbers.
@@ -163,4 +163,4 @@ def _times(split: Split, inside: Bools) -> dict[str, Any]:
     first = int(np.min(time, where=inside, initial=limits.max))
     last = int(np.max(time, where=inside, initial=limits.min))
     unit = split.log.unit
-    return {"first": first, "last": last, "from": written_moment(first, unit), "to": written_moment(last, unit)}
+    return {"first": first, "last": last, "from": format_time(first, unit), "to": format_time(last, unit)}

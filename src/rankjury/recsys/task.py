@@ -14,8 +14,8 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Gold, Ints, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import DataError, UnknownName, UsageError, shorten
-from rankjury.recsys.data.attributes import Facts
-from rankjury.recsys.data.log import Log, Pairs
+from rankjury.recsys.data.attributes import SideFeatures
+from rankjury.recsys.data.log import Log, UserItems
 from rankjury.recsys.split import WINDOWS, Split, Window
 
 Catalogue = Literal["items", "seen", "train"]
@@ -49,7 +49,7 @@ class Task:
     catalogue: Bools | None = None
     """Which of the log's items can be recommended to everybody; None: all."""
     sampled: Sampled | None = None
-    facts: Facts = field(default_factory=Facts)
+    facts: SideFeatures = field(default_factory=SideFeatures)
     told: tuple[str, ...] = ()
     """What was found when it was made, to be warned of."""
 
@@ -78,7 +78,7 @@ class Task:
         return self.split.window(*self.fit_on)
 
     @cached_property
-    def held(self) -> Pairs:
+    def held(self) -> UserItems:
         """What was held out, by user; users without anything have no row in ``users``."""
         return self.split.held_out(self.window).pairs
 
@@ -194,7 +194,7 @@ class Task:
         yield from self.split.leaks
 
 
-def catalogue_of(
+def catalogue_mask(
     kind: Catalogue, split: Split, window: Window, fit_on: tuple[Window, ...], listed: pl.Series | None = None
 ) -> tuple[Bools, list[str]]:
     """Which of the log's items everybody may be recommended, and what is to be told of it."""

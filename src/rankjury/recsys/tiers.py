@@ -15,7 +15,7 @@ from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.groups import Attribute
-from rankjury.recsys.split import exactly
+from rankjury.recsys.split import exact_fraction
 from rankjury.recsys.task import Task
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
@@ -138,7 +138,7 @@ def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
     above = held.sum() - np.cumsum(held)
     least = []
     for share in tiers.popularity:
-        limit = exactly(share) * int(held.sum())
+        limit = exact_fraction(share) * int(held.sum())
         within = distinct[[int(one) < limit for one in above]]
         least.append(int(within.min()) if within.size else 1)
     return least[0], least[1]

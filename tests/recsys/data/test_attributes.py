@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.recsys.data.attributes import Attributes, facts_of, read_items, read_users
+from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.log import Log, log_from_frame
 
 Put = Callable[[str, str | bytes], Path]
@@ -126,7 +126,7 @@ def test_faults_of_files_of_items(put: Put, name: str, content: str | bytes, tol
 
 def test_genres_as_a_matrix_whose_rows_are_the_items_of_the_log(put: Put) -> None:
     items = read_items(put("movies.dat", MOVIES_DAT))
-    facts = facts_of(log_of(["u"] * 4, ["2", "9", "3", "1"]), items)
+    facts = side_features(log_of(["u"] * 4, ["2", "9", "3", "1"]), items)
     assert facts.labels["genre"] == ("Animation", "Comedy", "Drama")
     assert facts.items["genre"].dtype == np.float32
     assert facts.items["genre"].tolist() == [[1, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -139,7 +139,7 @@ def test_users_as_columns_of_their_values() -> None:
         pl.Series(["a", "b", "c"]),
         pl.DataFrame({"gender": ["F", "M", None], "same": ["x", "x", "x"], "likes": [["p", "q"], [], ["q"]]}),
     )
-    facts = facts_of(log_of(["b", "c", "z", "a"], ["i"] * 4), None, users)
+    facts = side_features(log_of(["b", "c", "z", "a"], ["i"] * 4), None, users)
     assert list(facts.users) == ["user_gender", "user_likes"]
     assert facts.labels == {"user_gender": ("F", "M"), "user_likes": ("p", "q")}
     assert facts.users["user_gender"].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
@@ -150,7 +150,7 @@ def test_users_as_columns_of_their_values() -> None:
 def test_numbers_of_many_values_are_cut_and_texts_of_many_are_left_out() -> None:
     ids = [f"{n:03}" for n in range(120)]
     table = pl.DataFrame({"age": [*range(1, 120), None], "zip": ids, "few": [n % 2 for n in range(120)]})
-    facts = facts_of(log_of(ids, ["i"] * 120), None, Attributes(pl.Series(ids), table))
+    facts = side_features(log_of(ids, ["i"] * 120), None, Attributes(pl.Series(ids), table))
     assert list(facts.users) == ["user_age", "user_few"]
     matrix = facts.users["user_age"]
     assert matrix.shape == (120, 6)
@@ -163,24 +163,24 @@ def test_numbers_of_many_values_are_cut_and_texts_of_many_are_left_out() -> None
 
 def test_no_attributes_no_facts_and_an_unknown_column() -> None:
     log = log_of(["a"], ["b"])
-    assert facts_of(log).items == {} and facts_of(log).texts == ()
+    assert side_features(log).items == {} and side_features(log).texts == ()
     plain = Attributes(pl.Series(["b"]), pl.DataFrame({"colour": ["red|green"]}), {"b": "Pen"})
-    assert facts_of(log, plain).items == {} and facts_of(log, plain).texts == ("Pen",)
-    named = facts_of(log, plain, genre_column="colour")
+    assert side_features(log, plain).items == {} and side_features(log, plain).texts == ("Pen",)
+    named = side_features(log, plain, genre_column="colour")
     assert named.labels["genre"] == ("green", "red") and named.texts == ("Pen red green",)
     with pytest.raises(UnknownName, match=r"unknown column 'color'.*colour"):
-        facts_of(log, plain, genre_column="color")
+        side_features(log, plain, genre_column="color")
 
 
 def test_a_column_of_genres_without_any_is_no_feature(put: Put) -> None:
     found = read_items(put("movies.csv", "movieId,title,genres\n1,One (1999),\n2,Two (1999),(no genres listed)\n"))
-    facts = facts_of(log_of(["u"], ["1"]), found)
+    facts = side_features(log_of(["u"], ["1"]), found)
     assert not facts.items and not facts.labels and facts.texts == ("One (1999)",)
 
 
 def test_tags_categories_and_a_single_genre_are_features_too(put: Put) -> None:
     found = read_items(put("items.csv", "item,Genre,tags,category\n1,A,x|y,c\n2,B,y,c\n"))
-    facts = facts_of(log_of(["u", "u"], ["1", "2"]), found)
+    facts = side_features(log_of(["u", "u"], ["1", "2"]), found)
     assert {name: facts.labels[name] for name in facts.items} == {
         "tag": ("x", "y"),
         "category": ("c",),
@@ -192,6 +192,6 @@ def test_tags_categories_and_a_single_genre_are_features_too(put: Put) -> None:
 def test_a_catalogue_may_be_ids_alone(put: Put) -> None:
     found = read_items(put("catalogue.csv", "item\n1\n02\n"))
     assert found.ids.to_list() == ["1", "02"] and not found.table.columns
-    assert not facts_of(log_of(["u"], ["1"]), found).items
+    assert not side_features(log_of(["u"], ["1"]), found).items
     with pytest.raises(DataError, match="found no column but user"):
         read_users(put("users.csv", "user\n1\n"))

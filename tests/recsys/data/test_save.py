@@ -11,9 +11,9 @@ import pytest
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data import split_folder as saving
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.data.split_folder import is_split, read_folds, read_split, write_folds, write_split
-from rankjury.recsys.split import WINDOWS, Split, counts
-from rankjury.recsys.splitting import folds_of, split_log
+from rankjury.recsys.data.split_folder import is_split_folder, read_folds, read_split, write_folds, write_split
+from rankjury.recsys.split import WINDOWS, Split, window_sizes
+from rankjury.recsys.splitting import split_folds, split_log
 from tests.core.test_temp_files import mark_of_the_dead
 
 ROWS = 60
@@ -110,11 +110,11 @@ class TestBackAndForth:
         assert record["rows"] == {"log": ROWS, "left_out": 0}
         assert record["how"] == {"kind": "temporal", "fractions": [0.8, 0.1, 0.1]}
         assert record["cutoffs"]["test"] == {"time": 1_000_000_162, "iso": "2001-09-09T01:49:22Z"}
-        assert record["windows"] == counts(split_log(log))
+        assert record["windows"] == window_sizes(split_log(log))
         assert record["leaks"] == []
 
     def test_folds(self, log: Log, tmp_path: Path) -> None:
-        splits = folds_of(log, "users", folds=3, fraction=0.4)
+        splits = split_folds(log, "users", folds=3, fraction=0.4)
         write_folds(splits, tmp_path / "folds")
         for one, other in zip(splits, read_folds(tmp_path / "folds"), strict=True):
             same(one, other)
@@ -127,7 +127,7 @@ class TestBackAndForth:
         same(only, read_split(written))
 
     def test_is_one(self, written: Path, tmp_path: Path) -> None:
-        assert is_split(written) and not is_split(tmp_path) and not is_split(tmp_path / "nowhere")
+        assert is_split_folder(written) and not is_split_folder(tmp_path) and not is_split_folder(tmp_path / "nowhere")
 
 
 class TestTargets:
@@ -137,7 +137,7 @@ class TestTargets:
             write_split(split_log(log), tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
         write_split(split_log(log), tmp_path, force=True)
-        assert (tmp_path / "thesis.tex").read_text() == "words" and is_split(tmp_path)
+        assert (tmp_path / "thesis.tex").read_text() == "words" and is_split_folder(tmp_path)
 
     def test_a_split_is_replaced(self, log: Log, written: Path) -> None:
         split = split_log(log, "leave-last")
@@ -150,7 +150,7 @@ class TestTargets:
             write_split(split_log(log), written)
 
     def test_folds_in_place_of_a_split_and_back(self, log: Log, written: Path) -> None:
-        splits = folds_of(log, "users", folds=3, fraction=0.4)
+        splits = split_folds(log, "users", folds=3, fraction=0.4)
         with pytest.raises(UsageError, match="something else"):
             write_folds(splits, written)
         write_folds(splits, written, force=True)
@@ -162,7 +162,7 @@ class TestTargets:
 
     def test_files_that_only_look_like_ours_are_left_alone(self, log: Log, tmp_path: Path) -> None:
         (tmp_path / "train.parquet").write_text("mine")
-        write_folds(folds_of(log, "users", folds=2, fraction=0.4), tmp_path, force=True)
+        write_folds(split_folds(log, "users", folds=2, fraction=0.4), tmp_path, force=True)
         assert (tmp_path / "train.parquet").read_text() == "mine"
 
     def test_a_file_in_the_way(self, log: Log, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ class TestFaults:
             read_split(written)
 
     def test_odd_folds(self, log: Log, tmp_path: Path) -> None:
-        write_folds(folds_of(log, "users", folds=2, fraction=0.4), tmp_path)
+        write_folds(split_folds(log, "users", folds=2, fraction=0.4), tmp_path)
         change(tmp_path, folds="fold-1")
         with pytest.raises(DataError, match="folds are no list"):
             read_folds(tmp_path)
@@ -260,10 +260,10 @@ class TestInterrupted:
         with monkeypatch.context() as patched:
             patched.setattr(saving, "_write", stopping)
             with pytest.raises(KeyboardInterrupt):
-                write_folds(folds_of(log, "users", folds=3, seed=seed), folder)
+                write_folds(split_folds(log, "users", folds=3, seed=seed), folder)
 
     def test_what_stood_there_stays(self, monkeypatch: pytest.MonkeyPatch, log: Log, tmp_path: Path) -> None:
-        write_folds(folds_of(log, "users", folds=3, seed=0), tmp_path / "folds")
+        write_folds(split_folds(log, "users", folds=3, seed=0), tmp_path / "folds")
         self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
         assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [0, 0, 0]
         assert not list((tmp_path / "folds").rglob("*.part"))
@@ -272,8 +272,8 @@ class TestInterrupted:
         self, monkeypatch: pytest.MonkeyPatch, log: Log, tmp_path: Path
     ) -> None:
         self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
-        assert not is_split(tmp_path / "folds")
-        write_folds(folds_of(log, "users", folds=3, seed=1), tmp_path / "folds")
+        assert not is_split_folder(tmp_path / "folds")
+        write_folds(split_folds(log, "users", folds=3, seed=1), tmp_path / "folds")
         assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
 
     def test_what_a_killed_process_left_is_cleared(self, log: Log, tmp_path: Path) -> None:
@@ -282,12 +282,12 @@ class TestInterrupted:
             (folder / name).mkdir(parents=True)
             (folder / name / f".train.parquet.{dead}.part").write_bytes(b"half")
         (folder / f".split.json.{dead}.part").write_text("{")
-        write_folds(folds_of(log, "users", folds=3), folder)
+        write_folds(split_folds(log, "users", folds=3), folder)
         assert sorted(path.name for path in folder.iterdir()) == ["fold-1", "fold-2", "fold-3", "split.json"]
         assert not list(folder.rglob("*.part"))
         (folder / "mine.txt").write_text("mine")
         with pytest.raises(UsageError, match=r"such as mine\.txt"):
-            write_folds(folds_of(log, "users", folds=3), folder)
+            write_folds(split_folds(log, "users", folds=3), folder)
 
     def test_one_split_can_be_repeated_after_a_kill(self, log: Log, tmp_path: Path) -> None:
         folder, dead = tmp_path / "split", mark_of_the_dead()

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Ints
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.split import Split
@@ -56,13 +56,13 @@ def genres_of(n: int, seed: int = 5) -> np.ndarray:
     return found
 
 
-def made_facts(log: Log) -> Facts:
+def made_facts(log: Log) -> SideFeatures:
     """By id, so that the same item has the same genres in any log."""
     rows = np.array([int(one[1:]) if one[1:].isdigit() else 90 for one in log.items])
-    return Facts(items={"genre": genres_of(100)[rows]})
+    return SideFeatures(items={"genre": genres_of(100)[rows]})
 
 
-def fitted(name: str, log: Log, facts: Facts | None = None, **settings: Any) -> Recommender:
+def fitted(name: str, log: Log, facts: SideFeatures | None = None, **settings: Any) -> Recommender:
     model = make_recommender(name, QUICK.get(name, {}) | settings)
     model.fit(log, made_facts(log) if facts is None else facts)
     return model

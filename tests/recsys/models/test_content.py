@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import Recommender, make_recommender
 from rankjury.recsys.models.hybrid import Hybrid
@@ -14,12 +14,12 @@ from rankjury.recsys.tiers import Tiers, item_tiers
 from tests.recsys.models.made import all_of, fitted, made_facts, made_log, task_of
 
 
-def hand_made() -> tuple[Log, Facts]:
+def hand_made() -> tuple[Log, SideFeatures]:
     """Two users; item d is new, e has no genres."""
     frame = pl.DataFrame({"user": ["u", "u", "v"], "item": ["a", "b", "c"], "value": [4.0, 2.0, 5.0]})
     log = log_from_frame(frame).with_items(pl.Series(["d", "e"]))
     genres = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 0, 0]], dtype=np.float64)
-    return log, Facts(items={"genre": genres})
+    return log, SideFeatures(items={"genre": genres})
 
 
 def unit(*numbers: float) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_without_idf_and_with_embeddings() -> None:
     log, facts = hand_made()
     plain = fitted("content", log, facts, idf=False).score(*all_of(log))
     assert np.isclose(plain[1, 3], unit(1, 0, 1) @ unit(0, 0, 1))
-    embedded = Facts(items={"text": np.random.default_rng(0).normal(size=(5, 8)), "genre": facts.items["genre"]})
+    embedded = SideFeatures(items={"text": np.random.default_rng(0).normal(size=(5, 8)), "genre": facts.items["genre"]})
     with_idf, without = (fitted("content", log, embedded, features="text", idf=one) for one in (True, False))
     assert np.array_equal(with_idf.score(*all_of(log)), without.score(*all_of(log)))
     assert not np.allclose(with_idf.score(*all_of(log))[:, :4], plain[:, :4])
@@ -50,14 +50,14 @@ def test_without_idf_and_with_embeddings() -> None:
 
 def test_users_of_items_without_attributes_are_not_known() -> None:
     frame = pl.DataFrame({"user": ["u", "v"], "item": ["a", "b"]})
-    model = fitted("content", log_from_frame(frame), Facts(items={"genre": np.array([[1.0, 0.0], [0.0, 0.0]])}))
+    model = fitted("content", log_from_frame(frame), SideFeatures(items={"genre": np.array([[1.0, 0.0], [0.0, 0.0]])}))
     assert model.knows(np.array([0, 1])).tolist() == [True, False]
     assert np.isneginf(model.score(np.array([1]), np.array([0, 1]))).all()
 
 
 def test_ratings_below_zero_do_not_turn_a_profile_round() -> None:
     frame = pl.DataFrame({"user": ["u", "u"], "item": ["a", "b"], "value": [-1.0, 1.0]})
-    scores = fitted("content", log_from_frame(frame), Facts(items={"genre": np.eye(2)})).score(
+    scores = fitted("content", log_from_frame(frame), SideFeatures(items={"genre": np.eye(2)})).score(
         np.array([0]), np.array([0, 1])
     )
     assert scores[0].tolist() == [0.0, 1.0]
@@ -66,11 +66,11 @@ def test_ratings_below_zero_do_not_turn_a_profile_round() -> None:
 def test_attributes_that_are_not_there() -> None:
     log, facts = hand_made()
     with pytest.raises(UsageError, match="nothing is known of the items"):
-        fitted("content", log, Facts())
+        fitted("content", log, SideFeatures())
     with pytest.raises(UnknownName, match="Did you mean genre"):
         fitted("content", log, facts, features="genres")
     with pytest.raises(DataError, match=r"attributes of shape \(4, 3\).*finite numbers of 5 items"):
-        fitted("content", log, Facts(items={"genre": facts.items["genre"][:4]}))
+        fitted("content", log, SideFeatures(items={"genre": facts.items["genre"][:4]}))
 
 
 @pytest.mark.parametrize("name", ["ease", "als", "item-knn"])

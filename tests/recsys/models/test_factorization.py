@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.base import Known, known_of, matrix_of, quietly
+from rankjury.recsys.models.base import TrainingMatrix, ignore_library_warnings, sparse_matrix, training_matrix
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.task import Task
 from tests.recsys.models.made import all_of, dense, fitted, made_frame, made_log, task_of
@@ -49,9 +49,9 @@ def test_als_recommends_what_implicit_does(values: str) -> None:
     from implicit.cpu.als import AlternatingLeastSquares
 
     task = task_of(made_log())
-    known = known_of(task.train)
-    matrix = matrix_of(known, known.values if values == "ratings" else None, np.float32)
-    with quietly():
+    known = training_matrix(task.train)
+    matrix = sparse_matrix(known, known.values if values == "ratings" else None, np.float32)
+    with ignore_library_warnings():
         theirs = AlternatingLeastSquares(factors=6, regularization=0.1, alpha=4.0, iterations=5, random_state=7)
     theirs.fit(matrix, show_progress=False)
     settings = {"factors": 6, "regularization": 0.1, "alpha": 4.0, "iterations": 5, "seed": 7, "values": values}
@@ -62,8 +62,8 @@ def test_bpr_recommends_what_implicit_does() -> None:
     from implicit.cpu.bpr import BayesianPersonalizedRanking
 
     task = task_of(made_log())
-    known = known_of(task.train)
-    matrix = matrix_of(known, dtype=np.float32)
+    known = training_matrix(task.train)
+    matrix = sparse_matrix(known, dtype=np.float32)
     theirs = BayesianPersonalizedRanking(
         factors=6, learning_rate=0.05, regularization=0.02, iterations=30, num_threads=1, random_state=7
     )
@@ -72,10 +72,12 @@ def test_bpr_recommends_what_implicit_does() -> None:
     check_against(task, "bpr", settings, theirs, matrix, known)
 
 
-def check_against(task: Task, name: str, settings: dict[str, Any], theirs: Any, matrix: Any, known: Known) -> None:
+def check_against(
+    task: Task, name: str, settings: dict[str, Any], theirs: Any, matrix: Any, known: TrainingMatrix
+) -> None:
     """The same items in the same order, for each user whose candidates are all that training has and they have not."""
     model = make_recommender(name, settings)
-    model.fit(task.train, Facts())
+    model.fit(task.train, SideFeatures())
     found = recommend(model, task, 5)
     users = known.user_at[task.users]
     assert (users >= 0).all()

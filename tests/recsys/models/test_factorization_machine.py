@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UnknownName
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models.factorization_machine import FactorizationMachine
 from tests.recsys.models.made import all_of, dense, fitted, genres_of, made_facts, made_log
 
 
-def predicted(model: FactorizationMachine, log: Log, facts: Facts) -> np.ndarray:
+def predicted(model: FactorizationMachine, log: Log, facts: SideFeatures) -> np.ndarray:
     """What myFM says of each user and item, from plain rows of features."""
     n_users, n_items = len(log.users), len(log.items)
     of_users = np.hstack([np.eye(n_users), *(facts.users[name] for name in sorted(facts.users))])
@@ -21,9 +21,9 @@ def predicted(model: FactorizationMachine, log: Log, facts: Facts) -> np.ndarray
     return model.model.predict(rows).reshape(n_users, n_items)
 
 
-def both_sides(log: Log) -> Facts:
+def both_sides(log: Log) -> SideFeatures:
     users = np.eye(3)[np.arange(len(log.users)) % 3]
-    return Facts(items={"genre": genres_of(len(log.items)), "age": np.arange(len(log.items))[:, None] / 10},
+    return SideFeatures(items={"genre": genres_of(len(log.items)), "age": np.arange(len(log.items))[:, None] / 10},
                  users={"job": users})  # fmt: skip
 
 
@@ -40,9 +40,9 @@ def test_attributes_can_be_chosen() -> None:
     log = made_log()
     facts = both_sides(log)
     plain = fitted("fm", log, facts, attributes="none").score(*all_of(log))
-    assert np.array_equal(plain, fitted("fm", log, Facts()).score(*all_of(log)))
+    assert np.array_equal(plain, fitted("fm", log, SideFeatures()).score(*all_of(log)))
     some = fitted("fm", log, facts, attributes="genre, job")
-    expected = Facts(items={"genre": facts.items["genre"]}, users=facts.users)
+    expected = SideFeatures(items={"genre": facts.items["genre"]}, users=facts.users)
     assert np.array_equal(some.score(*all_of(log)), fitted("fm", log, expected).score(*all_of(log)))
     with pytest.raises(UnknownName, match="Did you mean genre"):
         fitted("fm", log, facts, attributes="genres")
@@ -55,7 +55,7 @@ def test_it_learns_ratings() -> None:
     from dataclasses import replace
 
     planted = replace(log, value=3 + users[log.user] + items[log.item])
-    scores = fitted("fm", planted, Facts(), values="ratings", iterations=80, samples=40).score(*all_of(log))
+    scores = fitted("fm", planted, SideFeatures(), values="ratings", iterations=80, samples=40).score(*all_of(log))
     truth = 3 + users[:, None] + items
     taken = dense(log) > 0
     assert np.corrcoef(scores[taken], truth[taken])[0, 1] > 0.98
@@ -63,19 +63,19 @@ def test_it_learns_ratings() -> None:
 
 
 def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
-    from rankjury.recsys.models.base import known_of
+    from rankjury.recsys.models.base import training_matrix
     from rankjury.recsys.models.factorization_machine import _drawn
 
     log = made_log()
-    users, items = _drawn(known_of(log), 4, 0)
+    users, items = _drawn(training_matrix(log), 4, 0)
     assert users.size > len(log) and not dense(log)[users, items].any()
     assert made_facts(log).items["genre"].shape[0] == 18
 
 
-def with_strangers() -> tuple[Log, Log, Facts]:
+def with_strangers() -> tuple[Log, Log, SideFeatures]:
     """A log whose users with odd numbers take odd items; the last six users are not in training."""
     log = made_log()
-    facts = Facts(users={"group": np.eye(3)[np.where(np.arange(25) == 24, 2, np.arange(25) % 2)]})
+    facts = SideFeatures(users={"group": np.eye(3)[np.where(np.arange(25) == 24, 2, np.arange(25) % 2)]})
     return log, log.take(log.user < 19), facts
 
 
@@ -100,5 +100,5 @@ def test_strangers_change_nothing_of_those_in_training() -> None:
     _, train, facts = with_strangers()
     other = facts.users["group"].copy()
     other[19:] = other[19:][:, ::-1]
-    first, second = (fitted("fm", train, Facts(users={"group": one})) for one in (facts.users["group"], other))
+    first, second = (fitted("fm", train, SideFeatures(users={"group": one})) for one in (facts.users["group"], other))
     assert np.array_equal(first.score(np.arange(19), np.arange(18)), second.score(np.arange(19), np.arange(18)))

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.models import make_recommender
-from rankjury.recsys.models.function import recommender_of
+from rankjury.recsys.models.function import wrap_recommender
 from rankjury.recsys.models.popularity import Popularity
 from rankjury.recsys.recommend import recommend
 from tests.recsys.models.made import made_log, task_of
@@ -67,7 +67,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 )
 def test_functions_and_classes_by_name(module: str, function: str, call: str) -> None:
     model = make_recommender("callable", {"function": f"{module}:{function}", "call": call})
-    model.fit(LOG, Facts())
+    model.fit(LOG, SideFeatures())
     assert model.score(*PLACES).tolist() == EXPECTED
     assert model.knows(PLACES[0]).all()
 
@@ -75,11 +75,11 @@ def test_functions_and_classes_by_name(module: str, function: str, call: str) ->
 def test_a_class_is_fitted_on_training_alone(module: str) -> None:
     task = task_of(LOG)
     model = make_recommender("callable", {"function": f"{module}:Model"})
-    model.fit(task.train, Facts())
+    model.fit(task.train, SideFeatures())
     counted = np.bincount(task.train.item, minlength=18).astype(float)
     assert model.score(np.array([0]), np.arange(18)).tolist() == [counted.tolist()]
     popularity = make_recommender("popularity")
-    popularity.fit(task.train, Facts())
+    popularity.fit(task.train, SideFeatures())
     assert np.array_equal(recommend(model, task, 5).items, recommend(popularity, task, 5).items)
 
 
@@ -95,8 +95,8 @@ def test_objects_of_a_script() -> None:
 
     mine = Fitted()
     for thing in (mine, Fitted):
-        model = recommender_of(thing)
-        model.fit(LOG, Facts())
+        model = wrap_recommender(thing)
+        model.fit(LOG, SideFeatures())
         taken = model.score(np.arange(25), np.arange(18))
         assert taken.sum() == len(LOG) and taken[LOG.user, LOG.item].all()
     assert mine.seen.columns == ["user", "item", "value", "time"]
@@ -116,16 +116,16 @@ def fails(user: str, items: list[str]) -> Any:
     ],
 )
 def test_what_a_function_does_wrong_is_told(function, message: str) -> None:
-    model = recommender_of(function)
-    model.fit(LOG, Facts())
+    model = wrap_recommender(function)
+    model.fit(LOG, SideFeatures())
     with pytest.raises(DataError, match=message):
         model.score(*PLACES)
 
 
 def test_what_is_no_number_is_refused_when_it_ranks() -> None:
     task = task_of(LOG)
-    model = recommender_of(lambda user, items: [np.nan if item == "i04" and user == "u09" else 1.0 for item in items])
-    model.fit(task.train, Facts())
+    model = wrap_recommender(lambda user, items: [np.nan if item == "i04" and user == "u09" else 1.0 for item in items])
+    model.fit(task.train, SideFeatures())
     with pytest.raises(
         DataError, match=r"mine: the score of item 'i04' for user 'u09' is no number \(1 such value here\)"
     ):
@@ -138,7 +138,7 @@ def test_a_fit_that_fails() -> None:
             raise ValueError("no memory")
 
     with pytest.raises(DataError, match=r"Broken: fit failed: ValueError\('no memory'\)"):
-        recommender_of(Broken()).fit(LOG, Facts())
+        wrap_recommender(Broken()).fit(LOG, SideFeatures())
 
 
 def test_names_that_lead_nowhere(module: str) -> None:
@@ -149,24 +149,24 @@ def test_names_that_lead_nowhere(module: str) -> None:
         ("no_such_module_at_all:f", UsageError, "there is no module"),
     ):
         with pytest.raises(error, match=message):
-            make_recommender("callable", {"function": function}).fit(LOG, Facts())
-    silent = recommender_of(object())
-    silent.fit(LOG, Facts())
+            make_recommender("callable", {"function": function}).fit(LOG, SideFeatures())
+    silent = wrap_recommender(object())
+    silent.fit(LOG, SideFeatures())
     with pytest.raises(UsageError, match="object cannot score"):
         silent.score(*PLACES)
 
 
 def test_a_class_that_cannot_be_made(module: str) -> None:
     with pytest.raises(DataError, match=r"Needy: could not be made: TypeError.*; expected a class that needs no arg"):
-        make_recommender("callable", {"function": f"{module}:Needy"}).fit(LOG, Facts())
+        make_recommender("callable", {"function": f"{module}:Needy"}).fit(LOG, SideFeatures())
 
 
 def test_to_leave_the_program_is_not_up_to_a_model(module: str) -> None:
     """Else a gate would end with 0."""
     with pytest.raises(DataError, match=r"Leaving: fit failed: SystemExit\(0\)"):
-        make_recommender("callable", {"function": f"{module}:Leaving"}).fit(LOG, Facts())
-    model = recommender_of(lambda user, items: exec("raise SystemExit(0)"))
-    model.fit(LOG, Facts())
+        make_recommender("callable", {"function": f"{module}:Leaving"}).fit(LOG, SideFeatures())
+    model = wrap_recommender(lambda user, items: exec("raise SystemExit(0)"))
+    model.fit(LOG, SideFeatures())
     with pytest.raises(DataError, match="scoring failed for user 'u04': SystemExit"):
         model.score(*PLACES)
 
@@ -177,10 +177,10 @@ def test_items_that_a_function_puts_in_order_stay_where_they_were() -> None:
         items.reverse()
         return found
 
-    model = recommender_of(shuffling)
-    model.fit(LOG, Facts())
+    model = wrap_recommender(shuffling)
+    model.fit(LOG, SideFeatures())
     assert model.score(*PLACES).tolist() == [[7.0, 1.0, 0.0]] * 2
 
 
 def test_a_recommender_s_class_is_made() -> None:
-    assert isinstance(recommender_of(Popularity), Popularity)
+    assert isinstance(wrap_recommender(Popularity), Popularity)

@@ -6,7 +6,7 @@ import pytest
 
 from rankjury.errors import UsageError
 from rankjury.recsys.data.log import Log, log_from_frame
-from rankjury.recsys.recommend import drawn
+from rankjury.recsys.recommend import sample_candidates
 from rankjury.recsys.task import Sampled
 from tests.recsys.models.made import all_of, fitted, made_log, task_of
 
@@ -61,7 +61,7 @@ def test_random_hangs_on_seed_and_ids_alone() -> None:
 def test_random_does_not_know_what_was_drawn_by_the_same_seed() -> None:
     task = task_of(made_log(), sampled=Sampled(6, seed=0))
     rows = np.arange(task.users.size)
-    chosen = drawn(task, rows, np.ones((rows.size, len(task.log.items)), dtype=bool))
+    chosen = sample_candidates(task, rows, np.ones((rows.size, len(task.log.items)), dtype=bool))
     for row, user in enumerate(task.users):
         chosen[row, task.held.items[task.held.starts[user] : task.held.starts[user + 1]]] = False
     scores = fitted("random", task.train).score(task.users, np.arange(len(task.log.items)))

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.models import Recommender, make_recommender
-from rankjury.recsys.models.precomputed import GivenFactors, GivenScores
+from rankjury.recsys.models.precomputed import PrecomputedFactors, PrecomputedScores
 from rankjury.recsys.recommend import recommend
 from tests.recsys.models.made import made_log, task_of
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(name: str, **settings: str) -> Recommender:
     model = make_recommender(name, settings)
-    model.fit(LOG, Facts())
+    model.fit(LOG, SideFeatures())
     return model
 
 
@@ -54,7 +54,7 @@ FORMS = [
 @pytest.mark.parametrize("settings", FORMS, ids=lambda settings: "+".join(settings.values()))
 def test_scores_of_every_form(settings: dict[str, str]) -> None:
     model = read("scores", **settings)
-    assert isinstance(model, GivenScores)
+    assert isinstance(model, PrecomputedScores)
     users, items = np.array([1, 2, 3]), np.array([17, 0, 1, 5])
     assert model.knows(users).tolist() == [True, False, True]
     nothing = -np.inf
@@ -144,7 +144,7 @@ def test_factors_from_files() -> None:
     items = np.random.default_rng(1).normal(size=(16, 3))
     save_factors(items=items)
     model = read("factors", user_factors="f.npz:user", item_factors="items.npy", items="ids.txt")
-    assert isinstance(model, GivenFactors) and model.notes() == []
+    assert isinstance(model, PrecomputedFactors) and model.notes() == []
     users = np.load("f.npz")["user"][::-1].astype(np.float64)
     scores = model.score(np.arange(25), np.arange(18))
     assert np.allclose(scores[:, :16], users @ items.T, atol=1e-12) and np.isneginf(scores[:, 16:]).all()

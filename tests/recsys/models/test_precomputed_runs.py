@@ -7,7 +7,7 @@ import pytest
 from rankjury.core.convert import as_ranking
 from rankjury.errors import DataError
 from rankjury.recsys.data.log import log_from_frame
-from rankjury.recsys.recommend import candidates_of, check_recommendations
+from rankjury.recsys.recommend import candidate_mask, check_recommendations
 from rankjury.recsys.split import Split
 from rankjury.recsys.task import Sampled, Task
 
@@ -79,7 +79,7 @@ def test_only_what_was_drawn_where_candidates_were() -> None:
     given = as_ranking({user: [*(f"n{place:02}" for place in range(40)), "held"] for user in "abc"})
     ranking, notes = check_recommendations(given, drawing)
     lists = ranking.frame()
-    drawn = candidates_of(drawing, np.arange(3))
+    drawn = candidate_mask(drawing, np.arange(3))
     for place, user in enumerate("abc"):
         found = lists.filter(query_id=user)["item_id"].to_list()
         assert found[-1] == "held" and len(found) == 6

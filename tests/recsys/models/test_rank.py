@@ -11,10 +11,10 @@ import rankjury.recsys.recommend
 import rankjury.retrieval.knn.search
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, UnknownName
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import Recommender
-from rankjury.recsys.recommend import Recommended, drawn, recommend, top_of
+from rankjury.recsys.recommend import Recommendations, recommend, sample_candidates, top_items
 from rankjury.recsys.split import Split
 from rankjury.recsys.task import Sampled, Task
 from tests.recsys.models.made import made_log, task_of
@@ -29,7 +29,7 @@ class Told(Recommender):
         super().__init__()
         self.users, self.items, self.by_factors, self.known = users, items, by_factors, known
 
-    def fit(self, train: Log, facts: Facts, progress: Any = None) -> None: ...
+    def fit(self, train: Log, facts: SideFeatures, progress: Any = None) -> None: ...
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         found = np.array([[float(np.dot(self.users[u], self.items[i])) for i in items] for u in users])
@@ -61,7 +61,7 @@ def slowly(model: Told, task: Task, k: int, *, cold: str = "popularity") -> list
             item in wanted or (bool(task.in_catalogue[item]) and item not in taken) for item in range(len(log.items))
         ]
         if task.sampled is not None:
-            allowed = drawn(task, np.array([row]), np.array([allowed]))[0].tolist()
+            allowed = sample_candidates(task, np.array([row]), np.array([allowed]))[0].tolist()
         knows = bool(model.knows(np.array([user]))[0])
         scored = []
         for item in range(len(log.items)):
@@ -75,7 +75,7 @@ def slowly(model: Told, task: Task, k: int, *, cold: str = "popularity") -> list
     return found
 
 
-def lists_of(found: Recommended) -> list[list[tuple[int, float]]]:
+def lists_of(found: Recommendations) -> list[list[tuple[int, float]]]:
     return [
         [(item, score) for item, score in zip(items, scores, strict=True) if item != MISSING]
         for items, scores in zip(found.items.tolist(), found.scores.tolist(), strict=True)
@@ -263,7 +263,7 @@ def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
 @given(st.integers(0, 5), st.integers(0, 6), st.integers(0, 8), st.integers(0, 1000))
 def test_the_highest_of_each_row(rows: int, width: int, k: int, seed: int) -> None:
     table = np.random.default_rng(seed).choice([-np.inf, 0.0, 1.0, 2.5], (rows, width))
-    items, scores = top_of(table, k)
+    items, scores = top_items(table, k)
     assert items.shape == scores.shape == (rows, k)
     for row in range(rows):
         held = [column for column in range(width) if table[row, column] > -np.inf]

@@ -10,7 +10,7 @@ import pytest
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.split import Split
@@ -70,7 +70,7 @@ class Pointer(Recommender):
     breaks: ClassVar[set[int]] = set()
     """Where it does not fit this time."""
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         at = int(self.settings["at"])
         if at in self.stops:
             raise KeyboardInterrupt

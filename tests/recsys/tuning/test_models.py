@@ -12,11 +12,11 @@ from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate, resolve_all
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.task import Task
-from rankjury.recsys.tuning.models import Subject, tune_model, without_test
+from rankjury.recsys.tuning.models import TuningSubject, tune_model, without_test
 from rankjury.recsys.tuning.result import ModelTuning
 from rankjury.stats.resampling import Resampling
 from tests.recsys.tuning.support import TEST, USERS, Pointer, Row, rows, task_of
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.usefixtures("pointer")
 QUICK = Resampling(resamples=200)
 
 
-def subject(places: list[int], task: Task | None = None, measure: str = "ndcg@10", **more: Any) -> Subject:
+def subject(places: list[int], task: Task | None = None, measure: str = "ndcg@10", **more: Any) -> TuningSubject:
     (asked,) = resolve_all([measure])
     wrong = more.pop("wrong", {})
     settings = tuple({"at": at, **({"wrong": wrong[at]} if at in wrong else {})} for at in places)
-    return Subject(
+    return TuningSubject(
         "points", "pointer", Pointer.params, lambda params: make_recommender("pointer", params),
         task or task_of(), settings, {"at": places}, asked, 10, **more,
     )  # fmt: skip
@@ -83,7 +83,7 @@ class TestTheBest:
     def test_a_trial_is_what_evaluating_the_model_by_hand_gives(self) -> None:
         task = without_test(task_of())
         model = Pointer({"at": 6})
-        model.fit(task.train, Facts())
+        model.fit(task.train, SideFeatures())
         asked = resolve_all(["recall@2"])
         by_hand = evaluate(task.gold, recommend(model, task, 10).ranking(task), asked)
         found = tuned([6], measure="recall@2")
@@ -256,7 +256,7 @@ class TestGoingOn:
             ({"task": task_of([(*rows()[0][:2], 1.0, rows()[0][3]), *rows()[1:]])}, "training interactions"),
             ({"task": task_of([one if one[3] < TEST - 9**8 else (*one[:2], 2.0, one[3]) for one in rows()])}, "ion"),
             ({"task": task_of(catalogue=12)}, "catalogue"),
-            ({"task": replace(task_of(), facts=Facts(texts=("a",) * 16))}, "attributes"),
+            ({"task": replace(task_of(), facts=SideFeatures(texts=("a",) * 16))}, "attributes"),
         ],
     )
     def test_what_changed_makes_old_trials_useless(self, tmp_path: Path, changed: dict[str, Any], word: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rankjury.core.params import Param
 from rankjury.errors import UnknownName, UsageError
-from rankjury.recsys.tuning.search import Range, edges_of, settings_to_try, widened
+from rankjury.recsys.tuning.search import ParamRange, grid_edges, settings_to_try, widen_grid
 
 KNOWN = {
     "factors": Param(32, "how many", min=1, max=512),
@@ -47,7 +47,7 @@ class TestSimpler:
         ]  # fmt: skip
 
     def test_with_those_in_use_where_the_search_is_random(self) -> None:
-        ranges = {"alpha": Range(0.001, 1.0, log=True)}
+        ranges = {"alpha": ParamRange(0.001, 1.0, log=True)}
         found = tried(ranges, {"factors": 8}, search="random", trials=5, simpler=self.SIMPLER)
         assert len(found) == 7 and found[-1] == {"factors": 8, "alpha": 0.0}
 
@@ -70,10 +70,10 @@ class TestEdges:
     )
     def test_the_next_value(self, name: str, values: list[Any], best: float, end: str, beyond: float) -> None:
         """Geometric where the grid is, and within the parameter's limits; those in use count as tried."""
-        (edge,) = edges_of(KNOWN, {name: values[1]}, {name: values, "how": ["plain", "fancy"]}, {name: best})
+        (edge,) = grid_edges(KNOWN, {name: values[1]}, {name: values, "how": ["plain", "fancy"]}, {name: best})
         assert (edge.parameter, edge.value, edge.end, edge.beyond) == (name, best, end, beyond)
         assert type(edge.beyond) is type(KNOWN[name].usual)
-        assert widened({name: values, "bias": [True]}, [edge]) == {name: [*values, beyond], "bias": [True]}
+        assert widen_grid({name: values, "bias": [True]}, [edge]) == {name: [*values, beyond], "bias": [True]}
 
     @pytest.mark.parametrize(
         ("own", "params", "best"),
@@ -90,11 +90,15 @@ class TestEdges:
     )
     def test_none(self, own: dict[str, Any], params: dict[str, Any], best: dict[str, Any]) -> None:
         """Within the grid, at the limit of the parameter, of one value, no number, or chosen by the model."""
-        assert edges_of(KNOWN, own, params, best) == []
+        assert grid_edges(KNOWN, own, params, best) == []
 
 
 class TestRandom:
-    RANGES: dict[str, Any] = {"alpha": Range(0.001, 1.0, log=True), "factors": Range(4, 64), "how": ["plain", "fancy"]}
+    RANGES: dict[str, Any] = {
+        "alpha": ParamRange(0.001, 1.0, log=True),
+        "factors": ParamRange(4, 64),
+        "how": ["plain", "fancy"],
+    }
 
     def test_the_seed_decides_and_more_trials_begin_with_the_same(self) -> None:
         some = tried(self.RANGES, search="random", trials=10, seed=3)
@@ -107,7 +111,9 @@ class TestRandom:
 
     def test_the_same_digits_on_every_machine(self) -> None:
         """Written down once: a change would make journals useless."""
-        assert tried({"alpha": Range(0.001, 1.0, log=True), "factors": Range(4, 64)}, search="random", trials=2) == [
+        assert tried(
+            {"alpha": ParamRange(0.001, 1.0, log=True), "factors": ParamRange(4, 64)}, search="random", trials=2
+        ) == [
             {},
             {"alpha": 0.341402, "factors": 50},
             {"alpha": 0.018269, "factors": 19},
@@ -120,17 +126,21 @@ class TestRandom:
         assert 90 < sum(one < 0.01 for one in alphas) < 180, "a third is in the lowest of three decades"
         assert all(isinstance(one, int) for one in factors)
         assert set(factors) == set(range(4, 65)), "ends included"
-        whole = [one["factors"] for one in tried({"factors": Range(1, 512, log=True)}, search="random", trials=60)[1:]]
+        whole = [
+            one["factors"] for one in tried({"factors": ParamRange(1, 512, log=True)}, search="random", trials=60)[1:]
+        ]
         assert len(set(whole)) == 60
         assert all(isinstance(one, int) for one in whole)
 
     def test_a_space_that_is_small_is_tried_whole(self) -> None:
-        found = tried({"factors": Range(4, 6), "bias": [True, False]}, search="random", trials=20)
+        found = tried({"factors": ParamRange(4, 6), "bias": [True, False]}, search="random", trials=20)
         assert len(found) == 1 + 6
-        assert len(tried({"alpha": Range(0.1, 0.100001)}, search="random", trials=20)) <= 4, "few numbers of six digits"
+        assert len(tried({"alpha": ParamRange(0.1, 0.100001)}, search="random", trials=20)) <= 4, (
+            "few numbers of six digits"
+        )
 
     def test_all_drawn_are_different(self) -> None:
-        found = tried({"factors": Range(4, 30)}, {"factors": 200}, search="random", trials=26)
+        found = tried({"factors": ParamRange(4, 30)}, {"factors": 200}, search="random", trials=26)
         assert len({one["factors"] for one in found}) == 27
 
 
@@ -144,15 +154,15 @@ class TestRandom:
         ({"factors": [1.5]}, {}, ["params.factors", "a whole number"]),
         ({"how": ["fanzy"]}, {}, ["params.how", "Did you mean fancy"]),
         ({"alpha": [float("nan")]}, {}, ["params.alpha", "finite"]),
-        ({"alpha": Range(0, 1)}, {}, ["params.alpha", 'search = "random"']),
-        ({"alpha": Range(1, 1)}, {"search": "random"}, ["low below high"]),
-        ({"alpha": Range(0, 1, log=True)}, {"search": "random"}, ["low above 0"]),
-        ({"alpha": Range(-1, 1)}, {"search": "random"}, ["params.alpha", "0 or more"]),
-        ({"factors": Range(1, 1000)}, {"search": "random"}, ["params.factors", "512 or less"]),
-        ({"factors": Range(1.5, 8)}, {"search": "random"}, ["params.factors", "whole numbers"]),
-        ({"how": Range(1, 8)}, {"search": "random"}, ["params.how", "no number"]),
-        ({"bias": Range(0, 1)}, {"search": "random"}, ["params.bias", "no number"]),
-        ({"bais": Range(0, 1)}, {"search": "random"}, ["params.bais", "Did you mean bias"]),
+        ({"alpha": ParamRange(0, 1)}, {}, ["params.alpha", 'search = "random"']),
+        ({"alpha": ParamRange(1, 1)}, {"search": "random"}, ["low below high"]),
+        ({"alpha": ParamRange(0, 1, log=True)}, {"search": "random"}, ["low above 0"]),
+        ({"alpha": ParamRange(-1, 1)}, {"search": "random"}, ["params.alpha", "0 or more"]),
+        ({"factors": ParamRange(1, 1000)}, {"search": "random"}, ["params.factors", "512 or less"]),
+        ({"factors": ParamRange(1.5, 8)}, {"search": "random"}, ["params.factors", "whole numbers"]),
+        ({"how": ParamRange(1, 8)}, {"search": "random"}, ["params.how", "no number"]),
+        ({"bias": ParamRange(0, 1)}, {"search": "random"}, ["params.bias", "no number"]),
+        ({"bais": ParamRange(0, 1)}, {"search": "random"}, ["params.bais", "Did you mean bias"]),
         ({"factors": list(range(1, 200)), "alpha": list(range(200))}, {}, ["39,800 settings", 'search = "random"']),
         ({"factors": [1]}, {"search": "random", "trials": 0}, ["0 trials"]),
     ],

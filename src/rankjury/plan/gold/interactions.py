@@ -20,18 +20,18 @@ from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import Asked
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
-from rankjury.recsys.data.attributes import Attributes, Facts, facts_of, read_items, read_users
+from rankjury.recsys.data.attributes import Attributes, SideFeatures, read_items, read_users, side_features
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.split_folder import is_split, read_split
-from rankjury.recsys.data.times import written_moment
+from rankjury.recsys.data.split_folder import is_split_folder, read_split
+from rankjury.recsys.data.times import format_time
 from rankjury.recsys.exposure import exposure_of
 from rankjury.recsys.recommend import check_recommendations
-from rankjury.recsys.split import Split, Window, counts
+from rankjury.recsys.split import Split, Window, window_sizes
 from rankjury.recsys.splitting import check_options, split_log
 from rankjury.recsys.summary import Interactions
-from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_of
+from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_of
 from rankjury.retrieval.embedding.models import find_model
@@ -137,7 +137,7 @@ class InteractionsGold(GoldTable):
 
     def complete(self, folder: Path) -> "InteractionsGold":
         """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""
-        if is_split(folder / self.path):
+        if is_split_folder(folder / self.path):
             return self
         found = zip(("items", "users"), find_companions(folder / self.path), strict=True)
         files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
@@ -152,8 +152,8 @@ class InteractionsGold(GoldTable):
             "fit_on": self.fit_on,
             "split": dict(split.how),
             "cutoffs": dict(split.cutoffs),
-            "cutoff_times": {name: written_moment(at, split.log.unit) for name, at in split.cutoffs.items()},
-            "windows": counts(split),
+            "cutoff_times": {name: format_time(at, split.log.unit) for name, at in split.cutoffs.items()},
+            "windows": window_sizes(split),
             "catalogue": {"kind": self._catalogue(items), "items": int(task.in_catalogue.sum())},
             "candidates": "whole catalogue" if self.candidates is None else self.candidates.model_dump(),
             "tiers": describe(task, tiers),
@@ -177,7 +177,7 @@ class InteractionsGold(GoldTable):
         path = context.path(self.path)
         items = None if self.items is None else read_items(context.path(self.items))
         users = None if self.users is None else read_users(context.path(self.users))
-        if is_split(path):
+        if is_split_folder(path):
             idle = [key for key in _OF_LOGS if key in self.model_fields_set]
             if idle:
                 raise UsageError(
@@ -197,18 +197,18 @@ class InteractionsGold(GoldTable):
 
     def _task(self, context: GoldContext, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on = _TRAINING[self.fit_on]
-        catalogue, notes = catalogue_of(
+        catalogue, notes = catalogue_mask(
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
-        known = facts_of(split.log, items, users, trained=split.users_of(*fit_on))
+        known = side_features(split.log, items, users, trained=split.users_of(*fit_on))
         facts = self._embedded(known, split.log, context)
         return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")
 
-    def _embedded(self, facts: Facts, log: Log, context: GoldContext) -> Facts:
+    def _embedded(self, facts: SideFeatures, log: Log, context: GoldContext) -> SideFeatures:
         """With the texts of items as vectors, where a model is named."""
         if self.embed is None or not facts.texts:
             return facts
@@ -218,7 +218,7 @@ class InteractionsGold(GoldTable):
         vectors = model.embed([text for text in facts.texts if text])
         matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
         matrix[known] = vectors
-        return Facts({**facts.items, "text": matrix}, facts.users, facts.texts, facts.labels)
+        return SideFeatures({**facts.items, "text": matrix}, facts.users, facts.texts, facts.labels)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known, or do not fit together."""

@@ -12,7 +12,7 @@ from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.source import Source
 from rankjury.recsys.data.log import Log, as_whole
-from rankjury.recsys.data.movielens import as_lists, file_of, read_table
+from rankjury.recsys.data.movielens import as_lists, read_table, resolve_file
 
 GENRES = "genres"
 _FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
@@ -25,7 +25,7 @@ _GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class SideFeatures:
     """What is known of items and users beside the log; rows are those of the log's ids."""
 
     items: Mapping[str, Matrix] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def read_users(path: str | Path, *, id_column: str | None = None) -> Attributes:
 
 
 def _read(path: str | Path, kind: str, id_column: str | None) -> Attributes:
-    source = Source.open(file_of(path, f"{kind}s"))
+    source = Source.open(resolve_file(path, f"{kind}s"))
     with guard_reading(source.name, f"a table of {kind}s"):
         frame, found, title = read_table(source, kind, id_column)
         ids = _checked(frame[found], source.name)
@@ -102,14 +102,14 @@ def _checked(ids: pl.Series, source: str) -> pl.Series:
     return texts
 
 
-def facts_of(
+def side_features(
     log: Log,
     items: Attributes | None = None,
     users: Attributes | None = None,
     *,
     genre_column: str = GENRES,
     trained: Ints | None = None,
-) -> Facts:
+) -> SideFeatures:
     """Attributes as matrices and texts whose rows are the log's items and users; who is not listed has zeros.
 
     Items: ``genre``, a column a genre, 1 where an item has it; likewise ``tag`` and ``category``. Users:
@@ -135,7 +135,7 @@ def facts_of(
         looked_at = rows if trained is None else rows[trained]
         for name, column in _levels(users.table, np.unique(looked_at[looked_at >= 0])):
             of_users[f"user_{name}"], labels[f"user_{name}"] = _flags(column, rows)
-    return Facts(of_items, of_users, texts, labels)
+    return SideFeatures(of_items, of_users, texts, labels)
 
 
 def _features(items: Attributes) -> Iterator[tuple[str, pl.Series]]:

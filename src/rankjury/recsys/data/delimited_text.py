@@ -18,7 +18,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LogRows:
     """What a file holds of a log."""
 
     frame: pl.DataFrame
@@ -30,7 +30,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Text:
+class DelimitedText:
     """A text of rows whose fields are split by something."""
 
     source: Source
@@ -96,7 +96,7 @@ class Text:
         line_of_row = next(line for n, (line, _) in enumerate(self.rows()) if n == row)
         return f"{self.source.name}:{line_of_row}"
 
-    def recoded(self) -> "Text":
+    def recoded(self) -> "DelimitedText":
         """The same, read as Latin-1."""
         held = self.source.content.decode("latin-1").encode()
         return replace(self, source=replace(self.source, held=held))
@@ -142,7 +142,7 @@ def json_fault(source: Source) -> DataError | None:
 _DOUBLE = "::"
 
 
-def read_text(text: Text, wanted: Mapping[str, str]) -> Rows:
+def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
     """The wanted columns, by rankjury's names for them, of a text; an error for the first row that does not fit."""
     first = next(text.rows(), None)
     if first is None:
@@ -155,10 +155,10 @@ def read_text(text: Text, wanted: Mapping[str, str]) -> Rows:
         frame = _as_texts(text, wanted) if frame is None else frame
     except pl.exceptions.PolarsError as error:
         return _otherwise(text, wanted, error)
-    return Rows(frame, wanted, text.place)
+    return LogRows(frame, wanted, text.place)
 
 
-def _otherwise(text: Text, wanted: Mapping[str, str], error: Exception) -> Rows:
+def _otherwise(text: DelimitedText, wanted: Mapping[str, str], error: Exception) -> LogRows:
     """What Polars could not read: old files in Latin-1, ids with a colon; else why not."""
     if not text.headed and "utf" in str(error).lower() and text.source.held is None and not text.source.compression:
         return read_text(text.recoded(), wanted)
@@ -166,13 +166,13 @@ def _otherwise(text: Text, wanted: Mapping[str, str], error: Exception) -> Rows:
     if fault is not None:
         raise fault from error
     if text.separator == _DOUBLE:
-        return Rows(_split(text, wanted), wanted, text.place)
+        return LogRows(_split(text, wanted), wanted, text.place)
     if not text.headed or "utf" in str(error).lower():
         raise unreadable(text.source, error) from error
-    return Rows(_whole(text, _one_by_one(text, wanted), wanted), wanted, text.place)
+    return LogRows(_whole(text, _one_by_one(text, wanted), wanted), wanted, text.place)
 
 
-def _scan(text: Text) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
+def _scan(text: DelimitedText) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
     """A scan, its fields by name, and what stands between two colons, which has to be nothing."""
     scan = pl.scan_csv(
         text.source.polars,
@@ -190,7 +190,7 @@ def _scan(text: Text) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
     return scan, fields, [pl.col(name) for name in columns[1::2]] if step > 1 else []
 
 
-def _quick(text: Text, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | None:
+def _quick(text: DelimitedText, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | None:
     """Ids and times as the kind of numbers that the first row's are; None where some row is otherwise."""
     scan, fields, between = _scan(text)
     cast = {column: _cast(column, fields[name], cell) for column, (name, cell) in wanted.items()}
@@ -220,7 +220,7 @@ def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
     return field if form is None else field.str.to_datetime(form, strict=False, time_unit="us")
 
 
-def _as_texts(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _as_texts(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
     """The rows as they are written; an error where one does not fit."""
     scan, fields, between = _scan(text)
     if between and not scan.select(pl.all_horizontal(one.is_null() for one in between).all()).collect().item():
@@ -229,7 +229,7 @@ def _as_texts(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
     return _whole(text, frame, wanted)
 
 
-def _split(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _split(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
     """The same line by line, where fields may hold a single colon."""
     lines = text.source.lines()
     parts = lines.filter(lines.str.strip_chars() != "").str.strip_chars("\r\n").str.split(_DOUBLE)
@@ -240,14 +240,14 @@ def _split(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
     return _whole(text, frame, wanted)
 
 
-def _one_by_one(text: Text, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _one_by_one(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
     """The slow way, for tables that are odd but clear, such as with a quote within a field."""
     places = [text.names.index(name) for name in wanted.values()]
     rows = [[row[place] for place in places] for _, row in text.rows()]
     return pl.DataFrame(rows, schema=dict.fromkeys(wanted, pl.String), orient="row")
 
 
-def _whole(text: Text, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _whole(text: DelimitedText, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
     """Without blank lines; an error where a row lacks something."""
     blank = [(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")) for name in frame.columns]
     if not frame.select(pl.any_horizontal(blank).any()).item():

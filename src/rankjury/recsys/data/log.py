@@ -18,7 +18,7 @@ Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class UserItems:
     """Each user's items once, by user (CSR), items ascending."""
 
     starts: Ints
@@ -89,7 +89,7 @@ class Log:
         return np.bincount(self.item, minlength=len(self.items)).astype(np.int64)
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> UserItems:
         """Each (user, item) once: the latest row of it, and of rows as late the one of the highest value."""
         key = self.user.astype(np.int64) * max(1, len(self.items)) + self.item
         if (key[1:] > key[:-1]).all():
@@ -101,7 +101,7 @@ class Log:
             last = np.append(key[1:] != key[:-1], True)[: key.size]
         chosen = order[last]
         starts = np.searchsorted(self.user[chosen], np.arange(len(self.users) + 1)).astype(np.int64)
-        return Pairs(starts, self.item[chosen], self.value[chosen], int(key.size - chosen.size))
+        return UserItems(starts, self.item[chosen], self.value[chosen], int(key.size - chosen.size))
 
 
 def log_from_frame(frame: pl.DataFrame, *, source: str = "log", unit: str = "s", notes: tuple[str, ...] = ()) -> Log:
@@ -189,7 +189,7 @@ def _parted(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, s
     return {column: name for column, name in given.items() if column not in absent}, absent
 
 
-def usual_id(names: Sequence[str], column: str) -> str | None:
+def find_column(names: Sequence[str], column: str) -> str | None:
     """The column of users or items in a table, by the names that logs have for it."""
     return _usual(names, column, set())
 

@@ -11,7 +11,7 @@ from rankjury.io.attributes import read_attributes
 from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import SEPARATORS, Source, cells_of
-from rankjury.recsys.data.log import usual_id
+from rankjury.recsys.data.log import find_column
 
 FILES = {
     "log": (
@@ -24,18 +24,18 @@ FILES = {
 """File names by what the file holds, in order of preference."""
 
 
-def file_of(path: str | Path, kind: str) -> str | Path:
+def resolve_file(path: str | Path, kind: str) -> str | Path:
     """Return the file itself, or the one in a folder that holds its log, items or users."""
     if str(path) == "-" or not isdir(path):
         return path
-    found = find_beside(path, kind)
+    found = find_file(path, kind)
     if found is None:
         expected = f"one of {', '.join(FILES[kind])}"
         raise DataError(f"found a folder without {kind}", where=str(path), expected=expected)
     return found
 
 
-def find_beside(path: str | Path, kind: str) -> Path | None:
+def find_file(path: str | Path, kind: str) -> Path | None:
     """Return the file of log, items or users in a folder, or in that of a file; None where there is none."""
     folder = Path(path) if isdir(path) else Path(path).parent
     return next((folder / name for name in FILES[kind] if (folder / name).is_file()), None)
@@ -46,9 +46,9 @@ def find_companions(path: object) -> tuple[Path | None, Path | None]:
 
     A path that is not such a folder has no companions: files beside a log that was named itself are not looked for.
     """
-    if not isinstance(path, str | Path) or not isdir(path) or find_beside(path, "log") is None:
+    if not isinstance(path, str | Path) or not isdir(path) or find_file(path, "log") is None:
         return None, None
-    return find_beside(path, "items"), find_beside(path, "users")
+    return find_file(path, "items"), find_file(path, "users")
 
 
 _NO_GENRES = "(no genres listed)"
@@ -81,7 +81,7 @@ def read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.Dat
     if source.path is None or source.held is not None:
         raise UsageError(f"a table of {kind}s from a pipe", where=source.name, expected="a file")
     of = "item" if kind == "item" else "query"
-    id_column = id_column or usual_id(_names(source), kind)
+    id_column = id_column or find_column(_names(source), kind)
     frame, found = read_attributes(source.name, of, id_column=id_column, ids_alone=kind == "item")
     if kind == "user":
         return frame, found, None

@@ -18,7 +18,7 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 from rankjury.recsys.data.attributes import Attributes, read_items
-from rankjury.recsys.data.delimited_text import Rows, Text, is_number, json_fault, line_of, read_text
+from rankjury.recsys.data.delimited_text import DelimitedText, LogRows, is_number, json_fault, line_of, read_text
 from rankjury.recsys.data.log import (
     COLUMNS,
     ITEM,
@@ -32,7 +32,7 @@ from rankjury.recsys.data.log import (
     log_from_frame,
     names_columns,
 )
-from rankjury.recsys.data.movielens import file_of
+from rankjury.recsys.data.movielens import resolve_file
 from rankjury.recsys.data.times import read_times
 
 _FRAME = "frame"
@@ -62,7 +62,7 @@ def read_log(
     named = dict(zip(COLUMNS, (user, item, value, time), strict=True))
     given = {column: name for column, name in named.items() if name is not None}
     if isinstance(path, str | Path):
-        source = Source.open(file_of(path, "log"))
+        source = Source.open(resolve_file(path, "log"))
         with guard_reading(source.name, "a log"):
             log = _log_of(read_rows(source, given, format), source.name, scale)
     else:
@@ -73,7 +73,7 @@ def read_log(
     return log.with_items(known.ids if isinstance(known, Attributes) else known)
 
 
-def _rows_of(given: Any, named: Mapping[str, str]) -> Rows:
+def _rows_of(given: Any, named: Mapping[str, str]) -> LogRows:
     """Of a table in memory."""
     try:
         frame = frame_of(given)
@@ -81,10 +81,10 @@ def _rows_of(given: Any, named: Mapping[str, str]) -> Rows:
         raise UsageError(f"the log is of type {type(given).__name__}", expected="a path or a frame") from error
     found = find_columns(frame.columns, named, _FRAME)
     selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
-    return Rows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
+    return LogRows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
 
 
-def _log_of(rows: Rows, source: str, scale: tuple[float, float] | None) -> Log:
+def _log_of(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
     if rows.frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one interaction")
     columns = {column: _ids(rows, column) for column in (USER, ITEM)}
@@ -99,7 +99,7 @@ def _log_of(rows: Rows, source: str, scale: tuple[float, float] | None) -> Log:
     return log
 
 
-def _ids(rows: Rows, column: str) -> pl.Series:
+def _ids(rows: LogRows, column: str) -> pl.Series:
     """Whole numbers or strings, none of them missing."""
     ids, name = as_whole(rows.frame[column]), rows.names[column]
     if not (ids.dtype.is_integer() or ids.dtype in (pl.String, pl.Categorical, pl.Enum)):
@@ -109,7 +109,7 @@ def _ids(rows: Rows, column: str) -> pl.Series:
     return ids if ids.dtype.is_integer() else ids.cast(pl.String)
 
 
-def _check_spelling(log: Log, rows: Rows) -> None:
+def _check_spelling(log: Log, rows: LogRows) -> None:
     """Refuse ids of blanks; and blanks around an id, which make two of one."""
     for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
         odd = (ids.str.strip_chars() != ids).arg_true()
@@ -122,7 +122,7 @@ def _check_spelling(log: Log, rows: Rows) -> None:
             raise DataError(found, where=rows.place(row), expected="ids without blanks around them")
 
 
-def _values(rows: Rows, scale: tuple[float, float] | None) -> pl.Series:
+def _values(rows: LogRows, scale: tuple[float, float] | None) -> pl.Series:
     given, name = rows.frame[VALUE], rows.names[VALUE]
     texts = given.str.strip_chars() if given.dtype == pl.String else given
     if not (texts.dtype.is_numeric() or texts.dtype in (pl.String, pl.Boolean)):
@@ -148,7 +148,7 @@ def _values(rows: Rows, scale: tuple[float, float] | None) -> pl.Series:
     return values
 
 
-def _who(rows: Rows, row: int) -> str:
+def _who(rows: LogRows, row: int) -> str:
     return f"user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]}"
 
 
@@ -161,7 +161,7 @@ _IMPLICIT, _SURELY_TIME = (USER, ITEM, TIME), 1e8
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
 
 
-def read_rows(source: Source, given: Mapping[str, str], form: str | None = None) -> Rows:
+def read_rows(source: Source, given: Mapping[str, str], form: str | None = None) -> LogRows:
     """The rows of a file; ``given``: how columns are called, where it was said."""
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
@@ -208,15 +208,15 @@ def _header(line: str, separator: str) -> list[str]:
     return [name.strip() for name in cells_of(line, separator)]
 
 
-def _of_parquet(source: Source, given: Mapping[str, str]) -> Rows:
+def _of_parquet(source: Source, given: Mapping[str, str]) -> LogRows:
     with guard_reading(source.name, "Parquet"):
         rows = scan(source.polars, source.name)
         found = find_columns(rows.collect_schema().names(), given, source.name)
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
-    return Rows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
+    return LogRows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
 
 
-def _of_json(source: Source, given: Mapping[str, str]) -> Rows:
+def _of_json(source: Source, given: Mapping[str, str]) -> LogRows:
     """All values as texts: an id may be a number in one line and a string in another."""
     try:
         keys = parse_json(source.head_lines[0], source.name)
@@ -230,10 +230,10 @@ def _of_json(source: Source, given: Mapping[str, str]) -> Rows:
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
-    return Rows(frame, found, line_of(source))
+    return LogRows(frame, found, line_of(source))
 
 
-def _of_table(source: Source, given: Mapping[str, str]) -> Rows:
+def _of_table(source: Source, given: Mapping[str, str]) -> LogRows:
     line = source.head_lines[0]
     separator = _separator(line, given) or max(SEPARATORS, key=line.count)
     names = _header(line, separator)
@@ -247,10 +247,10 @@ def _of_table(source: Source, given: Mapping[str, str]) -> Rows:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
-    return read_text(Text(source, separator, tuple(names)), found)
+    return read_text(DelimitedText(source, separator, tuple(names)), found)
 
 
-def _of_headless(source: Source, form: str, absent: Collection[str]) -> Rows:
+def _of_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:
     """User, item, rating and time in this order, with nothing above them; those ``absent`` are not read."""
     separator = _HEADLESS[form]
     fields = source.head_lines[0].split(separator)
@@ -264,4 +264,4 @@ def _of_headless(source: Source, form: str, absent: Collection[str]) -> Rows:
         kept = _IMPLICIT
     names = tuple(_NAMES[COLUMNS.index(column)] for column in kept)
     wanted = {column: name for column, name in zip(kept, names, strict=True) if column not in absent}
-    return read_text(Text(source, separator, names, headed=False), wanted)
+    return read_text(DelimitedText(source, separator, names, headed=False), wanted)

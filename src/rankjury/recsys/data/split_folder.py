@@ -19,8 +19,8 @@ from rankjury.io.atomic import check_destination, make_folder, replacing, togeth
 from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import read_whole
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE, Log, log_from_frame
-from rankjury.recsys.data.times import written_moment
-from rankjury.recsys.split import WINDOWS, Split, counts
+from rankjury.recsys.data.times import format_time
+from rankjury.recsys.split import WINDOWS, Split, window_sizes
 
 SCHEMA = "rankjury.split/1"
 
@@ -42,7 +42,7 @@ _QUICK = 1
 
 def record_of(split: Split) -> dict[str, Any]:
     """All that is to be known of a split but its rows; plain JSON."""
-    log, windows = split.log, counts(split)
+    log, windows = split.log, window_sizes(split)
     return {
         "schema": SCHEMA,
         "rankjury": __version__,
@@ -50,7 +50,7 @@ def record_of(split: Split) -> dict[str, Any]:
         "how": dict(split.how),
         "unit": log.unit,
         "rated": log.rated,
-        "cutoffs": {name: {"time": at, "iso": written_moment(at, log.unit)} for name, at in split.cutoffs.items()},
+        "cutoffs": {name: {"time": at, "iso": format_time(at, log.unit)} for name, at in split.cutoffs.items()},
         "rows": {"log": len(log), "left_out": len(log) - sum(one["rows"] for one in windows.values())},
         "windows": windows,
         "leaks": list(split.leaks),
@@ -193,7 +193,7 @@ def _clear(folder: Path, kept: Container[str]) -> None:
                 path.rmdir()
 
 
-def is_split(folder: str | Path) -> bool:
+def is_split_folder(folder: str | Path) -> bool:
     """Whether a folder was written by ``rankjury split``."""
     return isfile(Path(folder) / RECORD)
 

@@ -30,7 +30,7 @@ Place = Callable[[int], str]
 
 
 @dataclass(frozen=True)
-class Times:
+class ParsedTimes:
     """Whole numbers, and of what."""
 
     values: pl.Series
@@ -38,7 +38,7 @@ class Times:
     notes: tuple[str, ...] = ()
 
 
-def read_times(column: pl.Series, name: str, place: Place) -> Times:
+def read_times(column: pl.Series, name: str, place: Place) -> ParsedTimes:
     """Times of any kind; ``place`` tells where a row stands."""
     if column.null_count():
         row = int(column.is_null().arg_max() or 0)
@@ -48,7 +48,7 @@ def read_times(column: pl.Series, name: str, place: Place) -> Times:
     if isinstance(column.dtype, pl.Datetime):
         return _of_moments(column, column.dtype.time_unit)
     if column.dtype == pl.Date:
-        return Times(column.to_physical().cast(pl.Int64) * _DAY, "s")
+        return ParsedTimes(column.to_physical().cast(pl.Int64) * _DAY, "s")
     if column.dtype.is_integer():
         numbers = column.cast(pl.Int64, strict=False)
         if numbers.null_count():  # beyond 64 bits
@@ -66,7 +66,7 @@ def format_of(text: str) -> str | None:
     return next((form for form in _NAIVE if not one.str.to_datetime(form, strict=False).null_count()), None)
 
 
-def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
+def _of_texts(column: pl.Series, name: str, place: Place) -> ParsedTimes:
     texts = column.str.strip_chars()
     whole = texts.cast(pl.Int64, strict=False)
     if not whole.null_count():
@@ -83,11 +83,11 @@ def _of_texts(column: pl.Series, name: str, place: Place) -> Times:
     return _of_moments(naive, "us")
 
 
-def _of_moments(column: pl.Series, unit: str) -> Times:
+def _of_moments(column: pl.Series, unit: str) -> ParsedTimes:
     """In seconds where all are whole ones, else in the unit that they have."""
     values, per_second = column.to_physical(), PER_SECOND[unit]
     whole = (values % per_second == 0).all()
-    return Times(values // per_second, "s") if whole else Times(values, unit)
+    return ParsedTimes(values // per_second, "s") if whole else ParsedTimes(values, unit)
 
 
 def _parsed(texts: pl.Series, formats: tuple[str, ...]) -> pl.Series:
@@ -117,7 +117,7 @@ def _no_time(
     return _mixed(texts, {kind: which for kind, which in kinds.items() if which.any()}, name, place)
 
 
-def _of_floats(column: pl.Series, name: str, place: Place) -> Times:
+def _of_floats(column: pl.Series, name: str, place: Place) -> ParsedTimes:
     bad = ~column.is_finite()
     if bad.any():
         row = int(bad.arg_max() or 0)
@@ -131,17 +131,17 @@ def _of_floats(column: pl.Series, name: str, place: Place) -> Times:
     if values.null_count():
         row = int(values.is_null().arg_max() or 0)
         raise DataError(f"the {name} is {column[row]:g}", where=place(row), expected=_EXPECTED)
-    return Times(values, finer, notes)
+    return ParsedTimes(values, finer, notes)
 
 
-def _of_numbers(column: pl.Series, name: str, place: Place) -> Times:
+def _of_numbers(column: pl.Series, name: str, place: Place) -> ParsedTimes:
     low, high = _ends(column)
     if low >= _DAYS[0] and high <= _DAYS[1]:
         days = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
         if not days.null_count():
             note = f"{name}: whole numbers such as {column[0]} were read as dates"
-            return Times(days.to_physical().cast(pl.Int64) * _DAY, "s", (note,))
-    return Times(column, _unit(column, name, place))
+            return ParsedTimes(days.to_physical().cast(pl.Int64) * _DAY, "s", (note,))
+    return ParsedTimes(column, _unit(column, name, place))
 
 
 def _ends(column: pl.Series) -> tuple[float, float]:
@@ -202,14 +202,14 @@ _CALENDAR = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))?")
 """A year, or a day without anything between its parts."""
 
 
-def written_moment(time: int, unit: str) -> str | None:
+def format_time(time: int, unit: str) -> str | None:
     """``2003-02-28T17:49:50Z``; None where times are plain numbers, or beyond what the unit can tell."""
     if unit not in PER_SECOND or abs(time) >= _WITHIN:
         return None
     return str(np.datetime_as_string(np.array(time).astype(f"datetime64[{unit}]"), timezone="UTC"))
 
 
-def read_moment(text: str, unit: str, what: str) -> int:
+def parse_time(text: str, unit: str, what: str) -> int:
     """A number as logs have them, or an ISO date or time (UTC unless it says otherwise), as a time of the log.
 
     Between two times of the log it is the later one. Where times are dates, a number is of the unit that its magnitude
@@ -241,7 +241,7 @@ def _number(text: str) -> Decimal | None:
     return number if number.is_finite() and abs(number) < _WITHIN else None
 
 
-def days_in(days: float, unit: str) -> int:
+def days_to_units(days: float, unit: str) -> int:
     """How long so many days are in the log's unit, at least one."""
     if unit not in PER_SECOND:
         raise UsageError("days, where times are plain numbers", expected="a share of the rows")

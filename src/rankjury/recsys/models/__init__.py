@@ -17,7 +17,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import MissingExtra
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 
 
@@ -70,7 +70,7 @@ class Recommender(ABC):
         return self.versions()
 
     @abstractmethod
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         """Learn. Codes of users and items are those of the log, also in ``score``."""
 
     @abstractmethod

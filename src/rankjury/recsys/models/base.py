@@ -22,7 +22,7 @@ _CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class TrainingMatrix:
     """Training as a matrix of the users and items that are in it (CSR): each pair once, items ascending."""
 
     users: Ints
@@ -59,7 +59,7 @@ class Known:
         return starts, self.columns[at]
 
 
-def known_of(train: Log) -> Known:
+def training_matrix(train: Log) -> TrainingMatrix:
     """The users and items that occur, and who took what."""
     pairs = train.pairs
     if not pairs.items.size:
@@ -67,7 +67,7 @@ def known_of(train: Log) -> Known:
     per_user = np.diff(pairs.starts)
     users, items = np.flatnonzero(per_user), np.unique(pairs.items).astype(np.int64)
     item_at = _places(items, len(train.items))
-    return Known(
+    return TrainingMatrix(
         users,
         items,
         _places(users, len(train.users)),
@@ -84,7 +84,7 @@ def _places(codes: Ints, n: int) -> Ints:
     return places
 
 
-def ratings_of(known: Known, train: Log, model: str) -> Floats:
+def ratings_of(known: TrainingMatrix, train: Log, model: str) -> Floats:
     """The ratings, where the log has any."""
     if not train.rated:
         raise UsageError(
@@ -96,16 +96,16 @@ def ratings_of(known: Known, train: Log, model: str) -> Floats:
     return known.values
 
 
-class Trained(Recommender):
+class TrainedModel(Recommender):
     """A model that knows the users and items of training."""
 
-    known: Known
+    known: TrainingMatrix
 
     def knows(self, users: Ints) -> Bools:
         return self.known.user_at[users] >= 0
 
 
-class ByRows(Trained):
+class RowModel(TrainedModel):
     """A model that scores rows of known users over all known items."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class ByRows(Trained):
         return found
 
 
-class ByFactors(Trained):
+class FactorModel(TrainedModel):
     """A model whose scores are inner products of a row a user and a row an item."""
 
     of_users: Floats
@@ -157,7 +157,7 @@ def _with_gaps(rows: Matrix, codes: Ints, n: int) -> Floats:
     return found
 
 
-def matrix_of(known: Known, values: Floats | None = None, dtype: type = np.float64) -> Any:
+def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: type = np.float64) -> Any:
     """Users × items; ones unless values are given."""
     from scipy.sparse import csr_matrix
 
@@ -178,7 +178,7 @@ def product(rows: Any, matrix: Any) -> Matrix:
 
 
 @contextmanager
-def steadily() -> Iterator[None]:
+def single_blas_thread() -> Iterator[None]:
     """With one thread of BLAS: with more, sums are made in another order, and the last digits are others."""
     try:
         from threadpoolctl import threadpool_limits
@@ -190,7 +190,7 @@ def steadily() -> Iterator[None]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def ignore_library_warnings() -> Iterator[None]:
     """Without the warnings that are libraries' own business: of how they are written, and of BLAS's threads."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)

@@ -8,10 +8,10 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, cut_rows, gathered
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import ByFactors, Known, are_known, known_of
+from rankjury.recsys.models.base import FactorModel, TrainingMatrix, are_known, training_matrix
 
 CONTENT = {
     "features": Param(
@@ -24,14 +24,14 @@ _USERS_AT_ONCE = 1 << 10
 
 
 @RECOMMENDERS.register("content")
-class Content(ByFactors):
+class Content(FactorModel):
     """The cosine of an item's attributes and the mean of those that the user took, weighted by rating."""
 
     about = "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
     params: ClassVar = CONTENT
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        self.known = known_of(train)
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        self.known = training_matrix(train)
         items = _vectors(facts, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
             # log(n / df) + 1 of each attribute, of the items of training alone
@@ -50,7 +50,7 @@ class Content(ByFactors):
         return are_known(self.of_users[users])
 
 
-def _vectors(facts: Facts, name: str, n: int) -> Floats:
+def _vectors(facts: SideFeatures, name: str, n: int) -> Floats:
     if not facts.items:
         raise UsageError(
             f"nothing is known of the items, so not their {name}",
@@ -66,7 +66,7 @@ def _vectors(facts: Facts, name: str, n: int) -> Floats:
     return found
 
 
-def _directions(items: Floats, known: Known) -> Floats:
+def _directions(items: Floats, known: TrainingMatrix) -> Floats:
     """Items of length one, by the attributes that training has; the others count for their lengths alone.
 
     So no digit of other items hangs on an attribute that only the future has.
@@ -78,7 +78,7 @@ def _directions(items: Floats, known: Known) -> Floats:
     return found
 
 
-def _profiles(known: Known, items: Floats) -> Floats:
+def _profiles(known: TrainingMatrix, items: Floats) -> Floats:
     """The weighted sum of what each user took; ratings of a scale that goes below zero count from its least."""
     weights = known.values - min(0.0, float(known.values.min()))
     found = np.empty((known.users.size, items.shape[1]))

@@ -9,10 +9,18 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats
 from rankjury.errors import DataError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import ByFactors, Known, known_of, matrix_of, quietly, ratings_of, steadily
+from rankjury.recsys.models.base import (
+    FactorModel,
+    TrainingMatrix,
+    ignore_library_warnings,
+    ratings_of,
+    single_blas_thread,
+    sparse_matrix,
+    training_matrix,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +31,12 @@ class Baseline:
     users: Floats
     items: Floats
 
-    def of_pairs(self, known: Known) -> Floats:
+    def of_pairs(self, known: TrainingMatrix) -> Floats:
         """What it says of each training pair."""
         return self.mean + self.users[known.rows] + self.items[known.columns]
 
 
-def baseline_of(known: Known, ratings: Floats, damping: float) -> Baseline:
+def baseline_of(known: TrainingMatrix, ratings: Floats, damping: float) -> Baseline:
     """Items first, then users from what is left, each mean as if ``damping`` ratings more had been the mean of all."""
     mean = float(ratings.mean())
     items = _means(known.columns, ratings - mean, known.shape[1], damping)
@@ -45,7 +53,7 @@ _SEED = Param(0, "the seed of the random start", min=0, max=2**32 - 1)
 
 
 @RECOMMENDERS.register("svd")
-class TruncatedSvd(ByFactors):
+class TruncatedSvd(FactorModel):
     """PureSVD of who took what (Cremonesi et al. 2010), or a baseline and factors that predict ratings."""
 
     about = (
@@ -60,15 +68,15 @@ class TruncatedSvd(ByFactors):
         "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", min=0),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        self.known = known_of(train)
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        self.known = training_matrix(train)
         n = int(self.settings["factors"])
         if self.settings["values"] == "implicit":
-            self.keep(*_factorised(matrix_of(self.known), n))
+            self.keep(*_factorised(sparse_matrix(self.known), n))
             return
         ratings = ratings_of(self.known, train, "svd")
         base = baseline_of(self.known, ratings, float(self.settings["damping"]))
-        users, items = _factorised(matrix_of(self.known, ratings - base.of_pairs(self.known)), n)
+        users, items = _factorised(sparse_matrix(self.known, ratings - base.of_pairs(self.known)), n)
         self.keep(  # two columns more, so that products are stars
             np.column_stack((users, base.mean + base.users, np.ones(len(users)))),
             np.column_stack((items, np.ones(len(items)), base.items)),
@@ -80,19 +88,19 @@ def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
     from scipy.sparse.linalg import svds
 
     if n >= min(matrix.shape):
-        with steadily():
+        with single_blas_thread():
             left, sizes, right = np.linalg.svd(matrix.toarray(), full_matrices=False)
         return left * sizes, right.T
     if not matrix.data.any():
         return np.zeros((matrix.shape[0], 1)), np.zeros((matrix.shape[1], 1))
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    with steadily():
+    with single_blas_thread():
         left, sizes, right = svds(matrix, k=n, v0=start)
     return left * sizes, right.T
 
 
 @RECOMMENDERS.register("als")
-class LeastSquares(ByFactors):
+class AlternatingLeastSquaresModel(FactorModel):
     """Weighted matrix factorisation of who took what (Hu, Koren & Volinsky 2008)."""
 
     about = "ALS: factors of who took what, by alternating least squares with confidences (implicit)"
@@ -107,13 +115,13 @@ class LeastSquares(ByFactors):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.als import AlternatingLeastSquares
 
-        self.known = known_of(train)
+        self.known = training_matrix(train)
         ratings = ratings_of(self.known, train, "als") if self.settings["values"] == "ratings" else None
         iterations = int(self.settings["iterations"])
-        with quietly():
+        with ignore_library_warnings():
             model = AlternatingLeastSquares(
                 factors=int(self.settings["factors"]),
                 regularization=float(self.settings["regularization"]),
@@ -121,12 +129,12 @@ class LeastSquares(ByFactors):
                 iterations=iterations,
                 random_state=int(self.settings["seed"]),
             )
-        _fit(model, matrix_of(self.known, ratings, np.float32), _told(progress, iterations), "als")
+        _fit(model, sparse_matrix(self.known, ratings, np.float32), _told(progress, iterations), "als")
         self.keep(model.user_factors, model.item_factors)
 
 
 @RECOMMENDERS.register("bpr")
-class PairwiseRanking(ByFactors):
+class PairwiseRanking(FactorModel):
     """Factors by which what a user took stands before what they did not (Rendle et al. 2009); in one thread."""
 
     about = "BPR: factors by which what a user took stands before what they did not (implicit)"
@@ -140,10 +148,10 @@ class PairwiseRanking(ByFactors):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
-        self.known = known_of(train)
+        self.known = training_matrix(train)
         iterations = int(self.settings["iterations"])
         model = BayesianPersonalizedRanking(
             factors=int(self.settings["factors"]),
@@ -153,7 +161,7 @@ class PairwiseRanking(ByFactors):
             num_threads=1,  # with more they overwrite one another's steps, and no two fits are alike
             random_state=int(self.settings["seed"]),
         )
-        _fit(model, matrix_of(self.known, dtype=np.float32), _told(progress, iterations), "bpr")
+        _fit(model, sparse_matrix(self.known, dtype=np.float32), _told(progress, iterations), "bpr")
         self.keep(model.user_factors, model.item_factors)
 
 
@@ -161,7 +169,7 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
     from implicit.recommender_base import ModelFitError
 
     try:
-        with steadily():
+        with single_blas_thread():
             model.fit(matrix, show_progress=False, callback=callback)
     except ModelFitError as error:
         raise DataError(

@@ -16,10 +16,10 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.errors import UnknownName
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import ByFactors, Known, are_known, known_of, ratings_of
+from rankjury.recsys.models.base import FactorModel, TrainingMatrix, are_known, ratings_of, training_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class _Side:
 
 
 @RECOMMENDERS.register("fm")
-class FactorizationMachine(ByFactors):
+class FactorizationMachine(FactorModel):
     """Bayesian regression with factors, by Gibbs sampling (Rendle 2012; Freudenthaler et al. 2011)."""
 
     about = (
@@ -56,8 +56,8 @@ class FactorizationMachine(ByFactors):
         "seed": Param(0, "the seed", min=0, max=2**31 - 1),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        self.known = known_of(train)
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        self.known = training_matrix(train)
         users, items, target = self._examples(train)
         wanted = _wanted(str(self.settings["attributes"]), facts)
         sides = (
@@ -109,7 +109,7 @@ class FactorizationMachine(ByFactors):
         return model.w0_samples, model.w_samples, model.V_samples
 
 
-def _wanted(attributes: str, facts: Facts) -> set[str]:
+def _wanted(attributes: str, facts: SideFeatures) -> set[str]:
     known = {*facts.items, *facts.users}
     if attributes in ("all", "none"):
         return known if attributes == "all" else set()
@@ -136,7 +136,7 @@ def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
     return _Side(rows, (codes.size, *(table.shape[1] for table in tables)), cold, of_cold)
 
 
-def _drawn(known: Known, n: int, seed: int) -> tuple[Ints, Ints]:
+def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
     """For each pair n items by chance, less those that the user has."""
     users = np.repeat(known.rows, n)
     items = np.random.default_rng(seed).integers(0, known.shape[1], users.size)

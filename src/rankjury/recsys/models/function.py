@@ -10,7 +10,7 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 
@@ -19,7 +19,7 @@ _FAILURES = (Exception, SystemExit)
 
 
 @RECOMMENDERS.register("callable")
-class Called(Recommender):
+class CallableRecommender(Recommender):
     """A function ``f(user, items)`` → a score an item, or ``f(users, items)`` → users × items; ids are strings.
 
     A class, or an object, may have ``fit(frame)``, which is given the training rows as a Polars frame (user, item,
@@ -35,7 +35,7 @@ class Called(Recommender):
     users: list[str]
     items: list[str]
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         if self.thing is None:
             spelling = str(self.settings["function"])
             if not is_function_name(spelling):
@@ -92,11 +92,11 @@ class Called(Recommender):
         return found
 
 
-def recommender_of(thing: Any, *, call: str = "user") -> Recommender:
+def wrap_recommender(thing: Any, *, call: str = "user") -> Recommender:
     """A recommender from a function, a class or an object of a script."""
     if isinstance(thing, type) and issubclass(thing, Recommender):
         return thing()
-    found = Called({"call": call})
+    found = CallableRecommender({"call": call})
     found.thing = _made(thing, getattr(thing, "__name__", "model"))
     return found
 

@@ -7,17 +7,17 @@ import numpy as np
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import Trained
+from rankjury.recsys.models.base import TrainedModel
 from rankjury.recsys.models.content import CONTENT, Content
-from rankjury.recsys.models.factorization import LeastSquares
+from rankjury.recsys.models.factorization import AlternatingLeastSquaresModel
 from rankjury.recsys.models.linear import Ease
-from rankjury.recsys.models.neighbors import ItemNeighbours
+from rankjury.recsys.models.neighbors import ItemKnn
 from rankjury.recsys.tiers import Tiers
 
-_MODELS: dict[str, type[Trained]] = {"ease": Ease, "als": LeastSquares, "item-knn": ItemNeighbours}
+_MODELS: dict[str, type[TrainedModel]] = {"ease": Ease, "als": AlternatingLeastSquaresModel, "item-knn": ItemKnn}
 
 
 def _inner(model: str, parameter: str) -> str:
@@ -26,7 +26,7 @@ def _inner(model: str, parameter: str) -> str:
 
 
 @RECOMMENDERS.register("hybrid")
-class Hybrid(Trained):
+class Hybrid(TrainedModel):
     """A collaborative model whose cold items are raised by content.
 
     Scores are places: the share of the training items that a user has not taken and that rank below an item. Both
@@ -62,11 +62,11 @@ class Hybrid(Trained):
         **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
     }
     simpler: ClassVar = {"blend": 0.0, "trust": 0.0}
-    collaborative: Trained
+    collaborative: TrainedModel
     content: Content
     is_cold: Bools
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
         self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})

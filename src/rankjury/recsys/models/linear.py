@@ -7,13 +7,21 @@ import numpy as np
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import ByRows, by_rows, known_of, matrix_of, product, quietly, steadily
+from rankjury.recsys.models.base import (
+    RowModel,
+    by_rows,
+    ignore_library_warnings,
+    product,
+    single_blas_thread,
+    sparse_matrix,
+    training_matrix,
+)
 
 
-class _Linear(ByRows):
+class _Linear(RowModel):
     """The sum of the weights from what a user took to an item."""
 
     extra = "recsys"
@@ -43,22 +51,22 @@ class Ease(_Linear):
     }
     scores: Floats | None = None
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        self.known = known_of(train)
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        self.known = training_matrix(train)
         # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
         # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
         default = float(np.clip(self.known.columns.size / 100, 10.0, 10_000.0))
         ridge = float(self.settings["regularization"]) or default
         self.chosen = {"regularization": ridge}
         if self.known.users.size < self.known.items.size:
-            with steadily():
-                self.scores = _over_users(matrix_of(self.known), ridge)
+            with single_blas_thread():
+                self.scores = _over_users(sparse_matrix(self.known), ridge)
             return
-        with quietly():
+        with ignore_library_warnings():
             from irspack.recommenders.dense_slim import DenseSLIMRecommender
 
-        self.scores, self.taken = None, matrix_of(self.known, dtype=np.float32)
-        with steadily():
+        self.scores, self.taken = None, sparse_matrix(self.known, dtype=np.float32)
+        with single_blas_thread():
             self.weights = np.asarray(DenseSLIMRecommender(self.taken, reg=ridge).learn().W)
 
     def table(self, rows: Ints) -> Matrix:
@@ -91,12 +99,12 @@ class Slim(_Linear):
         "iterations": Param(100, "rounds of coordinate descent at most", min=1),
     }
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        with quietly():
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        with ignore_library_warnings():
             from irspack.recommenders.slim import SLIMRecommender
 
-        self.known = known_of(train)
-        self.taken = matrix_of(self.known, dtype=np.float32)
+        self.known = training_matrix(train)
+        self.taken = sparse_matrix(self.known, dtype=np.float32)
         learned = SLIMRecommender(
             self.taken,
             alpha=float(self.settings["alpha"]),

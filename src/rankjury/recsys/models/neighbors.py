@@ -5,10 +5,17 @@ from typing import Any, ClassVar
 from rankjury.core.params import Param, Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import ByRows, by_rows, known_of, matrix_of, product, quietly
+from rankjury.recsys.models.base import (
+    RowModel,
+    by_rows,
+    ignore_library_warnings,
+    product,
+    sparse_matrix,
+    training_matrix,
+)
 
 _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 
@@ -34,7 +41,7 @@ def _options(settings: Params) -> dict[str, Any]:
     }
 
 
-class _Neighbours(ByRows):
+class _Neighbours(RowModel):
     extra = "recsys"
     libraries = ("irspack", "scipy")
     taken: Any
@@ -42,7 +49,7 @@ class _Neighbours(ByRows):
 
 
 @RECOMMENDERS.register("item-knn")
-class ItemNeighbours(_Neighbours):
+class ItemKnn(_Neighbours):
     """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
 
     about = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
@@ -51,12 +58,12 @@ class ItemNeighbours(_Neighbours):
         "weighting": _weighting("none", "bm25"),
     }  # a weight an item is lost in cosines
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        with quietly():
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        with ignore_library_warnings():
             from irspack.recommenders.knn import CosineKNNRecommender
 
-        self.known = known_of(train)
-        self.taken = matrix_of(self.known)
+        self.known = training_matrix(train)
+        self.taken = sparse_matrix(self.known)
         self.alike = by_rows(CosineKNNRecommender(self.taken, **_options(self.settings)).learn().W)
 
     def table(self, rows: Ints) -> Matrix:
@@ -64,18 +71,18 @@ class ItemNeighbours(_Neighbours):
 
 
 @RECOMMENDERS.register("user-knn")
-class UserNeighbours(_Neighbours):
+class UserKnn(_Neighbours):
     """The sum of the similarities of those neighbours who took an item."""
 
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
     params: ClassVar = {**_params(100, 0.0), "weighting": _weighting(*_WEIGHTINGS)}
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
-        with quietly():
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        with ignore_library_warnings():
             from irspack.recommenders.user_knn import CosineUserKNNRecommender
 
-        self.known = known_of(train)
-        self.taken = matrix_of(self.known)
+        self.known = training_matrix(train)
+        self.taken = sparse_matrix(self.known)
         self.alike = by_rows(CosineUserKNNRecommender(self.taken, **_options(self.settings)).learn().U)
 
     def table(self, rows: Ints) -> Matrix:

@@ -8,7 +8,7 @@ from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.times import PER_SECOND
 from rankjury.recsys.models import RECOMMENDERS, Recommender
@@ -29,7 +29,7 @@ class Popularity(Recommender):
     personal = False
     counts: Floats
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         share, days = float(self.settings["share"]), float(self.settings["days"])
         if share < 1:
             train = _latest(train, share)
@@ -63,7 +63,7 @@ class RandomOrder(Recommender):
     of_users: Keys
     of_items: Keys
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         seed = int(self.settings["seed"])
         self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
 

@@ -22,7 +22,7 @@ from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import read_vectors, split_off_key
 from rankjury.io.vectors.arrays import ids_of, load, read_npz
 from rankjury.io.vectors.ids import read_ids
-from rankjury.recsys.data.attributes import Facts
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.models.base import are_known, products
@@ -31,7 +31,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ScoreMatrix:
     """A matrix: a row a user, a column an item."""
 
     users: pl.Series
@@ -50,7 +50,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ScoreTable:
     """A table by user (CSR): an item and its score a row."""
 
     users: pl.Series
@@ -103,7 +103,7 @@ class _Given(Recommender):
 
 
 @RECOMMENDERS.register("scores")
-class GivenScores(_Given):
+class PrecomputedScores(_Given):
     """Scores that somebody else worked out."""
 
     about = "scores from a file: a matrix (.npy, .npz) with ids of users and items, or a table of user, item, score"
@@ -113,12 +113,12 @@ class GivenScores(_Given):
         "items": Param("", "of a matrix: the file with the ids of its columns"),
     }
     paths = ("path", "users", "items")
-    held: Grid | Cells
+    held: ScoreMatrix | ScoreTable
     row_of: Ints
     item_codes: Ints
     n_items: int
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         path = self._path("path")
         self.found = []
         self.held = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
@@ -139,7 +139,7 @@ class GivenScores(_Given):
 
 
 @RECOMMENDERS.register("factors")
-class GivenFactors(_Given):
+class PrecomputedFactors(_Given):
     """Factors that somebody else learned."""
 
     about = "factors from two files of vectors, one of users and one of items: scores are their inner products"
@@ -153,7 +153,7 @@ class GivenFactors(_Given):
     of_users: Floats
     of_items: Floats
 
-    def fit(self, train: Log, facts: Facts, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.found = []
         users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
         items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)
@@ -190,13 +190,13 @@ class GivenFactors(_Given):
         return are_known(self.of_users[users])
 
 
-def read_scores(path: str, users: str, items: str) -> Grid | Cells:
+def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
     """By its name: .npy and .npz are matrices, anything else is a table."""
     with guard_reading(path, "scores"):
         return _read(path, users, items)
 
 
-def _read(path: str, users: str, items: str) -> Grid | Cells:
+def _read(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
     file, key = split_off_key(path)
     if plain_suffix(file) not in (".npy", ".npz"):
         if users or items:
@@ -206,7 +206,7 @@ def _read(path: str, users: str, items: str) -> Grid | Cells:
     packed = plain_suffix(file) == ".npz"
     values = read_npz(source, key or "scores").values if packed else load(source)
     sides = [_ids(source, name, given, packed) for name, given in (("users", users), ("items", items))]
-    return _checked(Grid(sides[0], sides[1], values), path)
+    return _checked(ScoreMatrix(sides[0], sides[1], values), path)
 
 
 def _ids(source: Source, name: str, given: str, packed: bool) -> pl.Series:
@@ -220,7 +220,7 @@ def _ids(source: Source, name: str, given: str, packed: bool) -> pl.Series:
     )
 
 
-def _checked(grid: Grid, where: str) -> Grid:
+def _checked(grid: ScoreMatrix, where: str) -> ScoreMatrix:
     values = grid.values
     if values.ndim != 2 or values.dtype.kind not in "fiu" or values.shape != (len(grid.users), len(grid.items)):
         raise DataError(
@@ -247,7 +247,7 @@ def _no_number(user: str, item: str, value: float, times: int, where: str) -> Da
     )
 
 
-def _cells(path: str) -> Cells:
+def _cells(path: str) -> ScoreTable:
     ranking = ranking_from_frame(read(path, "run"), source=path)
     frame = ranking.frame().with_columns(pl.col(ITEM).cast(pl.String))
     twice = frame.filter(pl.struct(QUERY, ITEM).is_duplicated())
@@ -256,4 +256,4 @@ def _cells(path: str) -> Cells:
         raise DataError(f"item {item!r} stands more than once for user {user!r}", where=path, expected="each pair once")
     items = frame[ITEM].unique(maintain_order=True)
     codes = frame[ITEM].replace_strict(items, np.arange(len(items)), return_dtype=pl.Int64).to_numpy()
-    return Cells(ranking.queries, items, ranking.starts, codes, frame[SCORE].cast(pl.Float64).to_numpy())
+    return ScoreTable(ranking.queries, items, ranking.starts, codes, frame[SCORE].cast(pl.Float64).to_numpy())

@@ -16,14 +16,14 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.split import WINDOWS, Parts, Split
+from rankjury.recsys.split import WINDOWS, Split, WindowCodes
 
 
 @dataclass(frozen=True)
-class Parted:
+class SplitResult:
     """What a way of splitting found."""
 
-    part: Parts
+    part: WindowCodes
     cutoffs: Mapping[str, int] = field(default_factory=dict)
     leaks: tuple[str, ...] = ()
     validation: bool = True
@@ -33,10 +33,10 @@ class Parted:
 
 
 @dataclass(frozen=True)
-class Kind:
+class SplitKind:
     """A way of splitting."""
 
-    part: Callable[[Log, Mapping[str, Any]], Parted]
+    part: Callable[[Log, Mapping[str, Any]], SplitResult]
     about: str
     params: Mapping[str, Param]
     timed: bool = True
@@ -47,7 +47,7 @@ class Kind:
     """… and the one that says which of them is meant, from 1 on."""
 
 
-SPLITS: Registry[Kind] = Registry("kind of split", home="rankjury.recsys.splitting", group="rankjury.splits")
+SPLITS: Registry[SplitKind] = Registry("kind of split", home="rankjury.recsys.splitting", group="rankjury.splits")
 
 
 def split_kind(
@@ -58,11 +58,13 @@ def split_kind(
     timed: bool = True,
     number_of: str | None = None,
     one_of: str | None = None,
-) -> Callable[[Callable[[Log, Mapping[str, Any]], Parted]], Callable[[Log, Mapping[str, Any]], Parted]]:
+) -> Callable[[Callable[[Log, Mapping[str, Any]], SplitResult]], Callable[[Log, Mapping[str, Any]], SplitResult]]:
     """Register a way of splitting."""
 
-    def register(part: Callable[[Log, Mapping[str, Any]], Parted]) -> Callable[[Log, Mapping[str, Any]], Parted]:
-        SPLITS.add(name, Kind(part, about, params, timed, number_of, one_of))
+    def register(
+        part: Callable[[Log, Mapping[str, Any]], SplitResult],
+    ) -> Callable[[Log, Mapping[str, Any]], SplitResult]:
+        SPLITS.add(name, SplitKind(part, about, params, timed, number_of, one_of))
         return part
 
     return register
@@ -107,7 +109,7 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
     return split
 
 
-def folds_of(log: Log, kind: str = "users", **options: object) -> list[Split]:
+def split_folds(log: Log, kind: str = "users", **options: object) -> list[Split]:
     """All splits of a kind that makes several: the folds of ``users``, the windows of ``rolling``."""
     number, which = number_of_folds(kind, **options), fold_option(kind)
     if which is None:
@@ -134,7 +136,7 @@ def check_options(kind: str, options: Mapping[str, object]) -> None:
     _settings(SPLITS.get(kind), kind, options)
 
 
-def _settings(kind: Kind, name: str, options: Mapping[str, object]) -> dict[str, Setting]:
+def _settings(kind: SplitKind, name: str, options: Mapping[str, object]) -> dict[str, Setting]:
     given = {key: _plain(value, kind.params.get(key)) for key, value in options.items() if value is not None}
     return settled(kind.params, given, f"option of the {name} split:")
 

@@ -10,9 +10,9 @@ from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.split import FRACTIONS, Parts, exactly, fractions_told, read_fractions, rows_of
-from rankjury.recsys.splitting import Parted, split_kind
-from rankjury.recsys.splitting.random import chances, learnt_later
+from rankjury.recsys.split import FRACTIONS, WindowCodes, exact_fraction, fractions_record, read_fractions, rows_of
+from rankjury.recsys.splitting import SplitResult, split_kind
+from rankjury.recsys.splitting.random import leak_note, row_hashes
 from rankjury.recsys.splitting.temporal import times_of
 from rankjury.stats.resampling import keys_of
 
@@ -28,7 +28,7 @@ _SAME = -1
         "validation": Param(_SAME, "how many of those before validate; -1: as many, 0: none", min=_SAME),
     },
 )
-def leave_last(log: Log, settings: Mapping[str, Any]) -> Parted:
+def leave_last(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Users with too few rows to train on one stay in train."""
     test, validation = settings["n"], settings["validation"]
     validation = test if validation == _SAME else validation
@@ -41,13 +41,13 @@ def leave_last(log: Log, settings: Mapping[str, Any]) -> Parted:
 
 
 @split_kind("user-fraction", "each user's last share of rows tests, that before it validates", {"fractions": FRACTIONS})
-def user_fraction(log: Log, settings: Mapping[str, Any]) -> Parted:
+def user_fraction(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """The number of rows nearest to the share; everybody trains on one row at least."""
     fractions = read_fractions(settings["fractions"])
     rows = log.per_user
     before_validation = np.clip(rows_of(fractions[0], rows), np.minimum(rows, 1), None)
     before_test = np.maximum(rows_of(fractions[0] + fractions[1], rows), before_validation)
-    told = fractions_told(fractions) | {"users_in_train_only": _train_only(rows, before_validation)}
+    told = fractions_record(fractions) | {"users_in_train_only": _train_only(rows, before_validation)}
     return _parted(log, before_validation, before_test, validation=bool(fractions[1]), told=told)
 
 
@@ -64,9 +64,9 @@ def user_fraction(log: Log, settings: Mapping[str, Any]) -> Parted:
     number_of="folds",
     one_of="fold",
 )
-def user_folds(log: Log, settings: Mapping[str, Any]) -> Parted:
+def user_folds(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Folds are as large as each other, by the seed and the users' ids."""
-    test, validation = exactly(settings["fraction"]), exactly(settings["validation"])
+    test, validation = exact_fraction(settings["fraction"]), exact_fraction(settings["validation"])
     if test + validation >= 1:
         raise UsageError("fraction and validation leave nothing to train on", expected="a sum below 1")
     rows, folds = log.per_user, settings["folds"]
@@ -93,19 +93,19 @@ def _train_only(rows: Ints, before: Ints) -> int:
 
 def _parted(
     log: Log, before_validation: Ints, before_test: Ints, *, validation: bool, told: Mapping[str, Any]
-) -> Parted:
+) -> SplitResult:
     """By how many of each user's rows come before validation and before test."""
     part, tied = _cut_users(log, before_validation, before_test)
     leaks = [
-        learnt_later(log, part, "each user is cut at a time of their own", "others did after what is tested"),
+        leak_note(log, part, "each user is cut at a time of their own", "others did after what is tested"),
         f"{plural(tied, 'user was', 'users were')} cut between rows of one time, where chance decides what is held out"
         if tied
         else None,
     ]
-    return Parted(part, leaks=tuple(filter(None, leaks)), validation=validation, told=told)
+    return SplitResult(part, leaks=tuple(filter(None, leaks)), validation=validation, told=told)
 
 
-def _cut_users(log: Log, *before: Ints) -> tuple[Parts, int]:
+def _cut_users(log: Log, *before: Ints) -> tuple[WindowCodes, int]:
     """The window of each row, and how many users were cut between rows of one time."""
     starts = np.concatenate(([0], np.cumsum(log.per_user)))
     order = _by_user_and_time(log)
@@ -144,5 +144,5 @@ def _by_user_and_time(log: Log) -> Ints:
     tied = np.flatnonzero(np.append(again, False) | np.append(False, again))
     rows = order[tied]
     if rows.size:
-        order[tied] = rows[np.lexsort((log.value[rows], log.item[rows], chances(log, 0)(rows), key[tied]))]
+        order[tied] = rows[np.lexsort((log.value[rows], log.item[rows], row_hashes(log, 0)(rows), key[tied]))]
     return order

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.split import FRACTIONS, WINDOWS, Parts, fractions_told, read_fractions
-from rankjury.recsys.splitting import Parted, split_kind
+from rankjury.recsys.split import FRACTIONS, WINDOWS, WindowCodes, fractions_record, read_fractions
+from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.stats.formatting import format_percent
 from rankjury.stats.resampling import keys_of, random_words
 
@@ -24,11 +24,11 @@ _WORDS = 2**64
     {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", max=2**63 - 1)},
     timed=False,
 )
-def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
+def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Each row by itself, by seed, user, item and time: sizes are near the fractions, and no row moves another."""
     fractions = read_fractions(settings["fractions"])
     edges = [int(share * _WORDS) for share in (fractions[0], fractions[0] + fractions[1])]
-    chance = chances(log, settings["seed"])
+    chance = row_hashes(log, settings["seed"])
     part = np.zeros(len(log), dtype=np.int8)
     for start in range(0, len(log), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -37,12 +37,12 @@ def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> Parted:
             words = _mixed(words + log.time[rows].view(np.uint64))
         for edge in edges:
             part[rows] += words >= np.uint64(edge)
-    leak = learnt_later(log, part, "rows are drawn whatever their time", "the same users and others did later")
+    leak = leak_note(log, part, "rows are drawn whatever their time", "the same users and others did later")
     leaks = (leak,) if leak else ()
-    return Parted(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_told(fractions))
+    return SplitResult(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_record(fractions))
 
 
-def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
+def leak_note(log: Log, part: WindowCodes, why: str, what: str) -> str | None:
     """A sentence that tells how many training rows are later than half of the test rows.
 
     None where not one of them is later than any test row.
@@ -59,7 +59,7 @@ def learnt_later(log: Log, part: Parts, why: str, what: str) -> str | None:
     return f"{why}: models learn from what {what} ({share} of training is later than half of the test rows)"
 
 
-def chances(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
+def row_hashes(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
     """Gives random bits for rows of the log, by the seed and the ids of their user and item alone."""
     user = random_words(keys_of(log.users, seed), 0, 1)[:, 0]
     item = keys_of(log.items, seed)

@@ -10,9 +10,9 @@ from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.times import days_in, read_moment
-from rankjury.recsys.split import FRACTIONS, NOWHERE, Parts, exactly, fractions_told, read_fractions
-from rankjury.recsys.splitting import Parted, split_kind
+from rankjury.recsys.data.times import days_to_units, parse_time
+from rankjury.recsys.split import FRACTIONS, NOWHERE, WindowCodes, exact_fraction, fractions_record, read_fractions
+from rankjury.recsys.splitting import SplitResult, split_kind
 
 
 def times_of(log: Log) -> Ints:
@@ -22,15 +22,15 @@ def times_of(log: Log) -> Ints:
 
 
 @split_kind("temporal", "by time: the first share of all rows trains, the last tests", {"fractions": FRACTIONS})
-def temporal(log: Log, settings: Mapping[str, Any]) -> Parted:
+def temporal(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Train is before the first cut-off, test from the second on."""
     fractions = read_fractions(settings["fractions"])
     time = times_of(log)
     wanted = [fractions[0], fractions[0] + fractions[1]] if fractions[1] else [fractions[0]]
-    cuts = cutoffs_at(time, wanted)
+    cuts = temporal_cutoffs(time, wanted)
     cutoffs = dict(zip(("validation", "test") if fractions[1] else ("test",), cuts, strict=True))
-    part = parts_between(time, cutoffs.get("validation"), cutoffs["test"])
-    return Parted(part, cutoffs, validation=bool(fractions[1]), told=fractions_told(fractions))
+    part = windows_between(time, cutoffs.get("validation"), cutoffs["test"])
+    return SplitResult(part, cutoffs, validation=bool(fractions[1]), told=fractions_record(fractions))
 
 
 @split_kind(
@@ -43,12 +43,12 @@ def temporal(log: Log, settings: Mapping[str, Any]) -> Parted:
         "test": Param("", "when test begins, likewise"),
     },
 )
-def dates(log: Log, settings: Mapping[str, Any]) -> Parted:
+def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Windows begin when they are told to."""
     if not settings["test"]:
         raise UsageError("a split by dates without a date", expected="when test begins, like test = 2000-12-31")
     cutoffs = {
-        name: read_moment(settings[name], log.unit, f"the date of {name}")
+        name: parse_time(settings[name], log.unit, f"the date of {name}")
         for name in ("validation", "test")
         if settings[name]
     }
@@ -57,11 +57,11 @@ def dates(log: Log, settings: Mapping[str, Any]) -> Parted:
         raise UsageError(
             f"validation begins at {settings['validation']}, test at {settings['test']}", expected="the other order"
         )
-    part = parts_between(times_of(log), validation, cutoffs["test"])
-    return Parted(part, cutoffs, validation=validation is not None)
+    part = windows_between(times_of(log), validation, cutoffs["test"])
+    return SplitResult(part, cutoffs, validation=validation is not None)
 
 
-def cutoffs_at(time: Ints, shares: Sequence[Fraction]) -> list[int]:
+def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
     """The times before which the share of rows is nearest to each of the shares; of two as near the earlier."""
     rows = len(time)
     places = [min(int(share * rows), rows - 1) for share in shares]
@@ -79,9 +79,9 @@ def _nearest(time: Ints, at: int, wanted: Fraction) -> int:
     return int(np.min(time, where=later, initial=np.iinfo(np.int64).max))
 
 
-def parts_between(
+def windows_between(
     time: Ints, validation: int | None, test: int, *, first: int | None = None, end: int | None = None
-) -> Parts:
+) -> WindowCodes:
     """The window of each row: train from ``first`` on, test up to ``end``, where these are given."""
     part = (time >= test).astype(np.int8)
     part += part if validation is None else time >= validation
@@ -112,7 +112,7 @@ _SHARE = 0.1
     number_of="windows",
     one_of="window",
 )
-def rolling(log: Log, settings: Mapping[str, Any]) -> Parted:
+def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Test is one window; what comes after it is nowhere, nor what comes before a sliding training window."""
     time, place, number = times_of(log), settings["window"], settings["windows"]
     if settings["days"] and settings["share"] != _SHARE:
@@ -122,14 +122,14 @@ def rolling(log: Log, settings: Mapping[str, Any]) -> Parted:
     end = edges["end"] if place < number else None
     named = {"train": first, "test": edges["test"], "end": end}
     cutoffs = {name: at for name, at in named.items() if at is not None}
-    part = parts_between(time, None, edges["test"], first=first, end=end)
+    part = windows_between(time, None, edges["test"], first=first, end=end)
     unused = "share" if settings["days"] else "days"
-    return Parted(part, cutoffs, validation=False, told={unused: None})
+    return SplitResult(part, cutoffs, validation=False, told={unused: None})
 
 
 def _by_share(time: Ints, settings: Mapping[str, Any]) -> dict[str, int]:
     """Where the window begins and ends, and where a sliding training window begins."""
-    share, place, number = exactly(settings["share"]), settings["window"], settings["windows"]
+    share, place, number = exact_fraction(settings["share"]), settings["window"], settings["windows"]
     before = 1 - share * number
     if before <= 0:
         raise UsageError(
@@ -138,12 +138,12 @@ def _by_share(time: Ints, settings: Mapping[str, Any]) -> dict[str, int]:
         )
     begins = before + share * (place - 1)
     wanted = [share * (place - 1), begins, min(begins + share, Fraction(1))]
-    return dict(zip(("sliding", "test", "end"), cutoffs_at(time, wanted), strict=True))
+    return dict(zip(("sliding", "test", "end"), temporal_cutoffs(time, wanted), strict=True))
 
 
 def _by_days(log: Log, settings: Mapping[str, Any]) -> dict[str, int]:
     time, place, number = times_of(log), settings["window"], settings["windows"]
-    length = days_in(settings["days"], log.unit)
+    length = days_to_units(settings["days"], log.unit)
     first, last = int(time.min()), int(time.max())
     test = last + 1 - length * (number - place + 1)
     if last + 1 - length * number <= first:

@@ -30,8 +30,8 @@ from rankjury.recsys.models import Recommender
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.split import WINDOWS
 from rankjury.recsys.task import Task
-from rankjury.recsys.tuning.result import Memory, ModelTuning, Trial
-from rankjury.recsys.tuning.search import Tried, settings_to_try, widened
+from rankjury.recsys.tuning.result import ModelTuning, Trial, TrialJournal
+from rankjury.recsys.tuning.search import SearchSpace, settings_to_try, widen_grid
 from rankjury.retrieval.bench.grid import key_of
 from rankjury.retrieval.threshold import shown_from
 from rankjury.stats.resampling import Resampling
@@ -72,7 +72,7 @@ _LONGEST_MESSAGE = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class TuningSubject:
     """A recommender to be tuned, and on what."""
 
     system: str
@@ -83,7 +83,7 @@ class Subject:
     task: Task
     settings: tuple[Params, ...]
     """To be tried; the first are those in use."""
-    tried: Tried
+    tried: SearchSpace
     """The values of the parameters in which they differ."""
     asked: Asked
     depth: int
@@ -131,7 +131,7 @@ def without_test(task: Task) -> Task:
 
 
 def tune_model(
-    subject: Subject,
+    subject: TuningSubject,
     *,
     resampling: Resampling | None = None,
     journal: Journal | None = None,
@@ -148,7 +148,7 @@ def tune_model(
     task, metric = subject.task, subject.asked.measure.metric
     queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
     search = f"{subject.place}/{subject.system}"
-    memory = Memory(journal, search, subject.identity, len(queries), fresh=fresh)
+    memory = TrialJournal(journal, search, subject.identity, len(queries), fresh=fresh)
     trials: dict[str, Trial] = {}
     extensions = 0
     while True:
@@ -171,14 +171,14 @@ def tune_model(
         )  # fmt: skip
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break
-        tried = widened(subject.tried, found.edges)  # settings in use stay the first
+        tried = widen_grid(subject.tried, found.edges)  # settings in use stay the first
         settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
         subject, extensions = replace(subject, tried=tried, settings=tuple(settings)), extensions + 1
     progress.update(subject.system, len(trials), len(trials))
     return found
 
 
-def _carried_out(subject: Subject, params: Params) -> Trial:
+def _carried_out(subject: TuningSubject, params: Params) -> Trial:
     began = perf_counter()
     fitted = None
     try:
@@ -195,7 +195,7 @@ def _carried_out(subject: Subject, params: Params) -> Trial:
     return Trial(dict(params), values, None, fitted - began, perf_counter() - fitted, notes)
 
 
-def _values(subject: Subject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
+def _values(subject: TuningSubject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
     """The measure for every user, in the order of their ids."""
     task, measure = subject.task, subject.asked.measure
     found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)

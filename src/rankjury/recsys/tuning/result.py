@@ -22,7 +22,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Floats, freeze
 from rankjury.measures.measure import Aggregate
 from rankjury.recsys.split import Window
-from rankjury.recsys.tuning.search import Edge, Tried, edges_of
+from rankjury.recsys.tuning.search import GridEdge, SearchSpace, grid_edges
 from rankjury.retrieval.bench.grid import spelled
 from rankjury.retrieval.bench.identity import changes
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
@@ -79,7 +79,7 @@ class Trial:
         )  # fmt: skip
 
 
-class Memory:
+class TrialJournal:
     """What a journal knows of one search, by the key of a setting; without a journal it forgets."""
 
     def __init__(
@@ -140,7 +140,7 @@ class ModelTuning:
     users: pl.Series
     """In whose order a trial's values are."""
     trials: tuple[Trial, ...]
-    tried: Tried
+    tried: SearchSpace
     """The values of the parameters in which they differ."""
     known: Mapping[str, Param]
     """What can be set of the model."""
@@ -190,14 +190,14 @@ class ModelTuning:
         return others[0] if others else None
 
     @property
-    def edges(self) -> list[Edge]:
+    def edges(self) -> list[GridEdge]:
         """The numeric parameters whose best value is the smallest or largest of the grid; none of a random search.
 
         A parameter of which another value is exactly as good, all else equal, has no edge.
         """
         if self.best is None or self.search.get("kind") == "random":
             return []
-        found = edges_of(self.known, self.own.params, self.tried, self.best.params)
+        found = grid_edges(self.known, self.own.params, self.tried, self.best.params)
         return [edge for edge in found if not self._is_flat(edge.parameter)]
 
     def _is_flat(self, parameter: str) -> bool:

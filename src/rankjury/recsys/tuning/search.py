@@ -11,7 +11,7 @@ from rankjury.core.params import Param, Params, Setting
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.retrieval.bench.grid import key_of
 
-Search = Literal["grid", "random"]
+SearchKind = Literal["grid", "random"]
 MOST_TRIALS = 10_000
 _DIGITS = 6
 """Of a drawn number: what is behind them differs between machines, and shows nothing."""
@@ -20,7 +20,7 @@ _DRAWS_PER_TRIAL = 200
 
 
 @dataclass(frozen=True)
-class Range:
+class ParamRange:
     """Numbers between two, ends included; ``log``: as many below ten times the lowest as between that and a hundred."""
 
     low: float
@@ -40,17 +40,17 @@ class Range:
         return round(within) if whole else within
 
 
-Tried = Mapping[str, Sequence[Setting] | Range]
+SearchSpace = Mapping[str, Sequence[Setting] | ParamRange]
 """By parameter."""
 
 
-def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> None:
+def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: SearchKind) -> None:
     """Refuse parameters that a model does not know, values that it cannot have, and searches without an end."""
     if not tried:
         raise UsageError("no parameter to try", where="params", expected="params = { factors = [16, 64] }")
     for name, values in tried.items():
         try:
-            if isinstance(values, Range):
+            if isinstance(values, ParamRange):
                 _check_range(known, name, values, search)
                 whole = name in known and _is_whole(known[name])
                 values = [int(end) if whole else float(end) for end in (values.low, values.high)]
@@ -69,7 +69,7 @@ def check_tried(known: Mapping[str, Param], tried: Tried, search: Search) -> Non
         )  # fmt: skip
 
 
-def _check_range(known: Mapping[str, Param], name: str, values: Range, search: Search) -> None:
+def _check_range(known: Mapping[str, Param], name: str, values: ParamRange, search: SearchKind) -> None:
     if search == "grid":
         raise UsageError("found a range", expected='a list of values, or search = "random"')
     if not (isfinite(values.low) and isfinite(values.high)):
@@ -91,9 +91,9 @@ def _is_whole(param: Param) -> bool:
 def settings_to_try(
     known: Mapping[str, Param],
     own: Params,
-    tried: Tried,
+    tried: SearchSpace,
     *,
-    search: Search = "grid",
+    search: SearchKind = "grid",
     trials: int = 20,
     seed: int = 0,
     simpler: Params | None = None,
@@ -104,12 +104,14 @@ def settings_to_try(
     ``simpler`` are settings that make the model a simpler one: they are tried with those in use and, in a grid, with
     all combinations of the other parameters, so that the best is never worse than the simpler model.
     """
-    check_tried(known, tried, search)
+    check_search_space(known, tried, search)
     if not 1 <= trials <= MOST_TRIALS:
         raise UsageError(f"found {trials:,} trials", expected=f"1 to {MOST_TRIALS:,}")
     size = _size(known, tried)
     if search == "grid" or (size is not None and size <= trials):
-        each = [range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one for one in tried.values()]
+        each = [
+            range(int(one.low), int(one.high) + 1) if isinstance(one, ParamRange) else one for one in tried.values()
+        ]
         others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
     else:
         others = islice(_drawn(known, own, tried, trials, seed), trials)
@@ -123,7 +125,7 @@ def settings_to_try(
 
 
 @dataclass(frozen=True)
-class Edge:
+class GridEdge:
     """A numeric parameter whose best value is the smallest or the largest that was tried."""
 
     parameter: str
@@ -133,7 +135,7 @@ class Edge:
     """The next value to try: a geometric step where the grid is geometric, else an arithmetic one."""
 
 
-def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params) -> list[Edge]:
+def grid_edges(known: Mapping[str, Param], own: Params, tried: SearchSpace, best: Params) -> list[GridEdge]:
     """Return the numeric parameters of a grid whose best value has none of the tried ones on one side of it.
 
     A value at the parameter's own limit is no edge, nor is one of a parameter of which only one value was tried.
@@ -141,7 +143,11 @@ def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params
     found = []
     for name, values in tried.items():
         param = known[name]
-        if isinstance(values, Range) or isinstance(param.default, bool) or not isinstance(param.default, int | float):
+        if (
+            isinstance(values, ParamRange)
+            or isinstance(param.default, bool)
+            or not isinstance(param.default, int | float)
+        ):
             continue
         numbers = [float(one) for one in (*values, own.get(name, param.default))]
         grid = sorted({one for one in numbers if not (param.auto and one == 0)})
@@ -150,15 +156,15 @@ def edges_of(known: Mapping[str, Param], own: Params, tried: Tried, best: Params
             continue
         beyond = _beyond(grid if value == grid[-1] else grid[::-1], param)
         if beyond is not None:
-            found.append(Edge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
+            found.append(GridEdge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
     return found
 
 
-def widened(tried: Tried, edges: Sequence[Edge]) -> Tried:
+def widen_grid(tried: SearchSpace, edges: Sequence[GridEdge]) -> SearchSpace:
     """Return the grid with the next value of each parameter whose best value lies on its edge."""
     beyond = {edge.parameter: edge.beyond for edge in edges}
     return {
-        name: [*values, beyond[name]] if name in beyond and not isinstance(values, Range) else values
+        name: [*values, beyond[name]] if name in beyond and not isinstance(values, ParamRange) else values
         for name, values in tried.items()
     }
 
@@ -191,11 +197,11 @@ def _is_geometric(grid: Sequence[float]) -> bool:
     return max(ratios) / min(ratios) < max(steps) / min(steps)
 
 
-def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
+def _size(known: Mapping[str, Param], tried: SearchSpace) -> int | None:
     """How many settings there are; None where a range has no end of numbers."""
     sizes = []
     for name, values in tried.items():
-        if not isinstance(values, Range):
+        if not isinstance(values, ParamRange):
             sizes.append(len(values))
         elif _is_whole(known[name]):
             sizes.append(int(values.high) - int(values.low) + 1)
@@ -205,7 +211,7 @@ def _size(known: Mapping[str, Param], tried: Tried) -> int | None:
 
 
 def _drawn(
-    known: Mapping[str, Param], own: Params, tried: Tried, trials: int, seed: int
+    known: Mapping[str, Param], own: Params, tried: SearchSpace, trials: int, seed: int
 ) -> Iterator[dict[str, Setting]]:
     """Different ones, as long as there are any; the order of parameters in the table does not count."""
     draw = random.Random(seed)
@@ -214,7 +220,7 @@ def _drawn(
         some: dict[str, Setting] = {}
         for name in sorted(tried):
             values, share = tried[name], draw.random()
-            if isinstance(values, Range):
+            if isinstance(values, ParamRange):
                 some[name] = values.at(share, whole=_is_whole(known[name]))
             else:
                 some[name] = values[int(share * len(values))]
