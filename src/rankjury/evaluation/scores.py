@@ -325,3 +325,8 @@ class QueryData:
     def texts(self) -> dict[str, str]:
         """By query, its text; where queries are items and have none, the item's name."""
         return {**(self.names if self.queries_are_items else {}), **self.query_texts}
+
+
+def per_query_table(scores: Mapping[str, Scores]) -> pl.DataFrame:
+    """Return the scores of all systems with one row per system and query: system, query_id and the measures."""
+    return pl.concat([own.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, own in scores.items()])

@@ -117,13 +117,14 @@ def evaluate_files(
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
-    resampling = None
     if intervals:
         from rankjury.stats.resampling import Resampling
 
         resampling = Resampling() if resampling is None else resampling
         if not isinstance(resampling, Resampling):
             raise UsageError(f"found resampling of type {type(resampling).__name__}", expected="a rankjury.Resampling")
+    else:
+        resampling = None
 
     def resolve() -> "list[Asked]":
         return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
@@ -146,11 +147,13 @@ def evaluate_files(
             "a folder for blocks (temp), but nothing is done in blocks",
             expected="memory, on = spark, or tables that are folders of Parquet",
         )
-    if per_query is not None:
-        from rankjury.reporting.writers import Request as Output, write_reports
+    scores_file = None if per_query is None else Path(per_query)
+    if scores_file is not None:
+        from rankjury.evaluation.scores import per_query_table
+        from rankjury.io.atomic import make_folder
+        from rankjury.io.formats import TABLE_FORMATS, form_to_write, write_table
 
-        scores_file = Output(str(per_query), "queries")
-        scores_file.check()
+        form_to_write(scores_file, None, TABLE_FORMATS)  # an unknown format is refused before anything is computed
     with ThreadPoolExecutor(max_workers=1) as reader:
         # The first run is read while the rest of the program still loads: a fifth of the time of a large run.
         first = reader.submit(_read, paths[0], format)
@@ -184,8 +187,9 @@ def evaluate_files(
         item_names, query_texts = _column(names, "item", "names"), _column(texts, "query", "texts")
         report = replace(report, queries=replace(report.queries, names=item_names, query_texts=query_texts))
     report = replace(report.with_recorded(recorded or {}), provenance=provenance)
-    if per_query is not None:
-        write_reports(report, [scores_file])
+    if scores_file is not None:
+        make_folder(scores_file.parent)
+        write_table(per_query_table(report.scores), scores_file)
     return report
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from rankjury.core.text import escape_spreadsheet
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import per_query_table
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.reporting.tables.cutoffs import by_cutoff
@@ -88,8 +89,7 @@ def _check_queries(request: Request) -> None:
 @writer("queries", check=_check_queries)
 def _write_queries(report: Report, request: Request) -> pl.DataFrame:
     """Return one row per system and query."""
-    frames = [one.per_query.select(pl.lit(name).alias("system"), pl.all()) for name, one in report.scores.items()]
-    return pl.concat(frames)
+    return per_query_table(report.scores)
 
 
 def _check_cutoffs(request: Request) -> None:
