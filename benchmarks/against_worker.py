@@ -19,11 +19,11 @@ from typing import Any
 def viewing_here(archive: Path) -> Iterator[Any]:
     """A server in a thread, so that its processor time is this process's."""
     from rankjury.tracking.archive.archive import Archive
-    from rankjury.tracking.view.listing import Shelf
-    from rankjury.tracking.view.pages import Pages
-    from rankjury.tracking.view.server import Server
+    from rankjury.tracking.view.listing import RunCatalog
+    from rankjury.tracking.view.pages import Router
+    from rankjury.tracking.view.server import ViewServer
 
-    with Server(Pages(Shelf(Archive(archive), [])), 0) as server:
+    with ViewServer(Router(RunCatalog(Archive(archive), [])), 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield import_module("view_asking").Asker(server.url)
         server.shutdown()

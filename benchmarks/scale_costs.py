@@ -53,7 +53,7 @@ class Clock:
 
 def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     """All steps; returns how many rows and queries there were, and bytes of a row."""
-    from rankjury.scale.api import request_for
+    from rankjury.scale.api import make_request
     from rankjury.scale.blocks import Partition
     from rankjury.scale.memory import Budget
     from rankjury.scale.parquet import open_table
@@ -63,7 +63,7 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     rows = sum(table.rows for table in tables)
     held = sum(table.bytes_per_row * table.rows for table in tables) / rows
     budget = Budget(MEMORY)
-    request = request_for(
+    request = make_request(
         *("gold", {"run": "run"}, MEASURES, None, {}),
         **{"how": Resampling(), "baseline": None, "duplicates": "error"},
     )
@@ -96,9 +96,9 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
 
 def resample(request: Any, scores: list[Any]) -> None:
     from rankjury.scale.rounds.gather import survey, tally
-    from rankjury.scale.rounds.panels import panels_of
+    from rankjury.scale.rounds.panels import make_panels
 
-    panels = panels_of(request, reduce(add, (found for _, found in scores)))
+    panels = make_panels(request, reduce(add, (found for _, found in scores)))
     surveyed = reduce(add, (survey(request, panels, scored) for scored, _ in scores))
     inhabited, outlined = surveyed.inhabited(panels, request)
     reduce(add, (tally(request, inhabited, outlined, scored, 0) for scored, _ in scores))

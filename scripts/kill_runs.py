@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 PLAN = """
 name = "killed"
@@ -49,7 +49,7 @@ def start(folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def check(run: Run) -> None:
+def check(run: ArchivedRun) -> None:
     """Open all that is in it."""
     assert run.faults() == [], run.faults()
     assert len(run.scores().collect()) == 2 * QUERIES and run.report.queries

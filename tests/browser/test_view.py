@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import Shelf
+from rankjury.tracking.view.listing import RunCatalog
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan
 from tests.browser.reported import Reported, movies_plan, rows_of, rows_on_all_pages
@@ -60,7 +60,7 @@ def names(archive: Archive) -> list[str]:
 @pytest.fixture(scope="module")
 def home(archive: Archive) -> Iterator[str]:
     """The address of a server over it."""
-    with served(Shelf(archive)) as server:
+    with served(RunCatalog(archive)) as server:
         yield server.url
 
 
@@ -242,7 +242,7 @@ def test_what_is_at_work_is_shown_live(page: "Page", tmp_path: Path) -> None:
     pipe = plan.parent / "new.trec"
     pipe.unlink()
     os.mkfifo(pipe)
-    with served(Shelf(own)) as server:
+    with served(RunCatalog(own)) as server:
         page.goto(server.url)
         assert page.is_hidden("#running") and runs_of(page) == []
         command = [sys.executable, "-m", "rankjury", "run", str(plan), "--archive", str(own.path), "-q"]
@@ -313,7 +313,7 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
     one.write_bytes(other.read_bytes())
     other.write_bytes(octets)
     second = kept(found, plan, 1)
-    with served(Shelf(found)) as server:
+    with served(RunCatalog(found)) as server:
         yield server.url, [first.name, second.name]
 
 

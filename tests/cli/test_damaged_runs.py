@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury
 
@@ -17,7 +17,7 @@ def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def runs(folder: Path) -> list[Run]:
+def runs(folder: Path) -> list[ArchivedRun]:
     """Four runs, of which the second has a damaged manifest and the last a damaged table."""
     found = stepped(folder, runs=4)
     (found[1].path / "manifest.json").write_text('{"schema": "rankjury.run/1", "summary": 3}')
@@ -28,7 +28,7 @@ def runs(folder: Path) -> list[Run]:
     return found
 
 
-def test_other_runs_stay_usable(rankjury: Rankjury, runs: list[Run]) -> None:
+def test_other_runs_stay_usable(rankjury: Rankjury, runs: list[ArchivedRun]) -> None:
     first, damaged, third, _ = (run.name for run in runs)
     for command in (("show", third), ("show", "--pr", third), ("diff", first, third), ("baseline", "set", first)):
         assert rankjury(*command).code == 0, command
@@ -38,7 +38,7 @@ def test_other_runs_stay_usable(rankjury: Rankjury, runs: list[Run]) -> None:
     assert json.loads(rankjury("history", "--json").out)["damaged"][0]["run"] == damaged
 
 
-def test_the_damaged_run_is_an_error(rankjury: Rankjury, runs: list[Run]) -> None:
+def test_the_damaged_run_is_an_error(rankjury: Rankjury, runs: list[ArchivedRun]) -> None:
     first, damaged, third, cut = (run.name for run in runs)
     for command in (
         ("show", damaged),
@@ -56,7 +56,9 @@ def test_the_damaged_run_is_an_error(rankjury: Rankjury, runs: list[Run]) -> Non
     assert rankjury("drift", cut, first).code == 2 and rankjury("drift", cut, first, "--system", "new").code == 3
 
 
-def test_damaged_runs_are_removed_where_that_is_asked_for(rankjury: Rankjury, folder: Path, runs: list[Run]) -> None:
+def test_damaged_runs_are_removed_where_that_is_asked_for(
+    rankjury: Rankjury, folder: Path, runs: list[ArchivedRun]
+) -> None:
     archive = folder / ".rankjury"
     later = archive / "runs" / "20270101T000000Z-small-00000000"
     later.mkdir()
@@ -72,7 +74,7 @@ def test_damaged_runs_are_removed_where_that_is_asked_for(rankjury: Rankjury, fo
     assert sorted(one.name for one in kept.damaged) == [later.name, "notes.txt"], "neither is a damaged run"
 
 
-def test_odd_baselines_keep_nothing_from_being_shown(rankjury: Rankjury, folder: Path, runs: list[Run]) -> None:
+def test_odd_baselines_keep_nothing_from_being_shown(rankjury: Rankjury, folder: Path, runs: list[ArchivedRun]) -> None:
     (folder / ".rankjury" / "baselines.json").write_text("[]")
     for command in (("history",), ("show", runs[2].name), ("diff", runs[0].name, runs[2].name)):
         outcome = rankjury(*command)

@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.cli.shared.history_tables import history_to_csv
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.history import Point, Series
+from rankjury.tracking.archive.history import HistoryPoint, Series
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width
@@ -124,7 +124,7 @@ def test_a_run_that_cannot_be_read_is_warned_of(rankjury: Rankjury, folder: Path
 
 
 def test_no_name_in_csv_is_a_formula() -> None:
-    point = Point("2026-01-01", "r", -0.5, None, None, None, 2, "ap")
+    point = HistoryPoint("2026-01-01", "r", -0.5, None, None, None, 2, "ap")
     run = SimpleNamespace(name="r", verdict=None, manifest={})
     series = [(Series("@s", "ap", (point,)), [])]
     history = SimpleNamespace(plan="=x", baseline=None, series=series, by_name={"r": run})

@@ -22,10 +22,10 @@ import polars as pl
 
 from rankjury.errors import RankjuryError, guard_reading
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.manifest import about_file, manifest_bytes
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.pages import Pages
-from rankjury.tracking.view.server import Refused, request_of
+from rankjury.tracking.archive.manifest import file_entry, manifest_bytes
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.pages import Router
+from rankjury.tracking.view.server import RequestRefused, parse_target
 from tests.fuzz import inputs, mutators
 from tests.fuzz.commands import run_command
 from tests.fuzz.harness import Case, Surface, register
@@ -97,8 +97,8 @@ def _page(target: str) -> Callable[[], str]:
         names = [name.split("/")[2] for name in sorted(inputs.archive_files()) if name.endswith("manifest.json")]
         address = target.format(first=quote(names[0]), second=quote(names[1]), last=quote(names[-1]))
         try:
-            response = Pages(Shelf(_archive()))(request_of(address))
-        except Refused as refused:
+            response = Router(RunCatalog(_archive()))(parse_target(address))
+        except RequestRefused as refused:
             return f"cannot be read: {refused}"
         assert response.status != 500, address
         return response.body.decode()
@@ -371,7 +371,7 @@ def _hashed(rng: Random, case: Case, name: str) -> Case:
     manifest = _parsed(_content(case, place))
     if manifest is None or not isinstance(manifest.get("files"), dict):
         return case
-    manifest["files"][name.rpartition("/")[2]] = about_file(case.files[name])
+    manifest["files"][name.rpartition("/")[2]] = file_entry(case.files[name])
     with suppress(RankjuryError, ValueError, TypeError, RecursionError):
         return case.with_file(place, manifest_bytes(manifest))
     return case

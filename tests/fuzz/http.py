@@ -16,9 +16,9 @@ from threading import Thread
 from urllib.parse import quote
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.pages import Pages
-from rankjury.tracking.view.server import Server
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.pages import Router
+from rankjury.tracking.view.server import ViewServer
 from tests.fuzz import inputs, mutators
 from tests.fuzz.harness import Case, Surface, register
 
@@ -33,9 +33,9 @@ class BadAnswerError(AssertionError):
 
 
 @cache
-def _server() -> Server:
+def _server() -> ViewServer:
     """Start a server over the archive of the current folder, which every case writes anew."""
-    server = Server(Pages(Shelf(Archive(Path(inputs.ARCHIVE)))), patience=1.0)
+    server = ViewServer(Router(RunCatalog(Archive(Path(inputs.ARCHIVE)))), patience=1.0)
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     return server
 

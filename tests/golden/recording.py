@@ -140,9 +140,9 @@ def _versions_of(engine: object) -> dict[str, str]:
 
 _REPLACED = [
     *((getattr(time, name), fixed) for name, fixed in _CLOCKS.items()),
-    (surroundings.packages, _packages),
-    (surroundings.machine, _machine),
-    (surroundings.commit_of, _commit_of),
+    (surroundings.package_versions, _packages),
+    (surroundings.describe_machine, _machine),
+    (surroundings.git_commit, _commit_of),
     (identity.versions_of, _versions_of),
 ]
 """Functions, and what stands in for them."""

@@ -20,7 +20,7 @@ from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.markdown import to_markdown
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.tracking.archive.made import START, carried_out, put_small
 
@@ -79,7 +79,7 @@ def report(made: tuple[Report, Origin]) -> Report:
 
 
 @pytest.fixture
-def run(made: tuple[Report, Origin], tmp_path: Path) -> Run:
+def run(made: tuple[Report, Origin], tmp_path: Path) -> ArchivedRun:
     """The report in an archive, with its page."""
     report, origin = made
     return Archive(tmp_path / ".rankjury").store(report, origin, time=START, page=lambda stored, _: page_of(stored))
@@ -144,7 +144,7 @@ def test_pull_request(report: Report) -> None:
     check_text(re.sub(r"[|:-]+\n", "\n", text))
 
 
-def test_archived_run(run: Run, report: Report, rankjury: Rankjury) -> None:
+def test_archived_run(run: ArchivedRun, report: Report, rankjury: Rankjury) -> None:
     stored = run.report.systems["new"].sections["weather"]
     assert stored == report.systems["new"].sections["weather"]
     found = rankjury("show", run.name, "--archive", str(run.path.parent.parent))

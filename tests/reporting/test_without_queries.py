@@ -14,7 +14,7 @@ from rankjury.reporting.html.query_data import Details
 from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.markdown import to_markdown
 from rankjury.stats.estimates import QuantileValues
-from rankjury.tracking.integrations.loggable import files_of
+from rankjury.tracking.integrations.loggable import report_artifacts
 from tests.scale.made import Study
 
 TARGETS = ["ndcg@10 >= 0.01", "ap drop <= 0.5"]
@@ -69,7 +69,7 @@ def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> No
 
 
 def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
-    files = files_of(reports[1], reports[1])
+    files = report_artifacts(reports[1], reports[1])
     assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
 
 

@@ -36,7 +36,7 @@ from rankjury.reporting.writers.json import to_json
 from rankjury.reporting.writers.markdown import markdown_table, to_markdown
 from rankjury.reporting.writers.tables import to_csv
 from rankjury.stats.resampling import Resampling
-from rankjury.tracking.archive.tables import queries_of
+from rankjury.tracking.archive.tables import queries_table
 from tests.reporting.small import HOSTILE, gated, small
 from tests.reporting.test_gate import cells
 from tests.reporting.test_github_comment import READER, check_tame
@@ -291,6 +291,6 @@ class TestTables:
             assert query == name and moves.startswith("A document")
             details = Details.of(made)
             assert details is not None and details.query(0)["text"] == text
-            assert queries_of(made)["text"].to_list() == [text]
+            assert queries_table(made)["text"].to_list() == [text]
         asked = replace(report, queries=replace(data, query_texts={"1": "what is it?"}, queries_are_items=True))
         assert asked.texts["1"] == "what is it?" and asked.name_of("1") == "A document"

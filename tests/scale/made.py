@@ -16,10 +16,10 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.io.attributes import read_attributes
-from rankjury.scale.inputs import SlicesAsked
-from rankjury.scale.local import evaluate_files
+from rankjury.scale.inputs import SliceFile
+from rankjury.scale.local import evaluate_tables
 from rankjury.scale.memory import Budget
-from rankjury.scale.request import Request
+from rankjury.scale.request import EvaluationRequest
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
@@ -110,7 +110,7 @@ class Study:
             gold_from_frame(rows, source=str(path)),
             {name: ranking_from_frame(one, source=str(where)) for name, (one, where) in self.runs.items()},
             resolve_all(self.measures),
-            resampling=self.how,
+            resampling=self.resampling,
             baseline=self.baseline,
             slices=[_cuts(path, by, "query") for path, by in self.slices],
             item_slices=[_cuts(path, by, "item") for path, by in self.item_slices],
@@ -118,29 +118,29 @@ class Study:
         )
 
     @property
-    def request(self) -> Request:
+    def request(self) -> EvaluationRequest:
         """Without slices, which are read from their files."""
-        return Request(
+        return EvaluationRequest(
             str(self.gold[1]),
             {name: str(path) for name, (_, path) in self.runs.items()},
             tuple(resolve_all(self.measures)),
-            self.how,
+            self.resampling,
             self.baseline,
             self.duplicates,
             quantiles=tuple(self.quantiles),
         )
 
     @property
-    def slices_asked(self) -> tuple[list[SlicesAsked], list[SlicesAsked]]:
+    def slices_asked(self) -> tuple[list[SliceFile], list[SliceFile]]:
         """Of queries, and of items."""
         of_queries, of_items = (
-            [SlicesAsked(str(path), parse_attributes(by) if by else None) for path, by in given]
+            [SliceFile(str(path), parse_attributes(by) if by else None) for path, by in given]
             for given in (self.slices, self.item_slices)
         )
         return of_queries, of_items
 
     def in_blocks(self, most_rows: int = 700, **options: Any) -> Report:
-        return evaluate_files(self.request, *self.slices_asked, Budget(GIGABYTE, most_rows), **options)
+        return evaluate_tables(self.request, *self.slices_asked, Budget(GIGABYTE, most_rows), **options)
 
     def asking(self, **changes: Any) -> "Study":
         return replace(self, **changes)

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError
-from rankjury.scale.blocks import Block, blocks_of
+from rankjury.scale.blocks import Block, read_blocks
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import Table, open_table
+from rankjury.scale.parquet import ParquetTable, open_table
 
 GIGABYTE = 10**9
 KINDS = {"gold": "grade", "run": "score", "attributes": "length"}
@@ -21,7 +21,7 @@ small_ids = st.integers(-3, 12)
 rows_of_files = st.lists(st.lists(small_ids, max_size=30), min_size=1, max_size=4).filter(any)
 
 
-def put(folder: Path, kind: str, files: list[list[int]], *, text: bool) -> Table:
+def put(folder: Path, kind: str, files: list[list[int]], *, text: bool) -> ParquetTable:
     """A table of these queries; the value of a row is its place in the table."""
     folder.mkdir()
     place = 0
@@ -35,7 +35,7 @@ def put(folder: Path, kind: str, files: list[list[int]], *, text: bool) -> Table
     return open_table(folder, kind)
 
 
-def check(tables: list[Table], blocks: list[Block]) -> None:
+def check(tables: list[ParquetTable], blocks: list[Block]) -> None:
     """All rows are there once, no query is in two blocks, and its rows are next to each other in their order."""
     text = any(table.schema["query_id"] == pl.String for table in tables)
     of_block = Counter(query for block in blocks for query in set().union(*(set(frame["query_id"]) for frame in block)))
@@ -83,7 +83,7 @@ def test_all_rows_of_a_query_are_in_one_block(
             put(Path(folder, "run"), "run", ordered(run), text=text[1]),
             put(Path(folder, "attributes"), "attributes", ordered(attributes), text=text[0]),
         ]
-        check(tables, list(blocks_of(tables, Budget(GIGABYTE, most_rows))))
+        check(tables, list(read_blocks(tables, Budget(GIGABYTE, most_rows))))
 
 
 def test_sorted_tables_need_no_disk(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_sorted_tables_need_no_disk(tmp_path: Path) -> None:
     told: list[str] = []
     nowhere = tmp_path / "nowhere"
     blocks = list(
-        blocks_of(
+        read_blocks(
             [gold, run], Budget(GIGABYTE, 8), temp=nowhere, progress=Progress(lambda what, done, of: told.append(what))
         )
     )
@@ -106,7 +106,7 @@ def test_a_late_row_out_of_order_is_seen_before_any_block(tmp_path: Path) -> Non
     gold = put(tmp_path / "gold", "gold", [list(range(100))], text=False)
     run = put(tmp_path / "run", "run", [list(range(100)), [99, 98]], text=False)
     told: list[tuple[str, int, int]] = []
-    blocks = list(blocks_of([gold, run], Budget(GIGABYTE, 50), progress=Progress(lambda *now: told.append(now))))
+    blocks = list(read_blocks([gold, run], Budget(GIGABYTE, 50), progress=Progress(lambda *now: told.append(now))))
     check([gold, run], blocks)
     assert told[-1][0] == "Partitioning" and told[-1][2] == 202
     assert [done for what, done, _ in told if what == "Partitioning"] == sorted(
@@ -117,7 +117,7 @@ def test_a_late_row_out_of_order_is_seen_before_any_block(tmp_path: Path) -> Non
 def test_numbers_sorted_as_numbers_are_not_sorted_as_text(tmp_path: Path) -> None:
     gold = put(tmp_path / "gold", "gold", [[2, 9, 10, 11]], text=False)
     run = put(tmp_path / "run", "run", [[10, 11, 2, 9]], text=True)
-    check([gold, run], list(blocks_of([gold, run], Budget(GIGABYTE, 2))))
+    check([gold, run], list(read_blocks([gold, run], Budget(GIGABYTE, 2))))
 
 
 def test_an_error_in_the_middle_frees_the_files(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_an_error_in_the_middle_frees_the_files(tmp_path: Path) -> None:
     temp = tmp_path / "temp"
     temp.mkdir()
     with pytest.raises(DataError, match=r"part-1\.parquet: cannot be read as Parquet"):
-        list(blocks_of([run], Budget(GIGABYTE, 2), temp=temp))
+        list(read_blocks([run], Budget(GIGABYTE, 2), temp=temp))
     assert list(temp.iterdir()) == []

@@ -112,11 +112,11 @@ def test_measures_of_all_kinds(shuffled: Study, measures: list[str], baseline: s
 
 @pytest.mark.parametrize(("most_rows", "seed"), [(1, 1), (200, 2), (10_000, 3)])
 def test_size_of_blocks_and_seed(shuffled: Study, most_rows: int, seed: int) -> None:
-    same(shuffled.asking(how=Resampling(resamples=150, seed=seed), baseline="a"), most_rows)
+    same(shuffled.asking(resampling=Resampling(resamples=150, seed=seed), baseline="a"), most_rows)
 
 
 def test_means_alone(shuffled: Study, folder: Path) -> None:
-    report = same(shuffled.asking(how=None, slices=[(folder / "queries.parquet", "type")]))
+    report = same(shuffled.asking(resampling=None, slices=[(folder / "queries.parquet", "type")]))
     assert report.estimates["a"]["ap"].ci is None
 
 
@@ -253,7 +253,7 @@ def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
 
 def test_a_comparison_needs_resampling(shuffled: Study) -> None:
     with pytest.raises(UsageError, match="a comparison needs confidence intervals"):
-        shuffled.asking(baseline="a", how=None).in_blocks()
+        shuffled.asking(baseline="a", resampling=None).in_blocks()
 
 
 @pytest.mark.parametrize("share", [50.0, -0.1, float("nan")])

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.parquet import Table, open_table
-from rankjury.scale.parquet_files import is_table
+from rankjury.scale.parquet import ParquetTable, open_table
+from rankjury.scale.parquet_files import is_parquet
 
 RUN = {"query_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "score": [3.0, 2.0, 1.0]}
 
@@ -20,7 +20,7 @@ def put(path: Path, columns: dict[str, Any] | pl.DataFrame = RUN, **types: Any) 
     return path
 
 
-def rows(table: Table) -> list[tuple[Any, ...]]:
+def rows(table: ParquetTable) -> list[tuple[Any, ...]]:
     return [row for frame in table.batches(1000) for row in frame.rows()]
 
 
@@ -63,7 +63,7 @@ def test_a_folder_in_the_natural_order_of_its_paths(tmp_path: Path) -> None:
     for name in ("_SUCCESS", ".hidden.parquet", "_temporary/0/part-1.parquet", "part-9.PARQUET.crc"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("no data")
-    assert is_table(tmp_path)
+    assert is_parquet(tmp_path)
     names = [str(path.relative_to(tmp_path)) for path in open_table(tmp_path, "run").files]
     assert names == ["deep/er/part-1.pq", "part-9.PARQUET", "part-10.parquet", "plain", "x.parq", "x.snappy"]
 
@@ -73,7 +73,7 @@ def test_what_is_no_parquet_among_parquet(tmp_path: Path, name: str) -> None:
     put(tmp_path / "1.parquet")
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("query_id,item_id,score\n1,2,3\n")
-    assert is_table(tmp_path)
+    assert is_parquet(tmp_path)
     with pytest.raises(DataError, match=f"{name}: this is no Parquet, in a folder of it"):
         open_table(tmp_path, "run")
 
@@ -223,8 +223,8 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     text, folder, missing = tmp_path / "run.txt", tmp_path / "empty", tmp_path / "missing"
     text.write_text("q Q0 d 1 0.5 tag\n")
     folder.mkdir()
-    assert not any(map(is_table, (text, folder, missing, "x" * 5000)))
-    assert is_table(put(tmp_path / "run.parquet"))
+    assert not any(map(is_parquet, (text, folder, missing, "x" * 5000)))
+    assert is_parquet(put(tmp_path / "run.parquet"))
     with pytest.raises(DataError, match="empty: found no Parquet file in this folder"):
         open_table(folder, "run")
     with pytest.raises(DataError, match="missing: no such file or folder"):

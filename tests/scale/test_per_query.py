@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.local import writing_per_query
+from rankjury.scale.local import open_per_query
 from tests.paths import ROOT
 from tests.scale.made import Study
 
@@ -38,7 +38,7 @@ def test_an_empty_folder_takes_them(study: Study, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["scores", "scores.csv"])
 def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, name: str) -> None:
-    with pytest.raises(KeyError), writing_per_query(tmp_path / name) as written:
+    with pytest.raises(KeyError), open_per_query(tmp_path / name) as written:
         written.add(pl.DataFrame({"system": ["a"], "query_id": ["1"], "ap": [0.5]}))
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -47,11 +47,11 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, name: str) -> Non
 def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     old = tmp_path / "scores.csv"
     old.write_text("old")
-    with pytest.raises(KeyError), writing_per_query(old) as written:
+    with pytest.raises(KeyError), open_per_query(old) as written:
         written.add(pl.DataFrame({"ap": [0.5]}))
         raise KeyError
     assert old.read_text() == "old"
-    with writing_per_query(old) as written:
+    with open_per_query(old) as written:
         written.add(pl.DataFrame({"ap": [0.5]}))
     assert old.read_text() == "ap\n0.5\n"
 
@@ -60,7 +60,7 @@ def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> 
     mine = tmp_path / "scores" / "mine"
     with (
         pytest.raises(DataError, match="scores: cannot write: Directory not empty"),
-        writing_per_query(mine.parent) as written,
+        open_per_query(mine.parent) as written,
     ):
         written.add(pl.DataFrame({"ap": [0.5]}))
         mine.parent.mkdir()

@@ -9,20 +9,20 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.evaluate import resolve_all
-from rankjury.scale.request import AttributesAsked, Request
-from rankjury.scale.rounds.found import Found
+from rankjury.scale.request import EvaluationRequest, SliceAttributes
+from rankjury.scale.rounds.found import BlockFindings
 from rankjury.scale.rounds.score import score_block
 from tests.scale.made import QUICK, gold_of, run_of
 
 QUERIES = 12
 MEASURES = ("ndcg@5", "ap")
-REQUEST = Request(
+REQUEST = EvaluationRequest(
     "gold",
     {"a": "a.parquet", "b": "b.parquet"},
     tuple(resolve_all(MEASURES)),
     QUICK,
     "a",
-    attributes=(AttributesAsked("queries", None),),
+    attributes=(SliceAttributes("queries", None),),
 )
 TABLES = (
     gold_of(QUERIES),
@@ -57,7 +57,7 @@ def test_a_block_without_gold_is_only_counted() -> None:
 def test_a_system_with_none_of_the_queries() -> None:
     gold, ours, theirs, types = TABLES
     _, found = score_block(REQUEST, (gold, ours, theirs.clear(), types))
-    elsewhere: Found = score_block(REQUEST, block(QUERIES + 2))[1]
+    elsewhere: BlockFindings = score_block(REQUEST, block(QUERIES + 2))[1]
     with pytest.raises(DataError, match=rf"gold × b\.parquet: no query in common: the gold has '0' .*'{QUERIES + 2}'"):
         (found + elsewhere).check(REQUEST)
 

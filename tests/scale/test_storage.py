@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.local import Kept
+from rankjury.scale.local import ScoreStore
 
 FRAMES = [pl.DataFrame({"query_id": [f"q{number}"] * 50, "0.0": [number / 3] * 50}) for number in range(20)]
 SIZE = int(FRAMES[0].estimated_size())
@@ -15,7 +15,7 @@ SIZE = int(FRAMES[0].estimated_size())
 
 @pytest.mark.parametrize("held", [0, 7, 100])
 def test_they_come_back_as_often_as_they_are_asked_for(tmp_path: Path, held: int) -> None:
-    with Kept(held * SIZE + 20, tmp_path) as kept:
+    with ScoreStore(held * SIZE + 20, tmp_path) as kept:
         for frame in FRAMES:
             kept.add(frame)
         assert len(kept) == len(FRAMES)
@@ -25,7 +25,7 @@ def test_they_come_back_as_often_as_they_are_asked_for(tmp_path: Path, held: int
 
 
 def test_what_fits_needs_no_folder(tmp_path: Path) -> None:
-    with Kept(10**6, tmp_path / "nowhere") as kept:
+    with ScoreStore(10**6, tmp_path / "nowhere") as kept:
         kept.add(FRAMES[0])
         assert len(kept) == 1
 
@@ -36,7 +36,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     try:
         with (
             pytest.raises(DataError, match=r"too small: File too large .*room for the scores of all queries.*--temp"),
-            Kept(0, tmp_path) as kept,
+            ScoreStore(0, tmp_path) as kept,
         ):
             for frame in FRAMES:
                 kept.add(frame)

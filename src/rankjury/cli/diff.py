@@ -17,7 +17,7 @@ from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
-    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.archive.run import ArchivedRun
 
 EPILOG = (
     "Examples:\n\n"
@@ -67,7 +67,7 @@ def diff_command(
         say(f"Next: rankjury show {after.name}, or rankjury view", quiet=quiet)
 
 
-def _before(archive: "Archive", after: "Run") -> "Run":
+def _before(archive: "Archive", after: "ArchivedRun") -> "ArchivedRun":
     """The baseline of its plan; where it is that itself, or there is none, the run before it."""
     baseline = archive.baseline(after.plan)
     if baseline is not None and baseline.name != after.name:

@@ -20,7 +20,7 @@ from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
     from rankjury.cli.shared.history_tables import History
-    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.archive.run import ArchivedRun
 
 _PICTURES = (".png", ".svg")
 _TABLES = (".csv", ".json")
@@ -80,11 +80,11 @@ def history_command(
 
 
 def _history(
-    every: "list[Run]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
+    every: "list[ArchivedRun]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
     """Of the last runs; what stepped is told from all of them."""
     from rankjury.cli.shared.history_tables import History
-    from rankjury.tracking.archive.history import last_of, series_of, steps_in
+    from rankjury.tracking.archive.history import build_series, last_points, series_steps
 
     runs = every[-last:] if last else every
     chance = set(runs[-1].manifest.get("by_chance") or ())
@@ -92,8 +92,8 @@ def _history(
     wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
     labels = resolve_measures(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
     by_name, shown = {run.name: run for run in every}, {run.name for run in runs}
-    whole = ((one, steps_in(one, by_name)) for one in series_of(every, labels, wanted))
-    series = [(one, steps) for one, steps in (last_of(*both, shown) for both in whole) if one.points]
+    whole = ((one, series_steps(one, by_name)) for one in build_series(every, labels, wanted))
+    series = [(one, steps) for one, steps in (last_points(*both, shown) for both in whole) if one.points]
     return History(runs[-1].plan, runs, series, baseline, whole=bool(last))
 
 

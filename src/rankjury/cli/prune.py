@@ -14,8 +14,8 @@ from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
-    from rankjury.tracking.archive.listing import Damaged
-    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.archive.listing import UnreadableRun
+    from rankjury.tracking.archive.run import ArchivedRun
 
 EPILOG = (
     "Examples:\n\n"
@@ -77,7 +77,7 @@ def prune_command(
 
 
 def _print_choice(
-    archive: "Archive", chosen: "list[Run]", broken: "list[Damaged]", left: int, *, asked: bool
+    archive: "Archive", chosen: "list[ArchivedRun]", broken: "list[UnreadableRun]", left: int, *, asked: bool
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
     from rankjury.cli.shared.run_tables import format_size

@@ -156,10 +156,10 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 
     An archive that may not be written to is the user's choice, and no failure.
     """
-    from rankjury.tracking.archive.files import is_forbidden
+    from rankjury.tracking.archive.files import is_write_protected
 
     error = result.archive_error
-    if error is not None and is_forbidden(error):
+    if error is not None and is_write_protected(error):
         warn([f"the run was not kept: {error}"], quiet=quiet)
     elif error is not None:
         say(f"error: {error}")

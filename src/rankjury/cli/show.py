@@ -10,7 +10,7 @@ from rankjury.cli.shared.console import QuietOption, check_folder, ignore_broken
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.archive.run import ArchivedRun
 
 _SUFFIXES = (".html", ".md", ".json")
 _PAGE = "report.html"
@@ -85,7 +85,7 @@ def _check_outputs(paths: list[Path]) -> None:
         check_folder(path)
 
 
-def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
+def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list[Path]:
     """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
     if not paths and pictures is None:
         return []
@@ -97,7 +97,7 @@ def _write(run: "Run", paths: list[Path], pictures: Path | None) -> list[Path]:
         return [] if pictures is None else write_pictures(run.report, pictures)
 
 
-def _content(run: "Run", suffix: str) -> str | bytes:
+def _content(run: "ArchivedRun", suffix: str) -> str | bytes:
     if suffix == ".json":
         from json import dumps
 

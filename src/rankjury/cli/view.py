@@ -15,8 +15,8 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankjury.tracking.archive.run import Run
-    from rankjury.tracking.view.server import Server
+    from rankjury.tracking.archive.run import ArchivedRun
+    from rankjury.tracking.view.server import ViewServer
 
 EPILOG = (
     "Examples:\n\n"
@@ -50,12 +50,12 @@ def view_command(
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)
-    from rankjury.tracking.view.listing import Shelf
-    from rankjury.tracking.view.pages import Pages
-    from rankjury.tracking.view.server import Server
+    from rankjury.tracking.view.listing import RunCatalog
+    from rankjury.tracking.view.pages import Router
+    from rankjury.tracking.view.server import ViewServer
 
     try:
-        server = Server(Pages(Shelf(kept, found)), port)
+        server = ViewServer(Router(RunCatalog(kept, found)), port)
     except OSError as error:
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}", hint="--port 0 takes a free one."
@@ -63,7 +63,7 @@ def view_command(
     serve(server, server.url + _beginning(found), browser=not no_browser and sys.stderr.isatty(), quiet=quiet)
 
 
-def serve(server: "Server", url: str, *, browser: bool, quiet: bool) -> None:
+def serve(server: "ViewServer", url: str, *, browser: bool, quiet: bool) -> None:
     """Until Ctrl-C, which is how it ends and no failure."""
     import gc
 
@@ -78,7 +78,7 @@ def serve(server: "Server", url: str, *, browser: bool, quiet: bool) -> None:
         server.serve_forever()
 
 
-def _beginning(runs: "Sequence[Run]") -> str:
+def _beginning(runs: "Sequence[ArchivedRun]") -> str:
     """The page that is meant by the runs that were named, without the slash before it."""
     from urllib.parse import quote
 

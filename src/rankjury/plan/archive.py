@@ -18,10 +18,10 @@ from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.schema import Plan
 from rankjury.plan.toml import to_toml
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.environment import commit_of
-from rankjury.tracking.archive.files import name_of_plan
+from rankjury.tracking.archive.environment import git_commit
+from rankjury.tracking.archive.files import default_plan_name
 from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 _HISTORY = 50
 """How many earlier runs of a plan its page shows."""
@@ -57,8 +57,8 @@ class RunRecorder:
         archive: Archive,
         report: Report,
         gate: Gate | None,
-        page: Callable[[Report, Run], str] | None = None,
-    ) -> Run:
+        page: Callable[[Report, ArchivedRun], str] | None = None,
+    ) -> ArchivedRun:
         """Store what came of it; ``page`` makes the report that people open."""
         return archive.store(report, self.origin(), gate=gate, page=page)
 
@@ -68,26 +68,26 @@ def start_recording(checked: CheckedPlan) -> RunRecorder:
     workers = ThreadPoolExecutor(2, thread_name_prefix="rankjury-archive")
     inputs = list_inputs(plan_content(checked.plan), checked.folder)
     digests = workers.submit(digest_inputs, inputs)
-    commit = workers.submit(commit_of, checked.folder)
+    commit = workers.submit(git_commit, checked.folder)
     workers.shutdown(wait=False)
     return RunRecorder(checked, digests, commit, _text_of(checked), monotonic())
 
 
-def page_with_history(archive: Archive) -> Callable[[Report, Run], str]:
+def page_with_history(archive: Archive) -> Callable[[Report, ArchivedRun], str]:
     """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
 
-    def page(report: Report, run: Run) -> str:
+    def page(report: Report, run: ArchivedRun) -> str:
         from rankjury.reporting.html.page import page_of
-        from rankjury.tracking.view.trends import charts_of
+        from rankjury.tracking.view.trends import history_charts
 
         earlier = archive.recent(run.plan, _HISTORY)
-        history = charts_of([*earlier, run], run.headline[0]) if earlier else []
+        history = history_charts([*earlier, run], run.headline[0]) if earlier else []
         return page_of(report, manifest=run.manifest, history=history)
 
     return page
 
 
-def has_equal_results(run: Run, archive: Archive) -> bool:
+def has_equal_results(run: ArchivedRun, archive: Archive) -> bool:
     """Return whether a run that repeats an earlier one came to the same figures."""
     before = archive.find(run.manifest["same_inputs_as"]).manifest
     return all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
@@ -95,7 +95,7 @@ def has_equal_results(run: Run, archive: Archive) -> bool:
 
 def plan_name(checked: CheckedPlan) -> str:
     """What runs of the plan are called by."""
-    return name_of_plan(checked.plan.name, Path(checked.where))
+    return default_plan_name(checked.plan.name, Path(checked.where))
 
 
 def plan_content(plan: Plan) -> dict[str, Any]:

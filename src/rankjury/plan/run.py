@@ -34,7 +34,7 @@ from rankjury.retrieval.agreement.pairs import PairsOfSystems
 from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.store import telling
 
 
@@ -53,7 +53,7 @@ class PlanResult(Outcome):
 
     written: Mapping[Path, Writer] = field(default_factory=dict)
     """The files, each with its writer."""
-    record: Run | None = None
+    record: ArchivedRun | None = None
     """The run in the archive; None where it is not kept."""
     archive_error: DataError | None = None
     """Why it could not be kept: a full disk takes nothing from the user who waited for it."""

@@ -13,14 +13,14 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes
 from rankjury.measures.judged import Judged, TieRule
 from rankjury.measures.measure import Measure, Value
-from rankjury.scale.blocks import blocks_of
-from rankjury.scale.duplicates import naming_files
-from rankjury.scale.inputs import SlicesAsked
-from rankjury.scale.local import evaluate_files
+from rankjury.scale.blocks import read_blocks
+from rankjury.scale.duplicates import name_duplicate_files
+from rankjury.scale.inputs import SliceFile
+from rankjury.scale.local import evaluate_tables
 from rankjury.scale.memory import Budget, parse_memory
 from rankjury.scale.parquet import open_table
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.score import ranking_of
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.score import block_ranking
 from rankjury.stats.resampling import Resampling
 
 _RESAMPLING = Resampling()
@@ -57,7 +57,7 @@ def evaluate(
     """
     named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
     systems = {name: str(path) for name, path in named.items()}
-    request = request_for(
+    request = make_request(
         str(gold),
         systems,
         measures,
@@ -71,7 +71,7 @@ def evaluate(
     target = None if per_query is None else Path(per_query)
     request = replace(request, quantiles=tuple(quantiles))
     of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
-    return evaluate_files(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
+    return evaluate_tables(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
 
 
 def judge(
@@ -94,16 +94,16 @@ def judge(
     """
     tables = [open_table(gold, "gold"), open_table(run, "run")]
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
-    for judgments, rows in blocks_of(tables, budget, temp=folder, progress=progress):
+    for judgments, rows in read_blocks(tables, budget, temp=folder, progress=progress):
         if judgments.is_empty():
             continue
         truth = gold_from_frame(judgments, source=str(gold))
-        with naming_files(tables):
-            bench = Bench(truth, ranking_of(rows, str(run)), duplicates=duplicates, may_be_apart=True)
+        with name_duplicate_files(tables):
+            bench = Bench(truth, block_ranking(rows, str(run)), duplicates=duplicates, may_be_apart=True)
         yield bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
 
 
-def request_for(
+def make_request(
     gold: str,
     systems: Mapping[str, str],
     measures: str | Measure | Iterable[str | Measure],
@@ -113,20 +113,20 @@ def request_for(
     resampling: Resampling | None,
     baseline: str | None,
     duplicates: DuplicateRule,
-) -> Request:
+) -> EvaluationRequest:
     """Measures by name; systems by name, with where they are from."""
     listed = [measures] if isinstance(measures, str | Measure) else measures
     asked = tuple(resolve_all(listed, dialect, conventions))
     if not systems or not asked:
         raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
-    return Request(gold, dict(systems), asked, resampling, baseline, duplicates)
+    return EvaluationRequest(gold, dict(systems), asked, resampling, baseline, duplicates)
 
 
-def attributes_named(by: str | None) -> list[tuple[Attribute, ...]] | None:
+def parse_by(by: str | None) -> list[tuple[Attribute, ...]] | None:
     return parse_attributes(by) if by else None
 
 
-def _asked(given: str | Path | None, by: str | None) -> list[SlicesAsked]:
+def _asked(given: str | Path | None, by: str | None) -> list[SliceFile]:
     if given is None and by is not None:
         raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
-    return [] if given is None else [SlicesAsked(str(given), attributes_named(by))]
+    return [] if given is None else [SliceFile(str(given), parse_by(by))]

@@ -19,8 +19,8 @@ from rankjury.core.convert import ITEM, QUERY, stable_order
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.io.source import in_units
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import Table
-from rankjury.scale.storage import Piece, Scratch
+from rankjury.scale.parquet import ParquetTable
+from rankjury.scale.storage import ScratchFile, StoredFrame
 
 Block = tuple[pl.DataFrame, ...]
 """One frame a table, perhaps empty."""
@@ -28,7 +28,7 @@ Block = tuple[pl.DataFrame, ...]
 _ROWS_LOOKED_AT = 1_000_000
 
 
-def are_sorted(tables: Sequence[Table], progress: Progress) -> bool:
+def are_sorted(tables: Sequence[ParquetTable], progress: Progress) -> bool:
     """Whether the queries of each table ascend; only their column is read."""
     rows, done = sum(table.rows for table in tables), 0
     for table in tables:
@@ -43,7 +43,7 @@ def are_sorted(tables: Sequence[Table], progress: Progress) -> bool:
     return True
 
 
-def merged(tables: Sequence[Table], block_rows: int, batch_rows: int) -> Iterator[Block]:
+def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: int) -> Iterator[Block]:
     """Blocks of about so many rows, read in batches; a query that has more makes a larger block."""
     streams = [_Stream(table, batch_rows) for table in tables]
     while unread := [stream for stream in streams if not stream.ended]:
@@ -61,7 +61,7 @@ def merged(tables: Sequence[Table], block_rows: int, batch_rows: int) -> Iterato
 class _Stream:
     """A sorted table that is read batch after batch; its last query may go on in the next one."""
 
-    def __init__(self, table: Table, batch_rows: int) -> None:
+    def __init__(self, table: ParquetTable, batch_rows: int) -> None:
         self._schema = table.schema
         self._batches = table.batches(batch_rows)
         self._held: list[pl.DataFrame] = []
@@ -114,13 +114,13 @@ class Partition:
         self._rows, self._added = rows, 0
         self._temp, self._level = temp, level
         self._schemas = tuple(schemas)
-        self._scratch = Scratch(temp)
-        self._pieces: list[list[list[Piece]]] = [[[] for _ in range(self.buckets)] for _ in schemas]
+        self._scratch = ScratchFile(temp)
+        self._pieces: list[list[list[StoredFrame]]] = [[[] for _ in range(self.buckets)] for _ in schemas]
 
     def add(self, table: int, frame: pl.DataFrame) -> None:
         """Some rows of a table, by its number."""
         bucket = (_hashes(frame, self._level) % np.uint64(self.buckets)).astype(np.uint16)
-        ordered = _gathered(frame, np.argsort(bucket, kind="stable"))
+        ordered = _take(frame, np.argsort(bucket, kind="stable"))
         first = 0
         for pieces, count in zip(self._pieces[table], np.bincount(bucket, minlength=self.buckets), strict=True):
             if count:
@@ -128,12 +128,12 @@ class Partition:
                 first += count
         self._added += frame.height
 
-    def _append(self, rows: pl.DataFrame) -> Piece:
+    def _append(self, rows: pl.DataFrame) -> StoredFrame:
         try:
             return self._scratch.append(rows)
         except OSError as error:
             needed = self._scratch.written * max(self._rows / max(self._added, 1), 1)
-            raise self._scratch.fault(error, needed) from error
+            raise self._scratch.write_error(error, needed) from error
 
     def check_space(self, needed: float) -> None:
         """Refuse to begin where so many bytes cannot fit."""
@@ -154,7 +154,7 @@ class Partition:
     def _bucket(self, table: int, bucket: int) -> pl.DataFrame:
         """The rows of each query next to each other, else in their order; by chance those of two queries stay mixed."""
         rows = pl.concat([self._schemas[table].to_frame(), *self._frames(table, bucket)])
-        return _gathered(rows, stable_order((_hashes(rows, self._level) >> np.uint64(32)).astype(np.int64)))
+        return _take(rows, stable_order((_hashes(rows, self._level) >> np.uint64(32)).astype(np.int64)))
 
     def _frames(self, table: int, bucket: int) -> Iterator[pl.DataFrame]:
         return map(self._scratch.read, self._pieces[table][bucket])
@@ -210,12 +210,12 @@ def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:
     return frame[QUERY].hash(level).to_numpy()
 
 
-def _gathered(frame: pl.DataFrame, order: NDArray[np.int64]) -> pl.DataFrame:
+def _take(frame: pl.DataFrame, order: NDArray[np.int64]) -> pl.DataFrame:
     return frame.rechunk()[order]  # of one chunk it is gathered five times as fast
 
 
-def blocks_of(
-    tables: Sequence[Table],
+def read_blocks(
+    tables: Sequence[ParquetTable],
     budget: Budget,
     *,
     temp: Path | None = None,
@@ -225,12 +225,12 @@ def blocks_of(
 
     Ids have the same type in all tables: Int64 where all are whole numbers, else String.
     """
-    alike = with_ids_alike(tables)
+    alike = unify_id_types(tables)
     rows = sum(table.rows for table in alike)
     bytes_per_row = sum(table.bytes_per_row * table.rows for table in alike) / rows
     block_rows, batch_rows = budget.block_rows(bytes_per_row), budget.batch_rows(bytes_per_row)
     if are_sorted(alike, progress):
-        yield from merged(alike, block_rows, batch_rows)
+        yield from merge_sorted(alike, block_rows, batch_rows)
         return
     with Partition([table.schema for table in alike], rows, block_rows, temp=temp) as partition:
         partition.check_space(rows * bytes_per_row)
@@ -243,7 +243,7 @@ def blocks_of(
         yield from partition.blocks()
 
 
-def with_ids_alike(tables: Sequence[Table]) -> list[Table]:
+def unify_id_types(tables: Sequence[ParquetTable]) -> list[ParquetTable]:
     """Whole numbers become text where they are compared with text."""
     found = list(tables)
     for name in (QUERY, ITEM):

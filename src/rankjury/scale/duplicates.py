@@ -7,13 +7,13 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DuplicatePair
-from rankjury.scale.parquet import Table
+from rankjury.scale.parquet import ParquetTable
 
 _MOST_NAMED = 3
 
 
 @contextmanager
-def naming_files(tables: Sequence[Table]) -> Iterator[None]:
+def name_duplicate_files(tables: Sequence[ParquetTable]) -> Iterator[None]:
     """An error about such a pair names the files that have it."""
     try:
         yield
@@ -24,7 +24,7 @@ def naming_files(tables: Sequence[Table]) -> Iterator[None]:
         raise
 
 
-def _files_with(table: Table, error: DuplicatePair) -> list[str]:
+def _files_with(table: ParquetTable, error: DuplicatePair) -> list[str]:
     here = (pl.col(table.columns[QUERY]).cast(pl.String) == error.query) & (
         pl.col(table.columns[ITEM]).cast(pl.String) == error.item
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rankjury.measures.dialects import Asked
     from rankjury.measures.measure import Value
     from rankjury.scale.memory import Budget
-    from rankjury.scale.request import Request
+    from rankjury.scale.request import EvaluationRequest
     from rankjury.stats.resampling import Resampling
 
 _Place = Literal["here", "spark"]
@@ -131,13 +131,15 @@ def evaluate_files(
 
     provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
     if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
-        from rankjury.scale.request import Request
+        from rankjury.scale.request import EvaluationRequest
 
         if master is not None and on != "spark":
             raise UsageError("a master of Spark, but the work is done here", expected="on = spark, or no master")
         _check_block_files([str(gold), *paths], {"format": format, "gold format": gold_format})
         asked = tuple(resolve())
-        request = Request(str(gold), systems, asked, resampling, against, duplicates, quantiles=tuple(quantiles))
+        request = EvaluationRequest(
+            str(gold), systems, asked, resampling, against, duplicates, quantiles=tuple(quantiles)
+        )
         report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
         if per_query is not None:
             provenance["per_query"] = str(per_query)
@@ -194,7 +196,7 @@ def evaluate_files(
 
 
 def _in_blocks(
-    request: "Request",
+    request: "EvaluationRequest",
     slices: Sequence[str],
     item_slices: Sequence[str],
     on: str,
@@ -205,17 +207,15 @@ def _in_blocks(
     progress: Progress,
 ) -> "Report":
     """Evaluate Parquet files in blocks, in this process or on Spark."""
-    from rankjury.scale.inputs import SlicesAsked
+    from rankjury.scale.inputs import SliceFile
 
-    of_queries, of_items = (
-        [SlicesAsked(*_split_attributes(text)) for text in given] for given in (slices, item_slices)
-    )
+    of_queries, of_items = ([SliceFile(*_split_attributes(text)) for text in given] for given in (slices, item_slices))
     budget = _budget(memory, on)
     if on != "spark":
         from rankjury.scale import local as one_process
 
         target = None if per_query is None else Path(per_query)
-        return one_process.evaluate_files(
+        return one_process.evaluate_tables(
             request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress
         )
     from rankjury.scale.spark import files as spark_files
@@ -223,7 +223,7 @@ def _in_blocks(
 
     progress.update("Starting Spark", 0, 0)
     with open_session(master, temp=temp) as spark:
-        return spark_files.evaluate_files(
+        return spark_files.evaluate_on_spark(
             spark,
             request,
             of_queries,
@@ -339,10 +339,10 @@ def _is_for_blocks(
     if not folders and size <= _LARGE:
         return False
     from rankjury.io.source import available_memory
-    from rankjury.scale.parquet_files import is_table
+    from rankjury.scale.parquet_files import is_parquet
 
-    fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_table, paths))
-    return fills or any(map(is_table, folders))
+    fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_parquet, paths))
+    return fills or any(map(is_parquet, folders))
 
 
 def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) -> None:

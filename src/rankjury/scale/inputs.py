@@ -15,9 +15,9 @@ from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.parquet import read_whole
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import Table, open_table
-from rankjury.scale.parquet_files import is_table, names_of_folders, parquet_files
-from rankjury.scale.request import AttributesAsked, Request
+from rankjury.scale.parquet import ParquetTable, open_table
+from rankjury.scale.parquet_files import hive_columns, is_parquet, parquet_files
+from rankjury.scale.request import EvaluationRequest, SliceAttributes
 from rankjury.scale.storage import temporary_folder
 
 _SHARE_OF_ATTRIBUTES = 10
@@ -25,7 +25,7 @@ _ITEMS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
-class SlicesAsked:
+class SliceFile:
     """A file of attributes, and what to group by; None: whatever groups well."""
 
     path: str
@@ -33,16 +33,16 @@ class SlicesAsked:
 
 
 @contextmanager
-def opened(
-    request: Request,
-    slices: Sequence[SlicesAsked],
-    item_slices: Sequence[SlicesAsked],
+def open_inputs(
+    request: EvaluationRequest,
+    slices: Sequence[SliceFile],
+    item_slices: Sequence[SliceFile],
     budget: Budget,
     temp: Path | None = None,
-) -> Iterator[tuple[Request, list[Table]]]:
+) -> Iterator[tuple[EvaluationRequest, list[ParquetTable]]]:
     """The request with its slices, and the tables in the order of blocks."""
     for path in (request.gold, *request.systems.values()):
-        if exists(path) and not is_table(path):
+        if exists(path) and not is_parquet(path):
             raise DataError(
                 "this is no Parquet, which is what can be read in blocks",
                 where=path,
@@ -56,16 +56,16 @@ def opened(
     with temporary_folder(temp) as folder:
         for number, one in enumerate(slices):
             tables.append(_attributes(one.path, folder / f"{number}.parquet", budget, as_text=as_text))
-        asked = tuple(AttributesAsked(one.path, one.asked) for one in slices)
+        asked = tuple(SliceAttributes(one.path, one.asked) for one in slices)
         yield replace(request, attributes=asked, item_groups=groups), tables
 
 
-def _attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> Table:
+def _attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> ParquetTable:
     """As a table; one that is small is sorted, so that it does not stand in the way of merging sorted tables.
 
     ``as_text``: the ids of the other tables are so, and that is how they are sorted.
     """
-    if is_table(path):
+    if is_parquet(path):
         table = open_table(path, "attributes")
         if table.rows * table.bytes_per_row > budget.memory / _SHARE_OF_ATTRIBUTES:
             return table
@@ -80,7 +80,7 @@ def _attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> Ta
     return replace(open_table(target, "attributes"), name=path)
 
 
-def _judged_items(gold: Table) -> pl.Series:
+def _judged_items(gold: ParquetTable) -> pl.Series:
     """Each once, as strings, ascending."""
     ids = pl.Series(ITEM, [], dtype=pl.String)
     for batch in gold.batches(_ITEMS_AT_ONCE):
@@ -88,7 +88,7 @@ def _judged_items(gold: Table) -> pl.Series:
     return ids.sort()
 
 
-def read_item_cuts(item_slices: Sequence[SlicesAsked]) -> list[Cuts]:
+def read_item_cuts(item_slices: Sequence[SliceFile]) -> list[Cuts]:
     return [Cuts(*_item_attributes(one.path), "items", one.asked, one.path) for one in item_slices]
 
 
@@ -100,7 +100,7 @@ def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
     files = parquet_files(root)
     with guard_reading(path, "a folder of Parquet files"):
         parts = []
-        for file, named in zip(files, names_of_folders(files, root), strict=True):
+        for file, named in zip(files, hive_columns(files, root), strict=True):
             rows = read_whole(file, str(file))
             new = [pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns]
             parts.append(rows.with_columns(new))

@@ -17,32 +17,32 @@ from rankjury.errors import DataError
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import replacing, write_errors
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
-from rankjury.scale.blocks import blocks_of
-from rankjury.scale.duplicates import naming_files
-from rankjury.scale.inputs import SlicesAsked, opened
+from rankjury.scale.blocks import read_blocks
+from rankjury.scale.duplicates import name_duplicate_files
+from rankjury.scale.inputs import SliceFile, open_inputs
 from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import Table
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found
-from rankjury.scale.rounds.gather import ranked, survey, tally, within
-from rankjury.scale.rounds.panels import panels_of
+from rankjury.scale.parquet import ParquetTable
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings
+from rankjury.scale.rounds.gather import differences_within, signed_differences, survey, tally
+from rankjury.scale.rounds.panels import make_panels
 from rankjury.scale.rounds.ranks import join_blocks, join_ranges
-from rankjury.scale.rounds.report import Gathered, check_number_of_queries, report_of
+from rankjury.scale.rounds.report import RoundResults, check_number_of_queries, make_report
 from rankjury.scale.rounds.score import score_block
-from rankjury.scale.rounds.scored import Scored
-from rankjury.scale.storage import Piece, Scratch
+from rankjury.scale.rounds.scored import BlockScores
+from rankjury.scale.storage import ScratchFile, StoredFrame
 from rankjury.stats.mergeable import Ranks, ranges_for
 
 
-class Kept:
+class ScoreStore:
     """Frames that can be gone through several times."""
 
     def __init__(self, memory: int, temp: Path | None = None) -> None:
         self._memory, self._temp = memory, temp
         self._frames: list[pl.DataFrame] = []
         self._held = 0
-        self._scratch: Scratch | None = None
-        self._pieces: list[Piece] = []
+        self._scratch: ScratchFile | None = None
+        self._pieces: list[StoredFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
         size = int(frame.estimated_size())
@@ -51,11 +51,11 @@ class Kept:
             self._held += size
             return
         if self._scratch is None:
-            self._scratch = Scratch(self._temp)
+            self._scratch = ScratchFile(self._temp)
         try:
             self._pieces.append(self._scratch.append(frame))
         except OSError as error:
-            raise self._scratch.fault(error) from error
+            raise self._scratch.write_error(error) from error
 
     def __len__(self) -> int:
         return len(self._frames) + len(self._pieces)
@@ -73,7 +73,7 @@ class Kept:
             self._scratch.close()
 
 
-class PerQuery:
+class PerQueryWriter:
     """Takes the scores of blocks; None as the folder: nobody wants them."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -88,7 +88,7 @@ class PerQuery:
             self._parts += 1
 
 
-def check_target(path: Path) -> None:
+def check_per_query(path: Path) -> None:
     """Refuse what cannot be written before anything is computed: a name without a form is that of a new folder."""
     if not path.suffix:
         if exists(path) and (not isdir(path) or any(path.iterdir())):
@@ -98,20 +98,20 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
-def writing_per_query(path: Path | None) -> Iterator[PerQuery]:
+def open_per_query(path: Path | None) -> Iterator[PerQueryWriter]:
     """What is written takes its place when all went well; else nothing is left."""
     if path is None:
-        yield PerQuery(None)
+        yield PerQueryWriter(None)
         return
     if not path.suffix:
         with replacing(path, folder=True) as folder:
-            yield PerQuery(folder)
+            yield PerQueryWriter(folder)
         return
     folder = new_part(path)
     try:
         with write_errors(path):
             folder.mkdir()
-        yield PerQuery(folder)
+        yield PerQueryWriter(folder)
         _joined(folder, path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,10 +139,10 @@ _BYTES_PER_SCORE = 16
 Summed = TypeVar("Summed")
 
 
-def evaluate_files(
-    request: Request,
-    slices: Sequence[SlicesAsked],
-    item_slices: Sequence[SlicesAsked],
+def evaluate_tables(
+    request: EvaluationRequest,
+    slices: Sequence[SliceFile],
+    item_slices: Sequence[SliceFile],
     budget: Budget,
     *,
     per_query: Path | None = None,
@@ -151,14 +151,14 @@ def evaluate_files(
 ) -> Report:
     """Gold, rankings and attributes by their paths."""
     if per_query is not None:
-        check_target(per_query)
-    with opened(request, slices, item_slices, budget, temp) as (whole, tables):
+        check_per_query(per_query)
+    with open_inputs(request, slices, item_slices, budget, temp) as (whole, tables):
         return evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
 
 
 def evaluate_in_blocks(
-    request: Request,
-    tables: Sequence[Table],
+    request: EvaluationRequest,
+    tables: Sequence[ParquetTable],
     budget: Budget,
     *,
     per_query: Path | None = None,
@@ -167,11 +167,11 @@ def evaluate_in_blocks(
 ) -> Report:
     """``tables`` are the gold, the systems' rankings, and the tables of attributes, as the request names them."""
     rows, done = sum(table.rows for table in tables), 0
-    with Kept(budget.memory // _SHARE_OF_SCORES, temp) as kept, writing_per_query(per_query) as written:
-        found: Found | None = None
-        for block in blocks_of(tables, budget, temp=temp, progress=progress):
+    with ScoreStore(budget.memory // _SHARE_OF_SCORES, temp) as kept, open_per_query(per_query) as written:
+        found: BlockFindings | None = None
+        for block in read_blocks(tables, budget, temp=temp, progress=progress):
             progress.update("Scoring", done, rows)
-            with naming_files(tables):
+            with name_duplicate_files(tables):
                 scored, here = score_block(request, block)
             found = here if found is None else found + here
             if scored is not None:
@@ -180,19 +180,21 @@ def evaluate_in_blocks(
             done += sum(frame.height for frame in block)
         if found is None:
             raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
-        report = report_of(request, _gather(request, kept, found, budget.memory // _SHARE_OF_SCORES, progress))
+        report = make_report(request, _gather(request, kept, found, budget.memory // _SHARE_OF_SCORES, progress))
     return report
 
 
-def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: Progress) -> Gathered:
+def _gather(
+    request: EvaluationRequest, kept: ScoreStore, found: BlockFindings, memory: int, progress: Progress
+) -> RoundResults:
     """The rounds over the scores of all blocks."""
     found.check(request)
     check_number_of_queries(found, request)
-    panels = panels_of(request, found)
+    panels = make_panels(request, found)
     columns = len(request.layout.columns)
 
-    def joined(what: str, work: Callable[[Scored], Summed]) -> Summed:
-        parts = (work(Scored(frame, columns)) for frame in told(what))
+    def joined(what: str, work: Callable[[BlockScores], Summed]) -> Summed:
+        parts = (work(BlockScores(frame, columns)) for frame in told(what))
         return reduce(add, parts)
 
     def told(what: str) -> Iterator[pl.DataFrame]:
@@ -201,7 +203,7 @@ def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: P
             yield frame
 
     surveyed = joined("Adding up", lambda scored: survey(request, panels, scored))
-    inhabited, outlined = surveyed.inhabited(panels, request)
+    inhabited, outlined = surveyed.nonempty(panels, request)
     held = memory // (_BYTES_PER_SCORE * columns)
     tallied = joined("Resampling", lambda scored: tally(request, inhabited, outlined, scored, held))
     ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
@@ -209,7 +211,10 @@ def _gather(request: Request, kept: Kept, found: Found, memory: int, progress: P
         at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
         by_range = []
         for low, high in ranges_for(found.queries, max(at_once, 1)):
-            parts = (ranked(request, inhabited, outlined, Scored(frame, columns)) for frame in told("Ranking"))
-            by_range.append(join_blocks([within(part, low, high) for part in parts]))
+            parts = (
+                signed_differences(request, inhabited, outlined, BlockScores(frame, columns))
+                for frame in told("Ranking")
+            )
+            by_range.append(join_blocks([differences_within(part, low, high) for part in parts]))
         ranks = join_ranges(by_range)
-    return Gathered(found, inhabited, outlined, tallied, ranks)
+    return RoundResults(found, inhabited, outlined, tallied, ranks)

@@ -10,21 +10,21 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, as_ids, find_id_column, finite_numbers, match_columns
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.parquet import check_rows, scan
-from rankjury.scale.parquet_files import Named, names_of_folders, parquet_files
-from rankjury.scale.storage import packed
+from rankjury.scale.parquet_files import HiveColumns, hive_columns, parquet_files
+from rankjury.scale.storage import to_ipc
 
 _SAMPLED_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ParquetPart:
     """One of the files."""
 
     path: Path
     rows: int
     schema: pl.Schema
     """Of the file's own columns, and of those that its folders name."""
-    named: Named
+    named: HiveColumns
 
     def scan(self) -> pl.LazyFrame:
         inside = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)  # checked when it was opened
@@ -32,14 +32,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ParquetTable:
     """A gold, a run or attributes as Parquet: one file, or a folder of them, with hive partitions or without."""
 
     name: str
     """The path as it was given."""
     kind: str
     """``gold``, ``run`` or ``attributes``."""
-    parts: tuple[Part, ...]
+    parts: tuple[ParquetPart, ...]
     """The files, in the natural order of their paths."""
     columns: Mapping[str, str]
     """rankjury's names of the columns → those of the files."""
@@ -59,9 +59,9 @@ class Table:
         """Packed, as the first rows tell."""
         part = next(part for part in self.parts if part.rows)
         head = next(self._frames(part, _SAMPLED_ROWS, self.schema.names()))
-        return len(packed(head)) / head.height
+        return len(to_ipc(head)) / head.height
 
-    def with_text(self, name: str) -> "Table":
+    def with_text(self, name: str) -> "ParquetTable":
         """With the ids of one column read as text."""
         return replace(self, schema=pl.Schema({**self.schema, name: pl.String()}))
 
@@ -79,12 +79,12 @@ class Table:
                 held.append(frame)
         yield from _joined(held)
 
-    def stretch(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
+    def read_range(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
         """The rows of one file from ``first`` up to ``last``, so many at once."""
         return self._frames(self.parts[part], rows, self.schema.names(), (first, last))
 
     def _frames(
-        self, part: Part, rows: int, names: Sequence[str], within: tuple[int, int] | None = None
+        self, part: ParquetPart, rows: int, names: Sequence[str], within: tuple[int, int] | None = None
     ) -> Iterator[pl.DataFrame]:
         if not part.rows:
             return
@@ -113,15 +113,15 @@ class Table:
         return frame.cast({name: self.schema[name] for name in frame.columns})
 
 
-def open_table(path: str | Path, kind: str) -> Table:
+def open_table(path: str | Path, kind: str) -> ParquetTable:
     """Look at all files, but at none of their rows; ``kind`` is ``gold``, ``run`` or ``attributes``."""
     root = Path(path)
     files = parquet_files(root)
-    parts = tuple(_opened(file, named) for file, named in zip(files, names_of_folders(files, root), strict=True))
+    parts = tuple(_opened(file, named) for file, named in zip(files, hive_columns(files, root), strict=True))
     columns = _columns(parts[0], kind)
     _check_columns(parts, columns.values(), kind)
     schema = pl.Schema({name: _type(parts, given, name, kind) for name, given in columns.items()})
-    table = Table(str(path), kind, parts, columns, schema)
+    table = ParquetTable(str(path), kind, parts, columns, schema)
     if not table.rows:
         raise DataError("found no rows", where=str(path), expected="at least one row")
     return table
@@ -132,7 +132,7 @@ def _joined(frames: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         yield frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
-def _opened(path: Path, named: Named) -> Part:
+def _opened(path: Path, named: HiveColumns) -> ParquetPart:
     with guard_reading(str(path), "Parquet"):
         if not path.stat().st_size:
             raise DataError("the file is empty", where=str(path), expected="a Parquet file")
@@ -141,10 +141,10 @@ def _opened(path: Path, named: Named) -> Part:
         rows = held.select(pl.len()).collect().item()
     outside = {name: value for name, value in named.items() if name not in inside}
     types = {name: pl.Int64() if isinstance(value, int) else pl.String() for name, value in outside.items()}
-    return Part(path, rows, pl.Schema({**inside, **types}), outside)
+    return ParquetPart(path, rows, pl.Schema({**inside, **types}), outside)
 
 
-def _columns(part: Part, kind: str) -> dict[str, str]:
+def _columns(part: ParquetPart, kind: str) -> dict[str, str]:
     """rankjury's names of the columns that are read → the file's."""
     names, where = part.schema.names(), str(part.path)
     if kind == "attributes":
@@ -158,7 +158,7 @@ def _columns(part: Part, kind: str) -> dict[str, str]:
     return columns
 
 
-def _check_columns(parts: Sequence[Part], needed: Collection[str], kind: str) -> None:
+def _check_columns(parts: Sequence[ParquetPart], needed: Collection[str], kind: str) -> None:
     """All files have the columns that are read; of attributes none has more."""
     for part in parts:
         names = part.schema.names()
@@ -173,7 +173,7 @@ def _check_columns(parts: Sequence[Part], needed: Collection[str], kind: str) ->
             )
 
 
-def _type(parts: Sequence[Part], given: str, name: str, kind: str) -> pl.DataType:
+def _type(parts: Sequence[ParquetPart], given: str, name: str, kind: str) -> pl.DataType:
     """The type in which a column is read, the same for all files."""
     of_ids = name == QUERY or (name == ITEM and kind != "attributes")
     found = parts[0].schema[given]

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from rankjury.errors import DataError
 
-Named = Mapping[str, str | int | None]
+HiveColumns = Mapping[str, str | int | None]
 """What the folders above a file say of all its rows, by column."""
 
 _SUFFIXES = (".parquet", ".pq")
@@ -17,11 +17,15 @@ _MAGIC = b"PAR1"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def is_table(path: str | Path) -> bool:
+def is_parquet(path: str | Path) -> bool:
     """Whether this is a Parquet file, or a folder that holds some, however deep."""
     place = Path(path)
     try:
-        return any(map(_is_parquet, _data(place))) if isdir(place) else isfile(place) and _is_parquet(place)
+        return (
+            any(map(_is_parquet_file, _data_files(place)))
+            if isdir(place)
+            else isfile(place) and _is_parquet_file(place)
+        )
     except OSError:
         return False
 
@@ -36,7 +40,7 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
             raise DataError("no such file or folder", where=str(path), hint="Check the path.")
         if not isdir(path):
             return (path,)
-        found = [(file, _is_parquet(file)) for file in _data(path)]
+        found = [(file, _is_parquet_file(file)) for file in _data_files(path)]
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", where=str(error.filename or path)) from error
     if not any(fits for _, fits in found):
@@ -52,19 +56,19 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     return tuple(file for file, _ in found)
 
 
-def _data(folder: Path) -> Iterator[Path]:
+def _data_files(folder: Path) -> Iterator[Path]:
     """What begins with a dot or an underscore, such as _SUCCESS, is no data, nor are checksums."""
     entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
-    for entry in sorted(entries, key=lambda entry: _natural(entry.name)):
+    for entry in sorted(entries, key=lambda entry: _natural_order(entry.name)):
         if entry.name.lower().endswith(".crc"):
             continue
         if entry.is_dir():
-            yield from _data(Path(entry.path))
+            yield from _data_files(Path(entry.path))
         else:
             yield Path(entry.path)
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet_file(path: Path) -> bool:
     """By its suffix, or by how it begins where it has another or none."""
     if path.suffix.lower() in _SUFFIXES:
         return True
@@ -72,13 +76,13 @@ def _is_parquet(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _natural(name: str) -> list[tuple[int, int | str]]:
+def _natural_order(name: str) -> list[tuple[int, int | str]]:
     """``part-2`` comes before ``part-10``."""
     pieces = re.split(r"([0-9]+)", name)
     return [(0, int(piece)) if piece.isdecimal() else (1, piece) for piece in pieces if piece]
 
 
-def names_of_folders(files: Sequence[Path], root: Path) -> list[Named]:
+def hive_columns(files: Sequence[Path], root: Path) -> list[HiveColumns]:
     """``split=test`` in a path below the root is a column, and of whole numbers where it is so in every file."""
     texts: list[dict[str, str]] = []
     for file in files:

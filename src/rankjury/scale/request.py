@@ -13,7 +13,7 @@ from rankjury.stats.resampling import Resampling
 
 
 @dataclass(frozen=True)
-class AttributesAsked:
+class SliceAttributes:
     """What to group queries by, of one table of attributes; None: whatever groups well."""
 
     where: str
@@ -21,7 +21,7 @@ class AttributesAsked:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class EvaluationRequest:
     """Systems by name, measures, and what else is wanted."""
 
     gold: str
@@ -32,7 +32,7 @@ class Request:
     resampling: Resampling | None
     baseline: str | None = None
     duplicates: DuplicateRule = "error"
-    attributes: tuple[AttributesAsked, ...] = ()
+    attributes: tuple[SliceAttributes, ...] = ()
     item_groups: ItemGroups | None = None
     quantiles: tuple[float, ...] = ()
     """Shares of the queries whose scores are asked for, between 0 and 1."""

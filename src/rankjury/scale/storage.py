@@ -20,19 +20,19 @@ _HINT = "Name another folder with --temp DIR, or in the environment as TMPDIR."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def packed(frame: pl.DataFrame) -> memoryview:
+def to_ipc(frame: pl.DataFrame) -> memoryview:
     """As an Arrow stream, in the old layout of texts, which takes no more than is shown of them."""
     stream = BytesIO()
     frame.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
     return stream.getbuffer()
 
 
-def unpacked(stream: bytes) -> pl.DataFrame:
+def from_ipc(stream: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(BytesIO(stream))
 
 
 @dataclass(frozen=True)
-class Piece:
+class StoredFrame:
     """Where a frame stands in the file."""
 
     offset: int
@@ -40,7 +40,7 @@ class Piece:
     rows: int
 
 
-class Scratch:
+class ScratchFile:
     """Frames are appended, and read back by where they stand."""
 
     def __init__(self, temp: Path | None = None) -> None:
@@ -51,20 +51,20 @@ class Scratch:
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
-    def append(self, frame: pl.DataFrame) -> Piece:
+    def append(self, frame: pl.DataFrame) -> StoredFrame:
         """A full disk is an OSError; ``fault`` makes it an error for people."""
-        stream, offset = packed(frame), self.written
+        stream, offset = to_ipc(frame), self.written
         size = len(stream)
         while stream:  # of what does not fit, or is very large, only a part is taken
             done = os.write(self._file.fileno(), stream)
             self.written += done
             stream = stream[done:]
-        return Piece(offset, size, frame.height)
+        return StoredFrame(offset, size, frame.height)
 
-    def read(self, piece: Piece) -> pl.DataFrame:
-        return unpacked(os.pread(self._file.fileno(), piece.size, piece.offset))
+    def read(self, piece: StoredFrame) -> pl.DataFrame:
+        return from_ipc(os.pread(self._file.fileno(), piece.size, piece.offset))
 
-    def fault(self, error: OSError, needed: float | None = None) -> DataError:
+    def write_error(self, error: OSError, needed: float | None = None) -> DataError:
         """What an OSError means to people; ``needed``: so many bytes in all."""
         if error.errno not in _FULL:
             return _unwritable(self.folder, error)

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankjury.evaluation.report import Report
 from rankjury.scale.memory import Budget
-from rankjury.scale.spark.files import evaluate_files
+from rankjury.scale.spark.files import evaluate_on_spark
 from tests.scale.made import GIGABYTE, Study
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def on_spark(
 ) -> Report:
     target = None if per_query is None else str(per_query)
     budget = Budget(GIGABYTE, most_rows)
-    return evaluate_files(spark, study.request, *study.slices_asked, budget, per_query=target, **options)
+    return evaluate_on_spark(spark, study.request, *study.slices_asked, budget, per_query=target, **options)
 
 
 def frame_of(spark: "SparkSession", rows: pl.DataFrame, parts: int = 1) -> "DataFrame":

@@ -8,8 +8,8 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.spark import evaluate
-from rankjury.scale.spark.frames import alike, given
-from rankjury.scale.spark.shuffle import BUCKET, Packing
+from rankjury.scale.spark.frames import spark_table, text_ids
+from rankjury.scale.spark.shuffle import BUCKET, PackRows
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
@@ -120,7 +120,7 @@ def test_tables_that_do_not_belong_together(spark: "SparkSession", rankjury: Ran
 def check_rows(kind: str, **columns: list[Any]) -> None:
     rows = pl.DataFrame({**columns, BUCKET: 0}, schema_overrides={"grade": pl.Float64})
     names = tuple((name, f"my_{name}") for name in columns)
-    list(Packing(0, kind, "table", names, (0,), 100)(iter(rows.to_arrow().to_batches())))
+    list(PackRows(0, kind, "table", names, (0,), 100)(iter(rows.to_arrow().to_batches())))
 
 
 def test_rows_that_lack_something() -> None:
@@ -139,7 +139,7 @@ def test_rows_that_lack_something() -> None:
 def test_fractions_called_score_are_no_grades() -> None:
     rows = pl.DataFrame({"query_id": [1], "item_id": [2], "grade": [0.5], BUCKET: [0]})
     names = (("query_id", "query_id"), ("item_id", "item_id"), ("grade", "score"))
-    packing = Packing(0, "gold", "gold", names, (0,), 100)
+    packing = PackRows(0, "gold", "gold", names, (0,), 100)
     with pytest.raises(DataError, match="gold: the column score holds fractions"):
         list(packing(iter(rows.to_arrow().to_batches())))
 
@@ -165,6 +165,6 @@ def test_frames_that_will_not_do(spark: "SparkSession", frame: "DataFrame", tmp_
 
 
 def test_large_whole_numbers_without_a_sign_are_ids(frame: "DataFrame") -> None:
-    wide = given(frame.selectExpr("cast(query_id as decimal(20,0)) query_id", "item_id", "score"), "run", "run")
-    assert alike([wide]) == ["query_id"]
+    wide = spark_table(frame.selectExpr("cast(query_id as decimal(20,0)) query_id", "item_id", "score"), "run", "run")
+    assert text_ids([wide]) == ["query_id"]
     assert [kind for _, kind in wide.bucketed(["query_id"], 4).dtypes] == ["string", "bigint", "double", "int"]

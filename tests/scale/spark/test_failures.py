@@ -4,8 +4,8 @@ import pytest
 
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, EngineLost, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.scale.spark.errors import what_it_means
-from rankjury.scale.spark.jobs import check_release, dumped, loaded
+from rankjury.scale.spark.errors import translate_error
+from rankjury.scale.spark.jobs import check_release, dump_error, load_error
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from rankjury.scale.spark.jobs import check_release, dumped, loaded
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_arrives_as_it_left(error: RankjuryError) -> None:
-    arrived = loaded(dumped(error))
+    arrived = load_error(dump_error(error))
     assert type(arrived) is type(error)
     assert str(arrived) == str(error)
     assert vars(arrived) == vars(error) | {"details": tuple(error.details)}
@@ -31,7 +31,7 @@ def test_an_error_of_somebody_elses_kind_arrives_as_the_nearest_of_ours() -> Non
     class OddError(DataError):
         pass
 
-    arrived = loaded(dumped(OddError("found")))
+    arrived = load_error(dump_error(OddError("found")))
     assert type(arrived) is DataError and str(arrived) == "found"
 
 
@@ -76,10 +76,10 @@ def test_another_release_on_the_executors_is_told() -> None:
     ],
 )
 def test_what_spark_says_is_put_plainly(said: str, kind: type[RankjuryError], means: str) -> None:
-    error = what_it_means(f"An error occurred while calling o1.count.\n: {said}\n\tat java.lang.Thread.run")
+    error = translate_error(f"An error occurred while calling o1.count.\n: {said}\n\tat java.lang.Thread.run")
     assert type(error) is kind
     assert means in str(error)
 
 
 def test_what_is_nobodys_fault_but_ours_is_left_as_it_is() -> None:
-    assert what_it_means("TypeError: unsupported operand type(s)") is None
+    assert translate_error("TypeError: unsupported operand type(s)") is None

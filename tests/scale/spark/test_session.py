@@ -15,8 +15,8 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.scale.spark import session
-from rankjury.scale.spark.jobs import watched
-from rankjury.scale.spark.masters import read_master
+from rankjury.scale.spark.jobs import watch_jobs
+from rankjury.scale.spark.masters import parse_master
 from rankjury.scale.spark.session import open_session
 from tests.scale.spark.processes import kill_session, of_session, wait_for
 from tests.scale.spark.thorough import when_all_are_wanted
@@ -39,7 +39,7 @@ def endless(batches):
 
 quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 with open_session("local[1]", temp=folder / "temp", settings=quick) as spark, watched(spark, "Waiting") as jobs:
-    jobs.kept(jobs.mapped(spark.range(10), endless, "id long")).count()
+    jobs.persist(jobs.map_batches(spark.range(10), endless, "id long")).count()
 """
 
 
@@ -86,8 +86,8 @@ def test_an_active_session_is_used_and_left_running(spark: "SparkSession") -> No
 
 def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "SparkSession") -> None:
     seen = []
-    with watched(spark, "Trying", Progress(lambda *told: seen.append(told))) as jobs:
-        frame = jobs.mapped(spark.range(10, numPartitions=6), slowly, "id long")
+    with watch_jobs(spark, "Trying", Progress(lambda *told: seen.append(told))) as jobs:
+        frame = jobs.map_batches(spark.range(10, numPartitions=6), slowly, "id long")
         assert sorted(frame.toArrow()["id"].to_pylist()) == list(range(10))
     assert {what for what, _, _ in seen} == {"Trying"}
     done = [done for _, done, of in seen if of == 6]
@@ -95,14 +95,14 @@ def test_a_function_on_workers_gives_its_rows_and_tells_how_far_it_is(spark: "Sp
 
 
 def test_tasks_keep_to_one_thread_each(spark: "SparkSession") -> None:
-    with watched(spark, "Trying") as jobs:
-        assert jobs.mapped(spark.range(1), threads, "threads string").toArrow()["threads"].to_pylist()[0] == "1"
+    with watch_jobs(spark, "Trying") as jobs:
+        assert jobs.map_batches(spark.range(1), threads, "threads string").toArrow()["threads"].to_pylist()[0] == "1"
     assert "RANKJURY_THREADS" not in spark.sparkContext.environment
 
 
 def test_a_fault_that_a_worker_finds_is_raised_here(spark: "SparkSession") -> None:
-    with pytest.raises(DataError) as raised, watched(spark, "Trying") as jobs:
-        jobs.mapped(spark.range(1000, numPartitions=4), faulty, "id long").count()
+    with pytest.raises(DataError) as raised, watch_jobs(spark, "Trying") as jobs:
+        jobs.map_batches(spark.range(1000, numPartitions=4), faulty, "id long").count()
     assert str(raised.value) == "run.parquet: row 3 is odd; expected none. Look.\n  a\n  b"
 
 
@@ -115,36 +115,36 @@ def test_a_fault_ends_what_still_runs(spark: "SparkSession") -> None:
             yield batch
 
     started = time.monotonic()
-    with pytest.raises(DataError, match="the first is odd"), watched(spark, "Trying") as jobs:
-        jobs.mapped(spark.range(2, numPartitions=2), faulty_or_slow, "id long").count()
+    with pytest.raises(DataError, match="the first is odd"), watch_jobs(spark, "Trying") as jobs:
+        jobs.map_batches(spark.range(2, numPartitions=2), faulty_or_slow, "id long").count()
     assert time.monotonic() - started < 30
 
 
 def test_a_library_that_executors_lack_is_named(spark: "SparkSession") -> None:
     with (
         pytest.raises(DataError, match="no_such_library is not installed on the executors"),
-        watched(spark, "Trying") as jobs,
+        watch_jobs(spark, "Trying") as jobs,
     ):
-        jobs.mapped(spark.range(1), without_library, "id long").count()
+        jobs.map_batches(spark.range(1), without_library, "id long").count()
 
 
 def test_a_bug_stays_a_bug(spark: "SparkSession") -> None:
-    with pytest.raises(Exception, match="ZeroDivisionError") as raised, watched(spark, "Trying") as jobs:
-        jobs.mapped(spark.range(1), with_a_bug, "id long").count()
+    with pytest.raises(Exception, match="ZeroDivisionError") as raised, watch_jobs(spark, "Trying") as jobs:
+        jobs.map_batches(spark.range(1), with_a_bug, "id long").count()
     assert not isinstance(raised.value, DataError)
 
 
 def test_nothing_is_held_after_the_end(spark: "SparkSession") -> None:
     context = spark.sparkContext
-    with pytest.raises(RuntimeError, match="enough"), watched(spark, "Trying") as jobs:
-        frame = jobs.kept(jobs.mapped(spark.range(10), same, "id long"))
-        sent = jobs.sent([1, 2, 3])
+    with pytest.raises(RuntimeError, match="enough"), watch_jobs(spark, "Trying") as jobs:
+        frame = jobs.persist(jobs.map_batches(spark.range(10), same, "id long"))
+        sent = jobs.broadcast([1, 2, 3])
         assert frame.count() == 10 and sent.value == [1, 2, 3]
         assert context._jsc.getPersistentRDDs().size() == 1
         assert context.getLocalProperty("spark.jobGroup.id") == jobs.group
         raise RuntimeError("enough")
     assert context._jsc.getPersistentRDDs().size() == 0
-    with watched(spark, "Trying"):
+    with watch_jobs(spark, "Trying"):
         pass
     assert context.getLocalProperty("spark.jobGroup.id") is None
 
@@ -156,7 +156,7 @@ def parquet(path: Path, **columns: list[Any]) -> Path:
 
 
 def read(spark: "SparkSession", path: Path, **options: str) -> int:
-    with watched(spark, "Reading"):
+    with watch_jobs(spark, "Reading"):
         return int(spark.read.options(**options).parquet(str(path)).toArrow().num_rows)
 
 
@@ -189,13 +189,13 @@ def test_what_is_not_there_is_said(spark: "SparkSession", tmp_path: Path, capfd:
         read(spark, tmp_path / "nothing")
     with pytest.raises(DataError, match="there is no Parquet file in the folder"):
         read(spark, tmp_path)
-    with pytest.raises(DataError, match=r"there is no column 'zz'\. There are: id"), watched(spark, "Reading"):
+    with pytest.raises(DataError, match=r"there is no column 'zz'\. There are: id"), watch_jobs(spark, "Reading"):
         spark.range(1).select("zz")
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_session_that_was_stopped_or_is_none_is_refused(spark: "SparkSession") -> None:
-    with pytest.raises(UsageError, match="is no classic session of Spark"), watched("spark", "Trying"):  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="is no classic session of Spark"), watch_jobs("spark", "Trying"):  # type: ignore[arg-type]
         pass
 
 
@@ -234,25 +234,25 @@ def test_ctrl_c_leaves_nothing_behind(moment: str, can_run_spark: None, tmp_path
 
 @pytest.mark.parametrize("url", ["local", "local[*]", "local[2]", "local[2,3]", "yarn", "k8s://https://host:443"])
 def test_masters_that_spark_knows(url: str) -> None:
-    assert read_master(url).hosts == ()
+    assert parse_master(url).hosts == ()
 
 
 @pytest.mark.parametrize("url", ["", "lokal", "local[0]", "local[x]", "host:7077", "http://host", "sc://host"])
 def test_masters_that_nobody_knows(url: str) -> None:
     with pytest.raises(UsageError, match="cannot read the master"):
-        read_master(url)
+        parse_master(url)
 
 
 @pytest.mark.parametrize("url", ["spark://host", "spark://:7077", "spark://host:port", "spark://host:99999"])
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(UsageError, match="expected spark://HOST:PORT"):
-        read_master(url)
+        parse_master(url)
 
 
 def test_several_masters_of_one_cluster() -> None:
-    master = read_master("spark://localhost:7077,[::1]:7078")
+    master = parse_master("spark://localhost:7077,[::1]:7078")
     assert master.hosts == (("localhost", 7077), ("::1", 7078)) and master.on_this_machine
-    assert not read_master("spark://example.org:7077").on_this_machine
+    assert not parse_master("spark://example.org:7077").on_this_machine
 
 
 def test_too_little_memory_is_refused() -> None:
@@ -277,7 +277,7 @@ def test_a_spark_that_does_not_start_says_why(can_run_spark: None, tmp_path: Pat
 def test_a_master_that_does_not_answer_is_told_at_once() -> None:
     started = time.monotonic()
     with pytest.raises(DataError, match=r"spark://127\.0\.0\.1:1: no master of Spark answers .*Connection refused"):
-        read_master("spark://127.0.0.1:1").check_answers()
+        parse_master("spark://127.0.0.1:1").check_answers()
     assert time.monotonic() - started < 5
 
 
@@ -291,7 +291,7 @@ def test_a_master_that_does_not_answer_is_told_at_once() -> None:
     ],
 )
 def test_the_release_of_java(said: str, version: int | None) -> None:
-    assert session.version_of(said) == version
+    assert session.java_version(said) == version
 
 
 def test_a_java_that_will_not_do_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rankjury.plan.run import Outcome
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.tracking.archive.made import START, carried_out, put_small
 
 
@@ -28,7 +28,7 @@ def archive(tmp_path: Path) -> Archive:
 
 
 @pytest.fixture
-def run(archive: Archive, made: tuple[Outcome, Origin]) -> Run:
+def run(archive: Archive, made: tuple[Outcome, Origin]) -> ArchivedRun:
     """The only run of the archive."""
     outcome, origin = made
     return archive.store(outcome.report, origin, gate=outcome.gate, time=START)

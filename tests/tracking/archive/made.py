@@ -8,7 +8,7 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 QUERIES = 12
 START = datetime(2026, 1, 1, 6, 30, tzinfo=UTC)
@@ -62,7 +62,7 @@ def carried_out(plan: Path) -> tuple[Outcome, Origin]:
     return execute_plan(checked), begun.origin()
 
 
-def kept(archive: Archive, plan: Path, number: int = 0) -> Run:
+def kept(archive: Archive, plan: Path, number: int = 0) -> ArchivedRun:
     """Carry out the plan, and keep it as if so many days had passed."""
     outcome, origin = carried_out(plan)
     return archive.store(outcome.report, origin, gate=outcome.gate, time=START + timedelta(days=number))

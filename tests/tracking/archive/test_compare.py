@@ -8,12 +8,12 @@ import pytest
 from rankjury.errors import DataError, UnknownName
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.tracking.archive.made import PLAN, QUERIES, kept, put_small, ranked
 
 
 @pytest.fixture
-def two(archive: Archive, tmp_path: Path) -> tuple[Run, Run]:
+def two(archive: Archive, tmp_path: Path) -> tuple[ArchivedRun, ArchivedRun]:
     """The system new puts everything a rank lower or, from rank 3, first; old stays as it is."""
     plan = put_small(tmp_path / "small")
     before = kept(archive, plan, 0)
@@ -21,7 +21,7 @@ def two(archive: Archive, tmp_path: Path) -> tuple[Run, Run]:
     return before, kept(archive, plan, 1)
 
 
-def test_means_and_counts_are_those_of_the_scores(two: tuple[Run, Run]) -> None:
+def test_means_and_counts_are_those_of_the_scores(two: tuple[ArchivedRun, ArchivedRun]) -> None:
     compared = compare_runs(*two)
     assert [(one.measure, one.system) for one in compared.comparisons] == [
         *(("rr", "old"), ("rr", "new"), ("ndcg@3", "old"), ("ndcg@3", "new"))
@@ -40,7 +40,7 @@ def test_means_and_counts_are_those_of_the_scores(two: tuple[Run, Run]) -> None:
     assert compared.asked == {"common": QUERIES, "before": 0, "after": 0} and compared.not_compared == ()
 
 
-def test_systems_that_stay_as_they_are_count_for_no_correction(two: tuple[Run, Run]) -> None:
+def test_systems_that_stay_as_they_are_count_for_no_correction(two: tuple[ArchivedRun, ArchivedRun]) -> None:
     compared = compare_runs(*two)
     same, changed = compared.comparisons[0], compared.comparisons[1::2]
     assert (same.better, same.worse, same.p, same.p_holm) == (0, 0, 1.0, 1.0)
@@ -48,7 +48,7 @@ def test_systems_that_stay_as_they_are_count_for_no_correction(two: tuple[Run, R
     assert [one.p_holm for one in alone] == [one.p_holm for one in changed] and changed[0].p_holm >= changed[0].p
 
 
-def test_the_largest_losses_with_the_moves_of_their_items(two: tuple[Run, Run]) -> None:
+def test_the_largest_losses_with_the_moves_of_their_items(two: tuple[ArchivedRun, ArchivedRun]) -> None:
     compared = compare_runs(*two, measures=["rr"], systems=["new"])
     differences = [loss.difference for loss in compared.losses]
     assert differences == pytest.approx([-1 / 2, -1 / 2, -1 / 2, -1 / 2, -1 / 6]), "five of eight, the largest first"
@@ -58,14 +58,14 @@ def test_the_largest_losses_with_the_moves_of_their_items(two: tuple[Run, Run]) 
         assert (1 / move.before, 1 / move.after) == pytest.approx((loss.before, loss.after))
 
 
-def test_what_is_equal_has_no_losses(two: tuple[Run, Run]) -> None:
+def test_what_is_equal_has_no_losses(two: tuple[ArchivedRun, ArchivedRun]) -> None:
     compared = compare_runs(two[0], two[0])
     assert (
         compared.losses == () and compared.changed == () and {one.difference for one in compared.comparisons} == {0.0}
     )
 
 
-def test_only_queries_that_both_asked(archive: Archive, two: tuple[Run, Run], tmp_path: Path) -> None:
+def test_only_queries_that_both_asked(archive: Archive, two: tuple[ArchivedRun, ArchivedRun], tmp_path: Path) -> None:
     folder = tmp_path / "small"
     (folder / "queries.csv").write_text((folder / "queries.csv").read_text() + "q99,odd\n")
     gold = (folder / "gold.qrels").read_text().splitlines(keepends=True)
@@ -77,7 +77,9 @@ def test_only_queries_that_both_asked(archive: Archive, two: tuple[Run, Run], tm
     assert {one.difference for one in compared.comparisons} == {0.0}
 
 
-def test_other_conventions_are_told_not_compared(archive: Archive, two: tuple[Run, Run], tmp_path: Path) -> None:
+def test_other_conventions_are_told_not_compared(
+    archive: Archive, two: tuple[ArchivedRun, ArchivedRun], tmp_path: Path
+) -> None:
     plan = tmp_path / "small" / "plan.toml"
     plan.write_text(PLAN + '\n[conventions]\nties = "order"\n')
     compared = compare_runs(two[1], kept(archive, plan, 2))
@@ -88,7 +90,7 @@ def test_other_conventions_are_told_not_compared(archive: Archive, two: tuple[Ru
     assert "rr before, rr(ties=order) after" in compared.not_compared[0]
 
 
-def test_what_only_one_has_is_told(archive: Archive, two: tuple[Run, Run], tmp_path: Path) -> None:
+def test_what_only_one_has_is_told(archive: Archive, two: tuple[ArchivedRun, ArchivedRun], tmp_path: Path) -> None:
     plan = tmp_path / "small" / "plan.toml"
     plan.write_text(PLAN.replace('new = "new.trec"', 'newest = "new.trec"').replace('"precision@3"', '"ap"'))
     later = kept(archive, plan, 2)
@@ -104,7 +106,7 @@ def test_what_only_one_has_is_told(archive: Archive, two: tuple[Run, Run], tmp_p
         compare_runs(two[0], later, measures=["ap"])
 
 
-def test_runs_with_nothing_in_common(archive: Archive, two: tuple[Run, Run], tmp_path: Path) -> None:
+def test_runs_with_nothing_in_common(archive: Archive, two: tuple[ArchivedRun, ArchivedRun], tmp_path: Path) -> None:
     folder = tmp_path / "other"
     plan = put_small(folder, PLAN.replace('old = "old.trec"\nnew = ', 'x = "old.trec"\ny = ').replace('"old"', '"x"'))
     other = kept(archive, plan, 3)
@@ -118,7 +120,7 @@ def test_runs_with_nothing_in_common(archive: Archive, two: tuple[Run, Run], tmp
         compare_runs(two[0], kept(archive, plan, 4))
 
 
-def test_verdicts_that_changed(archive: Archive, two: tuple[Run, Run], tmp_path: Path) -> None:
+def test_verdicts_that_changed(archive: Archive, two: tuple[ArchivedRun, ArchivedRun], tmp_path: Path) -> None:
     plan = tmp_path / "small" / "plan.toml"
     (tmp_path / "small" / "new.trec").write_text("".join(f"q{query:02} Q0 c 1 1 t\n" for query in range(QUERIES)))
     compared = compare_runs(two[0], kept(archive, plan, 2))

@@ -17,25 +17,25 @@ from rankjury.errors import DamagedRun, DataError
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
 from rankjury.tracking.archive.manifest import manifest_bytes
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 TABLES = ("scores.parquet", "queries.parquet", "rankings.parquet", "golds.parquet", "items.parquet")
 
 
-def seal(run: Run, **changes: Any) -> None:
+def seal(run: ArchivedRun, **changes: Any) -> None:
     """Write the manifest with other values and a digest that fits: as an archive of somebody else may be."""
     (run.path / "manifest.json").write_bytes(manifest_bytes({**run.manifest, **changes}))
 
 
-def replace(run: Run, name: str, octets: bytes) -> Run:
+def replace(run: ArchivedRun, name: str, octets: bytes) -> ArchivedRun:
     """Replace a file, with size and hash that fit."""
     (run.path / name).write_bytes(octets)
     about = {"bytes": len(octets), "sha256": sha256(octets).hexdigest()}
     seal(run, files={**run.manifest["files"], name: about})
-    return Run.open(run.path)
+    return ArchivedRun.open(run.path)
 
 
-def read_all(run: Run) -> None:
+def read_all(run: ArchivedRun) -> None:
     """Read the report and every table."""
     run.report.to_json(queries=True)
     run.names()
@@ -50,22 +50,22 @@ def flip(path: Path, bit: int) -> None:
 
 
 @pytest.mark.parametrize("name", [*TABLES, "report.json", "manifest.json"])
-def test_no_flipped_bit_passes(run: Run, name: str) -> None:
+def test_no_flipped_bit_passes(run: ArchivedRun, name: str) -> None:
     bits = 8 * (run.path / name).stat().st_size
     for bit in random.Random(name).sample(range(bits), 25):
         flip(run.path / name, bit)
         with pytest.raises(DamagedRun) as found:
-            read_all(Run.open(run.path))
+            read_all(ArchivedRun.open(run.path))
         assert (found.value.run, found.value.file) == (run.name, name)
         flip(run.path / name, bit)
-    read_all(Run.open(run.path))
+    read_all(ArchivedRun.open(run.path))
 
 
-def test_a_table_of_another_run_is_found_by_every_reader(run: Run, tmp_path: Path) -> None:
+def test_a_table_of_another_run_is_found_by_every_reader(run: ArchivedRun, tmp_path: Path) -> None:
     other = tmp_path / "other" / run.name
     copytree(run.path, other)
     (other / "scores.parquet").write_bytes((run.path / "golds.parquet").read_bytes())
-    damaged = Run.open(other)
+    damaged = ArchivedRun.open(other)
     for read in (lambda: compare_runs(run, damaged), lambda: damaged.report.to_json(queries=True), damaged.scores):
         with pytest.raises(DamagedRun, match="scores"):
             read()
@@ -76,7 +76,7 @@ OPTIONAL = {"plan", "inputs", "versions", "packages", "machine", "git", "measure
 
 
 @pytest.mark.parametrize("key", ["schema", "name", "time", "summary", "files", *sorted(OPTIONAL)])
-def test_an_odd_value_makes_a_run_damaged_or_is_harmless(run: Run, archive: Archive, key: str) -> None:
+def test_an_odd_value_makes_a_run_damaged_or_is_harmless(run: ArchivedRun, archive: Archive, key: str) -> None:
     """Whatever stands in a manifest: the archive can be listed, and a run that is listed can be compared."""
     for value in ODD:
         seal(run, **{key: value})
@@ -91,10 +91,10 @@ def test_an_odd_value_makes_a_run_damaged_or_is_harmless(run: Run, archive: Arch
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "../x", "a/b", "..", "", ".hidden", "a\0b"])
-def test_a_file_stays_in_the_folder_of_its_run(run: Run, name: str) -> None:
+def test_a_file_stays_in_the_folder_of_its_run(run: ArchivedRun, name: str) -> None:
     seal(run, files={**run.manifest["files"], name: {"bytes": 1, "sha256": "0" * 64}})
     with pytest.raises(DamagedRun, match="not the name of a file"):
-        Run.open(run.path)
+        ArchivedRun.open(run.path)
 
 
 def link_to_device(path: Path) -> None:
@@ -109,14 +109,14 @@ def link_outside(path: Path) -> None:
 
 @pytest.mark.parametrize("place", [link_to_device, link_outside, os.mkfifo, Path.mkdir])
 @pytest.mark.parametrize("name", ["report.json", "scores.parquet", "manifest.json"])
-def test_only_regular_files_are_opened(run: Run, place: Callable[[Path], None], name: str) -> None:
+def test_only_regular_files_are_opened(run: ArchivedRun, place: Callable[[Path], None], name: str) -> None:
     (run.path / name).unlink()
     place(run.path / name)
     with pytest.raises(DamagedRun, match=name):
-        read_all(Run.open(run.path))
+        read_all(ArchivedRun.open(run.path))
 
 
-def test_a_linked_folder_is_not_a_run(run: Run, archive: Archive, tmp_path: Path) -> None:
+def test_a_linked_folder_is_not_a_run(run: ArchivedRun, archive: Archive, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     copytree(run.path, outside / run.name)
     link = archive.path / "runs" / "20260102T000000Z-small-00000000"
@@ -156,7 +156,7 @@ CHANGED: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]] = [
 
 @pytest.mark.parametrize(("name", "change"), CHANGED)
 def test_other_columns_and_rows_are_found_though_hashes_fit(
-    run: Run, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]
+    run: ArchivedRun, name: str, change: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> None:
     file = BytesIO()
     change(pl.read_parquet(run.path / name)).write_parquet(file)
@@ -164,7 +164,7 @@ def test_other_columns_and_rows_are_found_though_hashes_fit(
         read_all(replace(run, name, file.getvalue()))
 
 
-def test_sizes_that_cannot_be_are_found_though_hashes_fit(run: Run) -> None:
+def test_sizes_that_cannot_be_are_found_though_hashes_fit(run: ArchivedRun) -> None:
     octets = (run.path / TABLES[0]).read_bytes()
     length = int.from_bytes(octets[-8:-4], "little")
     longer = octets[:-8] + (length + len(octets)).to_bytes(4, "little") + octets[-4:]
@@ -175,7 +175,7 @@ def test_sizes_that_cannot_be_are_found_though_hashes_fit(run: Run) -> None:
 @pytest.mark.parametrize(
     "report", [b"", b"[]", b"{", b"[" * 100_000, b'{"systems": 3}', b'{"systems": {}}', b'{"systems": {"a": null}}']
 )
-def test_other_reports_are_found_though_hashes_fit(run: Run, report: bytes) -> None:
+def test_other_reports_are_found_though_hashes_fit(run: ArchivedRun, report: bytes) -> None:
     with pytest.raises(DamagedRun, match=r"report\.json"):
         _ = replace(run, "report.json", report).report
 
@@ -183,31 +183,31 @@ def test_other_reports_are_found_though_hashes_fit(run: Run, report: bytes) -> N
 @pytest.mark.parametrize(
     "content", [b"[]", b"{}", b"[" * 100_000, b'{"schema": "rankjury.baselines/1", "baselines": {"a": 3}}']
 )
-def test_odd_baselines_are_an_error_that_says_what_to_do(run: Run, archive: Archive, content: bytes) -> None:
+def test_odd_baselines_are_an_error_that_says_what_to_do(run: ArchivedRun, archive: Archive, content: bytes) -> None:
     (archive.path / "baselines.json").write_bytes(content)
     with pytest.raises(DataError, match="Remove the file"):
         _ = archive.baselines
 
 
 @pytest.mark.parametrize("content", [b"[]", b"[" * 100_000, b'{"started": [], "what": {"a": 1}}', b" " * 2_000_000])
-def test_odd_files_of_running_processes_are_passed_over(run: Run, archive: Archive, content: bytes) -> None:
+def test_odd_files_of_running_processes_are_passed_over(run: ArchivedRun, archive: Archive, content: bytes) -> None:
     (archive.path / "running").mkdir()
     (archive.path / "running" / f"{os.getpid()}-abcd.json").write_bytes(content)
     os.mkfifo(archive.path / "running" / f"{os.getpid()}-ef01.json")
     assert all(isinstance(one, dict) for one in archive.running())
 
 
-def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: Run) -> None:
+def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: ArchivedRun) -> None:
     path = run.path / "manifest.json"
     old = {key: value for key, value in run.manifest.items() if key != "queries_are_items"}
     path.write_text(json.dumps(old))
-    assert Run.open(run.path).manifest == old
+    assert ArchivedRun.open(run.path).manifest == old
     path.write_text(json.dumps({**old, "sha257": "0" * 64}))
     with pytest.raises(DamagedRun, match="content has changed"):
-        Run.open(run.path)
+        ArchivedRun.open(run.path)
 
 
-def test_a_hash_is_computed_once_for_each_state_of_a_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hash_is_computed_once_for_each_state_of_a_file(run: ArchivedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rankjury.tracking.archive.files._SETTLED", -1)
     run.scores()
     monkeypatch.setattr("rankjury.tracking.archive.files.file_digest", None)
@@ -217,14 +217,14 @@ def test_a_hash_is_computed_once_for_each_state_of_a_file(run: Run, monkeypatch:
         run.scores()
 
 
-def test_a_file_that_changed_just_now_is_hashed_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changed_just_now_is_hashed_again(run: ArchivedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     run.scores()
     monkeypatch.setattr("rankjury.tracking.archive.files.file_digest", None)  # another change may have the same time
     with pytest.raises(TypeError):
         run.scores()
 
 
-def test_a_listing_is_kept_until_the_folder_changes(run: Run, archive: Archive) -> None:
+def test_a_listing_is_kept_until_the_folder_changes(run: ArchivedRun, archive: Archive) -> None:
     folder = archive.path / "runs"
     os.utime(folder, ns=(10**18, 10**18))
     first, version = archive.runs(), archive.version

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.core.temp_files import new_folder_name
-from rankjury.tracking.archive.environment import commit_of, packages
+from rankjury.tracking.archive.environment import git_commit, package_versions
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -95,7 +95,7 @@ def test_nothing_that_the_repository_names_is_run(
         git("config", name, value.format(script))
     make_stale(tree)
     marker.unlink(missing_ok=True)
-    found = commit_of(tree)
+    found = git_commit(tree)
     assert not marker.exists()
     assert found is None or len(found["commit"]) == 40
 
@@ -113,31 +113,31 @@ def test_a_filter_of_the_repository_leaves_open_what_has_changed(tree: Path, scr
     git("add", ".")
     git("commit", "-qm", "attributes")
     git("config", "filter.x.clean", script)
-    assert (commit_of(tree) or {})["dirty"] is False
+    assert (git_commit(tree) or {})["dirty"] is False
     (tree / "data.txt").write_text("changed, perhaps only before the filter\n")
-    assert (commit_of(tree) or {})["dirty"] is None
+    assert (git_commit(tree) or {})["dirty"] is None
 
 
 def test_changes_are_seen(tree: Path) -> None:
     git = git_in(tree)
     clean = {"commit": git("rev-parse", "HEAD"), "dirty": False}
-    assert commit_of(tree) == clean
+    assert git_commit(tree) == clean
     (tree / "new.txt").write_text("untracked files are no change")
     make_stale(tree)
-    assert commit_of(tree) == clean
+    assert git_commit(tree) == clean
     (tree / "data.txt").write_text("other\n")
-    assert commit_of(tree) == clean | {"dirty": True}
+    assert git_commit(tree) == clean | {"dirty": True}
     git("add", ".")
-    assert commit_of(tree) == clean | {"dirty": True}, "staged"
+    assert git_commit(tree) == clean | {"dirty": True}, "staged"
     git("commit", "-qm", "y")
     (tree / "plan.toml").unlink()
-    assert commit_of(tree) == {"commit": git("rev-parse", "HEAD"), "dirty": True}
+    assert git_commit(tree) == {"commit": git("rev-parse", "HEAD"), "dirty": True}
 
 
 def test_settings_about_the_file_system_are_heeded(tree: Path) -> None:
     git_in(tree)("config", "core.fileMode", "false")
     (tree / "data.txt").chmod(0o755)
-    assert (commit_of(tree) or {})["dirty"] is False
+    assert (git_commit(tree) or {})["dirty"] is False
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -148,9 +148,9 @@ def test_linked_work_trees_folders_below_and_packed_objects(tree: Path, tmp_path
     git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     below = tmp_path / "linked" / "below"
     below.mkdir()
-    assert commit_of(below) == {"commit": git("rev-parse", "HEAD"), "dirty": False}
+    assert git_commit(below) == {"commit": git("rev-parse", "HEAD"), "dirty": False}
     (tmp_path / "linked" / "data.txt").write_text("other\n")
-    assert (commit_of(below) or {})["dirty"] is True and (commit_of(tree) or {})["dirty"] is False
+    assert (git_commit(below) or {})["dirty"] is True and (git_commit(tree) or {})["dirty"] is False
 
 
 def test_a_submodules_own_settings_are_not_used(tree: Path, tmp_path: Path, marker: Path, script: str) -> None:
@@ -161,7 +161,7 @@ def test_a_submodules_own_settings_are_not_used(tree: Path, tmp_path: Path, mark
     git("commit", "-qm", "part")
     git_in(tree / "part")("config", "core.fsmonitor", script)
     marker.unlink(missing_ok=True)
-    assert (commit_of(tree) or {})["dirty"] is False and not marker.exists()
+    assert (git_commit(tree) or {})["dirty"] is False and not marker.exists()
 
 
 def test_variables_of_another_repository_are_not_followed(
@@ -173,16 +173,16 @@ def test_variables_of_another_repository_are_not_followed(
     git_in(other)("commit", "-q", "--allow-empty", "-m", "later")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", "none")
-    found = commit_of(tree)
+    found = git_commit(tree)
     monkeypatch.delenv("GIT_DIR")
     monkeypatch.delenv("GIT_INDEX_FILE")
     assert found == {"commit": git_in(tree)("rev-parse", "HEAD"), "dirty": False}
 
 
 def test_no_work_tree_no_commit(tmp_path: Path, tree: Path) -> None:
-    assert commit_of(tmp_path) is None
-    assert commit_of(tree / ".git") is None
-    assert commit_of(tmp_path / "nowhere") is None
+    assert git_commit(tmp_path) is None
+    assert git_commit(tree / ".git") is None
+    assert git_commit(tmp_path / "nowhere") is None
 
 
 def test_the_folder_for_git_has_an_owner(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,10 +194,10 @@ def test_the_folder_for_git_has_an_owner(tree: Path, tmp_path: Path, monkeypatch
     living = home / new_folder_name("git")
     dead.mkdir()
     living.mkdir()
-    assert commit_of(tree)
+    assert git_commit(tree)
     assert list(home.iterdir()) == [living]
 
 
 def test_packages_that_only_show_results_are_left_out() -> None:
     importlib.import_module("rich")
-    assert not {"rich", "typer", "jinja2", "matplotlib"} & packages().keys()
+    assert not {"rich", "typer", "jinja2", "matplotlib"} & package_versions().keys()

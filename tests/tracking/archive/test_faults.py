@@ -13,7 +13,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.files import is_forbidden, write_error
+from rankjury.tracking.archive.files import is_write_protected, write_error
 from tests.tracking.archive.made import PLAN, kept, put_small
 
 FAILING = PLAN.replace("rr >= 0.3", "rr >= 0.99")
@@ -130,9 +130,9 @@ def test_what_is_forbidden_is_told_from_what_is_broken(number: int) -> None:
         except DataError as error:
             return error
 
-    assert is_forbidden(raised(number)) and os.strerror(number) in str(raised(number))
-    assert not is_forbidden(raised(errno.ENOSPC)) and "prune" in str(raised(errno.ENOSPC))
-    assert not is_forbidden(DataError("x"))
+    assert is_write_protected(raised(number)) and os.strerror(number) in str(raised(number))
+    assert not is_write_protected(raised(errno.ENOSPC)) and "prune" in str(raised(errno.ENOSPC))
+    assert not is_write_protected(DataError("x"))
 
 
 def test_a_read_only_archive_is_only_warned_of(tmp_path: Path, small_disk: Path) -> None:

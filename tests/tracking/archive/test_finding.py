@@ -13,7 +13,7 @@ from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.plan.run import Outcome
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin, manifest_bytes
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.tracking.archive.made import PLAN, START, kept, put_small
 
 
@@ -62,7 +62,7 @@ def test_what_is_given_goes_before_the_environment(here: Path, monkeypatch: pyte
 
 
 @pytest.fixture
-def several(archive: Archive, tmp_path: Path) -> list[Run]:
+def several(archive: Archive, tmp_path: Path) -> list[ArchivedRun]:
     """Three runs of one plan, of which the last two are the same; then one of another plan."""
     plan = put_small(tmp_path / "small")
     first = kept(archive, plan, 0)
@@ -72,7 +72,7 @@ def several(archive: Archive, tmp_path: Path) -> list[Run]:
     return [first, second, third, other]
 
 
-def test_names_beginnings_and_hashes(archive: Archive, several: list[Run]) -> None:
+def test_names_beginnings_and_hashes(archive: Archive, several: list[ArchivedRun]) -> None:
     first, second, third, other = several
     assert [run.name for run in archive.runs()] == [run.name for run in several]
     assert archive.find(second.name).name == second.name
@@ -83,7 +83,7 @@ def test_names_beginnings_and_hashes(archive: Archive, several: list[Run]) -> No
     assert archive.find(str(other.path)).path == other.path
 
 
-def test_words(archive: Archive, several: list[Run]) -> None:
+def test_words(archive: Archive, several: list[ArchivedRun]) -> None:
     _, second, third, other = several
     assert archive.find("latest").name == other.name
     assert archive.find("latest:small").name == third.name
@@ -94,7 +94,7 @@ def test_words(archive: Archive, several: list[Run]) -> None:
         archive.find("baseline")
 
 
-def test_what_names_no_run_or_several(archive: Archive, several: list[Run]) -> None:
+def test_what_names_no_run_or_several(archive: Archive, several: list[ArchivedRun]) -> None:
     with pytest.raises(UsageError, match=r"'2026' names several runs"):
         archive.find("2026")
     with pytest.raises(UnknownName, match="Did you mean latest"):
@@ -106,13 +106,13 @@ def test_what_names_no_run_or_several(archive: Archive, several: list[Run]) -> N
 
 
 @pytest.mark.parametrize("text", ["", "..", ".", "/", "../runs", "x" * 5000, "a\0b", "latest:", "*"])
-def test_odd_texts_are_refused(archive: Archive, run: Run, text: str) -> None:
+def test_odd_texts_are_refused(archive: Archive, run: ArchivedRun, text: str) -> None:
     for look in (archive.find, archive.named):
         with pytest.raises(RankjuryError):
             look(text)
 
 
-def test_exactly_this_name(archive: Archive, several: list[Run]) -> None:
+def test_exactly_this_name(archive: Archive, several: list[ArchivedRun]) -> None:
     assert archive.named(several[0].name).name == several[0].name
     for text in (
         several[0].name[:-1],
@@ -132,14 +132,14 @@ def test_an_empty_archive_says_so(archive: Archive, text: str) -> None:
     assert archive.runs() == [] and archive.troubles == [] and not archive.path.exists()
 
 
-def test_runs_that_are_gone_are_not_listed(archive: Archive, several: list[Run], made: Outcome) -> None:
+def test_runs_that_are_gone_are_not_listed(archive: Archive, several: list[ArchivedRun], made: Outcome) -> None:
     assert len(archive.runs()) == 4
     several[1].path.rename(several[1].path.with_name(".hidden"))
     assert [run.name for run in archive.runs()] == [several[n].name for n in (0, 2, 3)]
 
 
 @pytest.fixture
-def stored(archive: Archive, made: tuple[Outcome, Origin]) -> Callable[[], Run]:
+def stored(archive: Archive, made: tuple[Outcome, Origin]) -> Callable[[], ArchivedRun]:
     """Stores a run, a minute after the last."""
     outcome, origin = made
     minutes = count()
@@ -151,7 +151,7 @@ def stored(archive: Archive, made: tuple[Outcome, Origin]) -> Callable[[], Run]:
 class TestDamage:
     """A damaged run says so, and never lets an older one pass for it."""
 
-    def test_the_latest_is_not_an_older_one(self, archive: Archive, stored: Callable[[], Run]) -> None:
+    def test_the_latest_is_not_an_older_one(self, archive: Archive, stored: Callable[[], ArchivedRun]) -> None:
         first, last = stored(), stored()
         (last.path / "manifest.json").write_text("{")
         fresh = Archive(archive.path)
@@ -159,7 +159,9 @@ class TestDamage:
             fresh.find("latest")
         assert fresh.find(first.name).name == first.name
 
-    def test_by_its_whole_name_it_tells_what_is_wrong(self, archive: Archive, stored: Callable[[], Run]) -> None:
+    def test_by_its_whole_name_it_tells_what_is_wrong(
+        self, archive: Archive, stored: Callable[[], ArchivedRun]
+    ) -> None:
         run = stored()
         (run.path / "manifest.json").write_text("{")
         with pytest.raises(DataError, match="not JSON"):
@@ -170,7 +172,7 @@ class TestDamage:
         [{"summary": []}, {"files": {"a": 3}}, {"measures": 3}, {"time": "yesterday"}, {"time": "2026-11-17T05:09:35"}],
     )
     def test_odd_manifests_are_troubles(
-        self, archive: Archive, stored: Callable[[], Run], spoiled: dict[str, object]
+        self, archive: Archive, stored: Callable[[], ArchivedRun], spoiled: dict[str, object]
     ) -> None:
         whole, odd = stored(), stored()
         manifest = loads((odd.path / "manifest.json").read_text())
@@ -179,7 +181,7 @@ class TestDamage:
         assert [run.name for run in fresh.runs()] == [whole.name]
         assert len(fresh.troubles) == 1
 
-    def test_a_file_that_was_cut_is_named(self, archive: Archive, stored: Callable[[], Run]) -> None:
+    def test_a_file_that_was_cut_is_named(self, archive: Archive, stored: Callable[[], ArchivedRun]) -> None:
         run = stored()
         path = run.path / "scores.parquet"
         path.write_bytes(path.read_bytes()[:-20])
@@ -188,7 +190,7 @@ class TestDamage:
         assert "scores.parquet" in str(told.value)
 
     def test_a_baseline_is_one_of_its_own_runs(
-        self, archive: Archive, stored: Callable[[], Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, archive: Archive, stored: Callable[[], ArchivedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = stored()
         monkeypatch.chdir(run.path)
@@ -197,7 +199,7 @@ class TestDamage:
         elsewhere = tmp_path / "elsewhere" / run.name
         copytree(run.path, elsewhere)
         with pytest.raises(UsageError, match="not in this archive"):
-            archive.set_baseline(Run.open(elsewhere))
+            archive.set_baseline(ArchivedRun.open(elsewhere))
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "x\0y"])

@@ -9,9 +9,9 @@ from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
-from rankjury.tracking.archive.history import series_of
+from rankjury.tracking.archive.history import build_series
 from rankjury.tracking.archive.manifest import CURRENT
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.tracking.archive.made import QUERIES, kept, put_small, ranked
 from tests.tracking.archive.make_data import DATA
 
@@ -19,7 +19,7 @@ VERSIONS = sorted(path.name for path in DATA.iterdir())
 
 
 @pytest.fixture(params=VERSIONS)
-def old(request: pytest.FixtureRequest) -> Run:
+def old(request: pytest.FixtureRequest) -> ArchivedRun:
     archive = Archive(DATA / request.param)
     assert archive.troubles == []
     (run,) = archive.runs()
@@ -35,7 +35,7 @@ def test_every_version_is_there() -> None:
         )
 
 
-def test_all_of_it_is_read(old: Run) -> None:
+def test_all_of_it_is_read(old: ArchivedRun) -> None:
     assert old.faults() == [] and old.plan == "small" and old.time == "2026-01-01T06:30:00.000Z"
     assert old.verdict == "pass" and old.systems == ["old", "new"] and old.headline == ["rr", "ndcg@3"]
     expected = [1 / (1 + (query + 1) % 3) for query in range(QUERIES)]
@@ -49,14 +49,14 @@ def test_all_of_it_is_read(old: Run) -> None:
     ]
 
 
-def test_it_is_compared_gated_and_shown_with_runs_of_today(old: Run, archive: Archive, tmp_path: Path) -> None:
+def test_it_is_compared_gated_and_shown_with_runs_of_today(old: ArchivedRun, archive: Archive, tmp_path: Path) -> None:
     folder = tmp_path / "small"
     plan = put_small(folder)
     (folder / "new.trec").write_text(ranked(2))
     new = kept(archive, plan, 1)
     compared = compare_runs(old, new)
     assert {one.n for one in compared.comparisons} == {QUERIES} and compared.not_compared == ()
-    (series,) = series_of([old, new], ["rr"], ["old"])
+    (series,) = build_series([old, new], ["rr"], ["old"])
     assert series.points[1].difference == 0.0
     gate = check_targets([parse_target("rr drop <= 0.5")], new.report, old.report)
     assert [one.outcome for one in gate.verdicts] == ["pass", "pass"]

@@ -11,32 +11,32 @@ from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import differences_between
 from rankjury.plan.run import Outcome
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.files import to_text
-from rankjury.tracking.archive.history import series_of, steps_in
+from rankjury.tracking.archive.files import format_time
+from rankjury.tracking.archive.history import build_series, series_steps
 from rankjury.tracking.archive.manifest import Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from tests.tracking.archive.made import START
 
 
-def after(run: Run, day: int, mean: float | None, **changes: Any) -> Run:
+def after(run: ArchivedRun, day: int, mean: float | None, **changes: Any) -> ArchivedRun:
     """A run as it would have been on another day, with another mean of rr in the system new."""
     manifest = json.loads(json.dumps(run.manifest))
-    manifest |= {"time": to_text(START + timedelta(days=day))} | changes
+    manifest |= {"time": format_time(START + timedelta(days=day))} | changes
     entry = manifest["summary"]["new"]["rr"]
     ci = None if mean is None else [mean - 0.05, mean + 0.05]
     manifest["summary"]["new"]["rr"] = entry | {"mean": mean, "ci": ci, "se": 0.02}
-    return Run(run.path.with_name(f"day-{day:03}"), manifest)
+    return ArchivedRun(run.path.with_name(f"day-{day:03}"), manifest)
 
 
-def stepping(run: Run) -> list[Run]:
+def stepping(run: ArchivedRun) -> list[ArchivedRun]:
     inputs = {**run.manifest["inputs"], "new.trec": "f" * 64}
     runs = [after(run, day, 0.5 + 0.001 * (day % 2)) for day in range(6)]
     return runs + [after(run, day, 0.6 + 0.001 * (day % 2), inputs=inputs) for day in range(6, 10)]
 
 
-def test_points_with_intervals_and_changes(run: Run) -> None:
+def test_points_with_intervals_and_changes(run: ArchivedRun) -> None:
     runs = stepping(run)
-    (series,) = series_of(runs, ["rr"], ["new"])
+    (series,) = build_series(runs, ["rr"], ["new"])
     assert (series.system, series.measure, len(series.points)) == ("new", "rr", 10)
     first, second = series.points[:2]
     assert (first.time, first.run, first.mean) == ("2026-01-01T06:30:00.000Z", "day-000", 0.5)
@@ -44,48 +44,48 @@ def test_points_with_intervals_and_changes(run: Run) -> None:
     assert second.difference == pytest.approx(0.001)
 
 
-def test_a_step_and_what_changed_there(run: Run) -> None:
+def test_a_step_and_what_changed_there(run: ArchivedRun) -> None:
     runs = stepping(run)
-    (series,) = series_of(runs, ["rr"], ["new"])
-    (found,) = steps_in(series, {one.name: one for one in runs})
+    (series,) = build_series(runs, ["rr"], ["new"])
+    (found,) = series_steps(series, {one.name: one for one in runs})
     assert (found.before.name, found.after.name, found.step.index) == ("day-005", "day-006", 6)
     assert found.step.difference == pytest.approx(0.1) and found.step.beyond is True
     assert [str(one) for one in found.changed] == ["input new.trec has other contents"]
     assert found.to_json()["run"] == "day-006" and json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_runs_without_it_and_gaps(run: Run) -> None:
+def test_runs_without_it_and_gaps(run: ArchivedRun) -> None:
     runs = stepping(run)
     summary = {"old": run.manifest["summary"]["old"]}
     runs[3] = after(run, 3, None)
-    runs[4] = Run(runs[4].path, {**runs[4].manifest, "summary": summary})
-    (series,) = series_of(runs, ["rr"], ["new"])
+    runs[4] = ArchivedRun(runs[4].path, {**runs[4].manifest, "summary": summary})
+    (series,) = build_series(runs, ["rr"], ["new"])
     assert len(series.points) == 9 and series.points[3].mean is None and series.points[4].difference is None
-    (found,) = steps_in(series, {one.name: one for one in runs})
+    (found,) = series_steps(series, {one.name: one for one in runs})
     assert (found.after.name, found.step.index) == ("day-006", 5)
 
 
-def test_other_conventions_begin_anew(run: Run) -> None:
+def test_other_conventions_begin_anew(run: ArchivedRun) -> None:
     runs = stepping(run)
     for one in runs[6:]:
         one.manifest["measures"]["rr"]["convention"] = "rr(rel=2)"
-    (series,) = series_of(runs, ["rr"], ["new"])
+    (series,) = build_series(runs, ["rr"], ["new"])
     assert series.points[6].difference is None and series.points[7].difference is not None
-    assert steps_in(series, {one.name: one for one in runs}) == [], "no step where nothing can be compared"
+    assert series_steps(series, {one.name: one for one in runs}) == [], "no step where nothing can be compared"
     assert "convention rr: rr → rr(rel=2)" in [
         str(one) for one in differences_between(runs[5].manifest, runs[6].manifest)
     ]
 
 
-def test_names_that_no_run_has(run: Run) -> None:
+def test_names_that_no_run_has(run: ArchivedRun) -> None:
     with pytest.raises(UnknownName, match="Did you mean new"):
-        series_of([run], ["rr"], ["nwe"])
+        build_series([run], ["rr"], ["nwe"])
     with pytest.raises(UnknownName, match=r"unknown measure in these runs: 'ndcg@33'\. Did you mean ndcg@3"):
-        series_of([run], ["ndcg@33"], ["new"])
-    assert series_of([], [], []) == []
+        build_series([run], ["ndcg@33"], ["new"])
+    assert build_series([], [], []) == []
 
 
-def test_everything_that_may_differ_is_told(run: Run) -> None:
+def test_everything_that_may_differ_is_told(run: ArchivedRun) -> None:
     old = run.manifest
     plan = {**old["plan"], "content": {**old["plan"]["content"], "targets": ["rr >= 0.5"], "name": "x"}}
     new = after(
@@ -107,7 +107,7 @@ def test_everything_that_may_differ_is_told(run: Run) -> None:
     assert differences_between(run.manifest, run.manifest) == []
 
 
-def test_commits(run: Run) -> None:
+def test_commits(run: ArchivedRun) -> None:
     sides = [
         after(run, 0, 0.5, git=git)
         for git in ({"commit": "a" * 40, "dirty": False}, {"commit": "b" * 40, "dirty": True})
@@ -124,19 +124,19 @@ def test_real_runs(archive: Archive, made: tuple[Outcome, Origin], tmp_path: Pat
     for day in range(4):
         archive.store(report, origin, time=START + timedelta(days=day))
     runs = archive.runs()
-    series = series_of(runs, ["rr", "ndcg@3"], ["old", "new"])
+    series = build_series(runs, ["rr", "ndcg@3"], ["old", "new"])
     assert [(one.measure, one.system) for one in series] == [
         *(("rr", "old"), ("rr", "new"), ("ndcg@3", "old"), ("ndcg@3", "new"))
     ]
-    assert all(steps_in(one, {run.name: run for run in runs}) == [] for one in series)
+    assert all(series_steps(one, {run.name: run for run in runs}) == [] for one in series)
     assert {point.difference for one in series for point in one.points[1:]} == {0.0}
 
 
 def test_the_last_runs_keep_the_steps_of_all() -> None:
-    from rankjury.tracking.archive.history import Point, Series, Step, Stepped, last_of
+    from rankjury.tracking.archive.history import HistoryPoint, Series, SeriesStep, Step, last_points
 
-    points = tuple(Point(f"t{n}", f"r{n}", 0.5, None, None, None, 9, "rr") for n in range(5))
-    steps = [Stepped(Step(index, 0.4, 0.5, None), None, None, ()) for index in (1, 4)]  # type: ignore[arg-type]
-    series, kept = last_of(Series("s", "rr", points), steps, {"r3", "r4"})
+    points = tuple(HistoryPoint(f"t{n}", f"r{n}", 0.5, None, None, None, 9, "rr") for n in range(5))
+    steps = [SeriesStep(Step(index, 0.4, 0.5, None), None, None, ()) for index in (1, 4)]  # type: ignore[arg-type]
+    series, kept = last_points(Series("s", "rr", points), steps, {"r3", "r4"})
     assert [point.run for point in series.points] == ["r3", "r4"]
     assert [one.step.index for one in kept] == [1]

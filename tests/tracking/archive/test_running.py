@@ -10,7 +10,7 @@ import pytest
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.store import telling
 
 
@@ -18,7 +18,7 @@ def files_of(archive: Archive) -> list[str]:
     return sorted(path.name for path in (archive.path / "running").iterdir())
 
 
-def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> None:
+def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: ArchivedRun) -> None:
     told: list[tuple[str, int, int]] = []
     with telling(archive.path, "small", "plan.toml", Progress(lambda *step: told.append(step))) as progress:
         progress.update("Ranking new", 3, 7)
@@ -29,7 +29,9 @@ def test_told_while_it_runs_and_gone_afterwards(archive: Archive, run: Run) -> N
     assert told == [("Ranking new", 3, 7)] and archive.running() == [] and files_of(archive) == []
 
 
-def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_written_at_most_four_times_a_second(
+    archive: Archive, run: ArchivedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [100.0]
     monkeypatch.setattr("rankjury.tracking.archive.store.monotonic", lambda: clock[0])
     seen = []
@@ -42,7 +44,7 @@ def test_written_at_most_four_times_a_second(archive: Archive, run: Run, monkeyp
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_gone_after_an_error(archive: Archive, run: Run, error: type[BaseException]) -> None:
+def test_gone_after_an_error(archive: Archive, run: ArchivedRun, error: type[BaseException]) -> None:
     with pytest.raises(error), telling(archive.path, "small", None, NO_PROGRESS):
         assert len(archive.running()) == 1
         raise error
@@ -55,7 +57,7 @@ def test_where_there_is_no_archive_none_is_made(archive: Archive) -> None:
     assert not archive.path.exists() and archive.running() == []
 
 
-def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: Run) -> None:
+def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: ArchivedRun) -> None:
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     dead = int(done.stdout)
     folder = archive.path / "running"
@@ -72,7 +74,7 @@ def test_what_the_dead_left_is_not_told_and_goes(archive: Archive, run: Run) -> 
     assert files_of(archive) == ["mine.txt"]
 
 
-def test_a_file_that_cannot_be_written_stops_nobody(archive: Archive, run: Run) -> None:
+def test_a_file_that_cannot_be_written_stops_nobody(archive: Archive, run: ArchivedRun) -> None:
     (archive.path / "running").write_text("a file")
     told = []
     with telling(archive.path, "small", None, Progress(lambda *step: told.append(step))) as progress:
@@ -80,11 +82,11 @@ def test_a_file_that_cannot_be_written_stops_nobody(archive: Archive, run: Run) 
     assert told == [("x", 1, 2)] and archive.running() == []
 
 
-def test_two_at_once(archive: Archive, run: Run) -> None:
+def test_two_at_once(archive: Archive, run: ArchivedRun) -> None:
     with telling(archive.path, "a", None, NO_PROGRESS), telling(archive.path, "b", None, NO_PROGRESS):
         assert sorted(form["name"] for form in archive.running()) == ["a", "b"]
 
 
-def test_paths_are_those_of_the_archive(archive: Archive, run: Run) -> None:
+def test_paths_are_those_of_the_archive(archive: Archive, run: ArchivedRun) -> None:
     with telling(archive.path, "../../x", "y", NO_PROGRESS):
         assert {path.parent for path in Path(archive.path, "running").iterdir()} == {archive.path / "running"}

@@ -15,14 +15,14 @@ from rankjury.evaluation.scores import QueryData
 from rankjury.plan.run import Outcome
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import SCHEMA, Origin
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.store import write_run
 from tests.tracking.archive.made import PLAN, QUERIES, START, carried_out, kept, put_small
 
 Made = tuple[Outcome, Origin]
 
 
-def test_the_files_of_a_run(archive: Archive, run: Run) -> None:
+def test_the_files_of_a_run(archive: Archive, run: ArchivedRun) -> None:
     names = {path.name for path in run.path.iterdir()}
     tables = {f"{name}.parquet" for name in ("scores", "queries", "rankings", "golds", "items")}
     assert names == {"manifest.json", "report.json", "plan.toml", *tables}
@@ -33,12 +33,15 @@ def test_the_files_of_a_run(archive: Archive, run: Run) -> None:
     assert tomllib.loads((run.path / "plan.toml").read_text()) == tomllib.loads(PLAN)
 
 
-def test_the_manifest_tells_where_it_comes_from(run: Run, made: Made) -> None:
+def test_the_manifest_tells_where_it_comes_from(run: ArchivedRun, made: Made) -> None:
     outcome, origin = made
     octets = (run.path / "manifest.json").read_bytes()
     manifest = json.loads(octets)
     assert manifest.pop("sha256") == sha256(octets.rpartition(b",\n")[0]).hexdigest()
-    assert manifest == run.manifest == Run.open(run.path).manifest and manifest["schema"] == SCHEMA == "rankjury.run/1"
+    assert (
+        manifest == run.manifest == ArchivedRun.open(run.path).manifest
+        and manifest["schema"] == SCHEMA == "rankjury.run/1"
+    )
     assert (manifest["name"], manifest["time"]) == ("small", "2026-01-01T06:30:00.000Z")
     assert manifest["plan"]["file"] == "plan.toml" and manifest["plan"]["content"]["baseline"] == "old"
     inputs = {"gold.qrels", "old.trec", "new.trec", "queries.csv", "items.csv"}
@@ -54,7 +57,7 @@ def test_the_manifest_tells_where_it_comes_from(run: Run, made: Made) -> None:
     assert (found["mean"], tuple(found["ci"]), found["se"], found["n"]) == (entry.mean, entry.ci, entry.se, entry.n)
 
 
-def test_no_path_and_no_name_of_this_machine(run: Run, tmp_path: Path) -> None:
+def test_no_path_and_no_name_of_this_machine(run: ArchivedRun, tmp_path: Path) -> None:
     import getpass
     import platform
 
@@ -65,7 +68,7 @@ def test_no_path_and_no_name_of_this_machine(run: Run, tmp_path: Path) -> None:
     assert f'"{getpass.getuser()}"' not in text
 
 
-def test_hashes_are_those_of_the_files(run: Run) -> None:
+def test_hashes_are_those_of_the_files(run: ArchivedRun) -> None:
     for name, about in run.manifest["files"].items():
         octets = (run.path / name).read_bytes()
         assert about == {"bytes": len(octets), "sha256": sha256(octets).hexdigest()}
@@ -78,15 +81,15 @@ def test_hashes_are_those_of_the_files(run: Run) -> None:
     ]
 
 
-def test_the_form_is_the_reports(run: Run, made: Made) -> None:
+def test_the_form_is_the_reports(run: ArchivedRun, made: Made) -> None:
     report, gate = made[0].report, made[0].gate
     assert gate is not None
-    form = Run.open(run.path).report.to_json()
+    form = ArchivedRun.open(run.path).report.to_json()
     assert form.pop("gate") == json.loads(json.dumps(gate.to_json() | {"report": "plan.toml"}))
     assert form == json.loads(json.dumps(report.to_json()))
 
 
-def test_the_form_with_its_queries_is_a_report(run: Run, made: Made, tmp_path: Path) -> None:
+def test_the_form_with_its_queries_is_a_report(run: ArchivedRun, made: Made, tmp_path: Path) -> None:
     form = run.report.to_json(queries=True)
     expected = json.loads(json.dumps(made[0].report.to_json(queries=True)))
     assert form["queries"] == expected["queries"]
@@ -102,7 +105,7 @@ def test_the_data_of_queries_is_read_when_it_is_asked_for(archive: Archive, tmp_
     run = archive.store(outcome.report, origin)
     for path in run.path.glob("*.parquet"):
         path.rename(path.with_suffix(".hidden"))
-    found = Run.open(run.path).report
+    found = ArchivedRun.open(run.path).report
     assert found == outcome.report and found.source == run.name
     with pytest.raises(DamagedRun, match=r"queries\.parquet"):
         len(found.slices[0].rows)
@@ -112,7 +115,7 @@ def test_the_data_of_queries_is_read_when_it_is_asked_for(archive: Archive, tmp_
     assert found.texts == outcome.report.texts and found.names == {"a": "Anchor", "b": "Buoy"}
 
 
-def test_scores_of_every_query(run: Run, made: Made) -> None:
+def test_scores_of_every_query(run: ArchivedRun, made: Made) -> None:
     frame = run.scores().collect()
     assert frame.columns == ["query_id", "system", "rr", "ndcg@3", "precision@3"]
     for name, scores in made[0].report.scores.items():
@@ -122,13 +125,13 @@ def test_scores_of_every_query(run: Run, made: Made) -> None:
             assert own[label].to_list() == scores[label].tolist()
 
 
-def test_queries_with_their_slices(run: Run) -> None:
+def test_queries_with_their_slices(run: ArchivedRun) -> None:
     frame = run.queries().collect()
     assert frame["query_id"].to_list() == [f"q{number:02}" for number in range(QUERIES)]
     assert frame["slices"].to_list() == [["type=even"] if n % 2 == 0 else ["type=odd"] for n in range(QUERIES)]
 
 
-def test_answers_of_all_and_of_one(run: Run, made: Made) -> None:
+def test_answers_of_all_and_of_one(run: ArchivedRun, made: Made) -> None:
     given, found = made[0].report.answers, run.report.answers
     assert given is not None and found is not None
     assert found.rankings_frame().equals(given.rankings_frame())
@@ -142,7 +145,7 @@ def test_answers_of_all_and_of_one(run: Run, made: Made) -> None:
         run.answer("q99")
 
 
-def test_names_of_items_that_occur(run: Run) -> None:
+def test_names_of_items_that_occur(run: ArchivedRun) -> None:
     assert run.names() == {"a": "Anchor", "b": "Buoy"}
     assert run.names(["b", "c", "b"]) == {"b": "Buoy"} and run.names([]) == {}
 
@@ -219,7 +222,7 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
     assert sorted(path.name for path in runs.iterdir() if path.name.startswith(".")) == [".mine"]
 
 
-def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: Run) -> None:
+def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: ArchivedRun) -> None:
     from rankjury.tracking.archive.files import lock_folder
 
     part = run.path.parent / ".x.1-ab.part"
@@ -236,7 +239,7 @@ def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: Run) -> 
     assert archive.leftovers() == [part]
 
 
-def test_a_writer_that_fails_leaves_nothing(archive: Archive, run: Run) -> None:
+def test_a_writer_that_fails_leaves_nothing(archive: Archive, run: ArchivedRun) -> None:
     before = sorted(path.name for path in run.path.parent.iterdir())
     with pytest.raises(FileNotFoundError):
         write_run(archive.path, (START, "x", "0" * 64), {"a": b"1", "no/such/folder": b"2"}, {})

@@ -18,7 +18,13 @@ from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, Us
 from rankjury.evaluation.report import Report
 from rankjury.retrieval.bench.result import AnnRecall, Indexed
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from rankjury.tracking.integrations.loggable import (
+    clean_name,
+    flatten,
+    loggable_report,
+    report_artifacts,
+    report_tables,
+)
 from tests.paths import ROOT
 from tests.reporting.small import HOSTILE, gated, small
 from tests.tracking.archive.made import carried_out, put_small
@@ -64,12 +70,12 @@ class TestNames:
         ],
     )
     def test_what_a_name_becomes(self, text: str, name: str) -> None:
-        assert clean(text) == name
+        assert clean_name(text) == name
 
     def test_long_names_are_cut_and_told_apart(self) -> None:
-        one, other = clean("x" * 10_000), clean("x" * 10_001)
+        one, other = clean_name("x" * 10_000), clean_name("x" * 10_001)
         assert one != other and len(one) == len(other) == 100
-        assert len(clean("名" * 200).encode()) <= 100
+        assert len(clean_name("名" * 200).encode()) <= 100
 
     def test_names_that_become_alike_are_told_apart(self, form: dict[str, Any]) -> None:
         entry = form["systems"]["new"]["measures"]["ndcg@5"]
@@ -108,12 +114,12 @@ class TestValues:
         metrics = flatten(report).metrics
         for system, estimates in report.estimates.items():
             for label, one in estimates.items():
-                name = f"{system}/{clean(label)}"
+                name = f"{system}/{clean_name(label)}"
                 assert one.ci is not None
                 found = [metrics[name + end] for end in ("", "_ci_low", "_ci_high", "_n")]
                 assert found == [one.mean, *one.ci, one.n]
         for comparison in report.comparisons:
-            name = f"{comparison.system}/{clean(comparison.measure)}"
+            name = f"{comparison.system}/{clean_name(comparison.measure)}"
             assert comparison.ci is not None
             ends = ("_difference", "_difference_ci_low", "_difference_ci_high", "_p")
             found = [metrics.get(name + end) for end in ends]
@@ -162,7 +168,7 @@ def test_the_page_says_what_is_called_how(whole: Report) -> None:
     endings = {name.removeprefix("new/ndcg_5") for name in flat.metrics if name.startswith("new/ndcg_5")} - {""}
     assert {"_ci_low", "_n", "_difference", "_p"} <= endings
     told = {*endings, *(name for name in flat.metrics if name.startswith("targets/")), *flat.tags, "rankjury.made"}
-    told |= {f"`rankjury/{name}`" for name in tables_of(whole)} | set(files_of(whole, whole))
+    told |= {f"`rankjury/{name}`" for name in report_tables(whole)} | set(report_artifacts(whole, whole))
     assert {one for one in told if one not in page} == set()
 
 
@@ -180,28 +186,28 @@ class TestForms:
             loggable_report(given)
 
     def test_files_hold_the_whole_report(self, report: Report, whole: Report) -> None:
-        files = files_of(report, whole)
+        files = report_artifacts(report, whole)
         assert json.loads(files["report.json"]) == whole.to_json(queries=True)
         assert files["report.md"].startswith("### ❌ FAIL")
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
     def test_files_of_a_form_alone(self, form: dict[str, Any]) -> None:
-        files = files_of(form, loggable_report(form))
+        files = report_artifacts(form, loggable_report(form))
         assert json.loads(files["report.json"]) == form
         assert "<!doctype html>" in files["report.html"].lower()[:200]
 
     def test_an_archived_run_keeps_its_page(self, tmp_path: Path) -> None:
         outcome, origin = carried_out(put_small(tmp_path / "small"))
         run = Archive(tmp_path / "archive").store(outcome.report, origin, page=lambda report, run: "as it was")
-        assert files_of(run, run.report)["report.html"] == "as it was"
+        assert report_artifacts(run, run.report)["report.html"] == "as it was"
         (run.path / "report.html").write_text("as it is ", encoding="utf-8")
         with pytest.raises(DamagedRun, match=r"report\.html"):
-            files_of(run, run.report)
+            report_artifacts(run, run.report)
 
 
 class TestTables:
     def test_headline_and_slices_have_all_digits(self, report: Report) -> None:
-        tables = tables_of(report)
+        tables = report_tables(report)
         columns, rows = tables["headline"]
         found = {(row[0], row[1]): dict(zip(columns, row, strict=True)) for row in rows}
         assert len(found) == 9
@@ -217,7 +223,7 @@ class TestTables:
         assert first["difference"] == report.slices[0].beside[0].difference
 
     def test_worst_queries_worst_first(self, report: Report) -> None:
-        columns, rows = tables_of(report)["worst_queries"]
+        columns, rows = report_tables(report)["worst_queries"]
         gains = {(one.system, one.measure, one.query): one.gain for one in report.changes}
         found = [gains[row[0], row[1], row[2]] for row in rows]
         assert found == sorted(found) and found[-1] < 0
@@ -227,14 +233,16 @@ class TestTables:
         kept = [{"kind": "failure", "query": f"q{n}", "text": "why?", "score": 0.1 * n} | EMPTY for n in (2, 1)]
         form["systems"]["new"]["examples"] = [*kept, {"kind": "success", "query": "q9", "score": 1.0} | EMPTY]
         bare = {"schema": form["schema"], "systems": form["systems"], "headline": ["ndcg@5"]}
-        _, rows = tables_of(Report.from_json(bare))["worst_queries"]
+        _, rows = report_tables(Report.from_json(bare))["worst_queries"]
         assert rows == [
             ["new", "ndcg@5", "q1", "why?", None, 0.1, None],
             ["new", "ndcg@5", "q2", "why?", None, 0.2, None],
         ]
 
     def test_a_bare_form_has_no_other_tables(self, form: dict[str, Any]) -> None:
-        assert list(tables_of(Report.from_json({"schema": form["schema"], "systems": form["systems"]}))) == ["headline"]
+        assert list(report_tables(Report.from_json({"schema": form["schema"], "systems": form["systems"]}))) == [
+            "headline"
+        ]
 
 
 @pytest.mark.parametrize("library", ["mlflow", "wandb"])

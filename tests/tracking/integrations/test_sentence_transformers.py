@@ -17,7 +17,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.retrieval.agreement.pairs import OfVectors, sampled_pairs
-from rankjury.tracking.integrations import AgainstReference, checked_pairs, matched, strings
+from rankjury.tracking.integrations import ReferenceComparison, check_pairs, list_of_strings, match_reference
 
 Numbers = NDArray[np.float64]
 LIBRARY = find_spec("sentence_transformers") is not None
@@ -99,12 +99,12 @@ def plain(reference: Numbers, vectors: Numbers) -> dict[str, float]:
 # Without the library.
 
 
-def against(texts: Any = TEXTS, reference: Any = REFERENCE, **options: Any) -> AgainstReference:
-    held = strings(texts, "texts")
-    ids, vectors = matched(len(held), options.pop("ids", None), reference, options.pop("reference_ids", None))
+def against(texts: Any = TEXTS, reference: Any = REFERENCE, **options: Any) -> ReferenceComparison:
+    held = list_of_strings(texts, "texts")
+    ids, vectors = match_reference(len(held), options.pop("ids", None), reference, options.pop("reference_ids", None))
     pairs = options.pop("pairs", None)
     settings = {"k_values": K_VALUES, "n_pairs": 20_000, "n_samples": None, "seed": 42} | options
-    return AgainstReference(held, ids, vectors, pairs=None if pairs is None else checked_pairs(pairs), **settings)
+    return ReferenceComparison(held, ids, vectors, pairs=None if pairs is None else check_pairs(pairs), **settings)
 
 
 def in_a_process(code: str) -> subprocess.CompletedProcess[str]:

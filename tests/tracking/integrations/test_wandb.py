@@ -12,7 +12,7 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.reporting.writers.github_comment import summary_of
-from rankjury.tracking.integrations.loggable import flatten, tables_of
+from rankjury.tracking.integrations.loggable import flatten, report_tables
 from tests.paths import ROOT
 from tests.reporting.small import HOSTILE, gated, small
 
@@ -71,7 +71,7 @@ def test_verdict_version_and_conventions(logged: dict[str, Any]) -> None:
 
 def test_tables_have_all_digits(logged: dict[str, Any]) -> None:
     found = run(logged, "report")["tables"]
-    wanted = tables_of(GATED)
+    wanted = report_tables(GATED)
     assert {f"rankjury/{name}" for name in wanted} == set(found) and len(found) == 3
     for name, (columns, rows) in wanted.items():
         assert found[f"rankjury/{name}"]["columns"] == columns

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.pages import Pages
-from rankjury.tracking.view.server import Request, Response, Server
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.pages import Router
+from rankjury.tracking.view.server import PageRequest, PageResponse, ViewServer
 
 __all__ = ["Answered", "answered", "get", "head_of", "served", "spoken"]
 
@@ -34,9 +34,9 @@ class Answered:
 
 
 @contextmanager
-def served(what: Shelf | Callable[[Request], Response], **options: Any) -> Iterator[Server]:
+def served(what: RunCatalog | Callable[[PageRequest], PageResponse], **options: Any) -> Iterator[ViewServer]:
     """A server at work in a thread: over a shelf, or with answers of one's own."""
-    with Server(Pages(what) if isinstance(what, Shelf) else what, **options) as server:
+    with ViewServer(Router(what) if isinstance(what, RunCatalog) else what, **options) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -46,7 +46,7 @@ def served(what: Shelf | Callable[[Request], Response], **options: Any) -> Itera
             thread.join()
 
 
-def spoken(server: Server, octets: bytes, *, ends: bool = False) -> bytes:
+def spoken(server: ViewServer, octets: bytes, *, ends: bool = False) -> bytes:
     """All that is answered to these bytes until the server hangs up; ``ends``: nothing more is sent."""
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=SECONDS) as connection:
         connection.sendall(octets)
@@ -58,14 +58,14 @@ def spoken(server: Server, octets: bytes, *, ends: bool = False) -> bytes:
     return found
 
 
-def head_of(server: Server, target: str, *lines: str, method: str = "GET", version: str = "HTTP/1.1") -> bytes:
+def head_of(server: ViewServer, target: str, *lines: str, method: str = "GET", version: str = "HTTP/1.1") -> bytes:
     """A request that asks the server to hang up afterwards; a Host is added where no line has one."""
     host = () if any(line.lower().startswith("host") for line in lines) else (f"Host: 127.0.0.1:{server.server_port}",)
     head = "\r\n".join((f"{method} {target} {version}", *host, *lines, "Connection: close", "", ""))
     return head.encode("latin-1")
 
 
-def get(server: Server, target: str, *lines: str, method: str = "GET") -> Answered:
+def get(server: ViewServer, target: str, *lines: str, method: str = "GET") -> Answered:
     return answered(spoken(server, head_of(server, target, *lines, method=method)))
 
 

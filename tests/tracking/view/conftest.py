@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.server import Server
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.server import ViewServer
 from tests.browser.reported import movies_plan
 from tests.tracking.archive.made import QUERIES, kept, put_small
 from tests.tracking.view.asking import served
@@ -54,12 +54,12 @@ def names(archive: Archive) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def shelf(archive: Archive) -> Shelf:
-    return Shelf(archive)
+def shelf(archive: Archive) -> RunCatalog:
+    return RunCatalog(archive)
 
 
 @pytest.fixture(scope="session")
-def server(shelf: Shelf) -> Iterator[Server]:
+def server(shelf: RunCatalog) -> Iterator[ViewServer]:
     with served(shelf) as found:
         yield found
 

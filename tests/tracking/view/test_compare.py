@@ -10,28 +10,28 @@ import pytest
 
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
-from rankjury.tracking.view.compare import ALL, CHANGED, Beside, Pair
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.open_run import Asked
-from rankjury.tracking.view.server import Server
+from rankjury.tracking.view.compare import ALL, CHANGED, RunPair, SideBySide
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.open_run import RowRequest
+from rankjury.tracking.view.server import ViewServer
 from tests.tracking.archive.made import kept, put_small
 from tests.tracking.view.asking import get, served
 from tests.tracking.view.conftest import placed
 
 
 @pytest.fixture(scope="module")
-def pair(shelf: Shelf, names: list[str]) -> Pair:
-    return Pair(shelf.open(names[3]), shelf.open(names[4]))
+def pair(shelf: RunCatalog, names: list[str]) -> RunPair:
+    return RunPair(shelf.open(names[3]), shelf.open(names[4]))
 
 
-def test_only_what_changed_is_shown_at_first(pair: Pair) -> None:
+def test_only_what_changed_is_shown_at_first(pair: RunPair) -> None:
     assert pair.changed == ["combined"] and "denseanchor" in pair.systems and "random" not in pair.systems
-    assert Beside(pair).systems == ["a: combined", "b: combined"] and Beside(pair).bases == [-1, 0]
-    assert len(Beside(pair, ALL).systems) == 2 * len(pair.systems)
-    assert Beside(pair, "system densevibe").names == ["densevibe"]
+    assert SideBySide(pair).systems == ["a: combined", "b: combined"] and SideBySide(pair).bases == [-1, 0]
+    assert len(SideBySide(pair, ALL).systems) == 2 * len(pair.systems)
+    assert SideBySide(pair, "system densevibe").names == ["densevibe"]
 
 
-def test_the_page_has_the_figures_of_the_comparison(server: Server, archive: Archive, names: list[str]) -> None:
+def test_the_page_has_the_figures_of_the_comparison(server: ViewServer, archive: Archive, names: list[str]) -> None:
     page = get(server, f"/compare?a={names[3]}&b={names[4]}").text
     table = page.split('id="comparison-table"')[1].split("</table>")[0]
     rows = [unescape(re.sub(r"<[^>]+>", " ", row)).split() for row in table.split("<tr")[2:]]
@@ -59,15 +59,15 @@ def test_verdicts_that_are_others_now(tmp_path: Path) -> None:
         (plan.parent / "new.trec").write_text(placed(rank))
         kept(archive, plan, number)
     first, second = archive.runs()
-    with served(Shelf(archive)) as server:
+    with served(RunCatalog(archive)) as server:
         page = get(server, f"/compare?a={first.name}&b={second.name}").text
     told = page.split("Verdicts that are others now")[1].split("</table>")[0]
     assert told.count("<tr>") == 2 and told.index("PASS") < told.index("FAIL")
 
 
-def test_rows_hold_both_runs(pair: Pair) -> None:
-    beside = Beside(pair)
-    found = beside.table.rows(Asked("hits@5", "loss", limit=100))
+def test_rows_hold_both_runs(pair: RunPair) -> None:
+    beside = SideBySide(pair)
+    found = beside.table.rows(RowRequest("hits@5", "loss", limit=100))
     before, after = (side.rounded("hits@5")[side.systems.index("combined")] for side in (pair.before, pair.after))
     assert found["total"] == len(before)
     gains = []
@@ -77,8 +77,8 @@ def test_rows_hold_both_runs(pair: Pair) -> None:
     assert gains == sorted(gains) and gains[0] < 0 < gains[-1]
 
 
-def test_a_query_has_both_rankings_and_one_gold(pair: Pair) -> None:
-    beside = Beside(pair, ALL)
+def test_a_query_has_both_rankings_and_one_gold(pair: RunPair) -> None:
+    beside = SideBySide(pair, ALL)
     for id_ in beside.table.ids.to_list()[::9]:
         found = beside.query(id_)
         assert found is not None and found["held"]
@@ -104,26 +104,26 @@ def test_queries_and_golds_that_only_one_run_has(tmp_path: Path) -> None:
         lines = file.read_text().splitlines(keepends=True)
         file.write_text("".join(line for line in lines if not line.startswith("q03")) + more)
     second = kept(archive, plan, 1)
-    shelf = Shelf(archive)
-    beside = Beside(Pair(shelf.open(first.name), shelf.open(second.name)), ALL)
+    shelf = RunCatalog(archive)
+    beside = SideBySide(RunPair(shelf.open(first.name), shelf.open(second.name)), ALL)
     ids = beside.table.ids.to_list()
     assert ids[-1] == "q03" and "q99" in ids[:-1] and len(ids) == 13
-    rows = {row["id"]: row["values"] for row in beside.table.rows(Asked("rr", limit=50))["rows"]}
+    rows = {row["id"]: row["values"] for row in beside.table.rows(RowRequest("rr", limit=50))["rows"]}
     assert rows["q99"][0] is None and rows["q99"][1] is not None
     assert rows["q03"][1] is None and rows["q03"][0] is not None
     names = lambda id_: [gold["name"] for gold in (beside.query(id_) or {})["golds"]]  # noqa: E731
     assert names("q00") == [""] and names("q01") == ["", "b"]
     assert [one["name"] for one in (beside.query("q03") or {})["systems"]] == ["a: old", "a: new"]
-    last = beside.table.rows(Asked("rr", "loss", limit=50))["rows"]
+    last = beside.table.rows(RowRequest("rr", "loss", limit=50))["rows"]
     assert {row["id"] for row in last[-2:]} == {"q03", "q99"}, "what is undefined comes last"
 
 
-def test_over_the_wire(server: Server, pair: Pair, names: list[str]) -> None:
+def test_over_the_wire(server: ViewServer, pair: RunPair, names: list[str]) -> None:
     api = f"/api/compare/{names[3]}/{names[4]}"
-    beside = Beside(pair, CHANGED)
+    beside = SideBySide(pair, CHANGED)
     asked = f"label={quote('hits@5')}&sort=difference:1&limit=9"
     assert get(server, f"{api}/changed/rows?{asked}").json == beside.table.rows(
-        Asked("hits@5", "difference:1", limit=9)
+        RowRequest("hits@5", "difference:1", limit=9)
     )
     assert get(server, f"{api}/changed/query?id=tt0133093").json == beside.query("tt0133093")
     one = get(server, f"{api}/{quote('system densevibe')}/rows?label={quote('hits@5')}").json
@@ -132,7 +132,7 @@ def test_over_the_wire(server: Server, pair: Pair, names: list[str]) -> None:
     assert get(server, f"{api}/nothing/rows?label={quote('hits@5')}").status == 404
 
 
-def test_what_cannot_be_compared_is_told(server: Server, names: list[str]) -> None:
+def test_what_cannot_be_compared_is_told(server: ViewServer, names: list[str]) -> None:
     apart = get(server, f"/compare?a={names[0]}&b={names[4]}")
     assert apart.status == 400 and "no system in common" in apart.text
     for query in ("", f"a={names[0]}", f"run={names[0]}", "&".join(f"run={name}" for name in names[:3])):
@@ -141,17 +141,17 @@ def test_what_cannot_be_compared_is_told(server: Server, names: list[str]) -> No
     assert get(server, f"/compare?a={names[0]}&b=none").status == 404
 
 
-def test_the_form_of_the_list_leads_to_the_same_page(server: Server, names: list[str]) -> None:
+def test_the_form_of_the_list_leads_to_the_same_page(server: ViewServer, names: list[str]) -> None:
     chosen = get(server, f"/compare?run={names[4]}&run={names[3]}")
     assert chosen.status == 200 and chosen.body == get(server, f"/compare?a={names[3]}&b={names[4]}").body
 
 
-def test_a_run_beside_itself(server: Server, names: list[str]) -> None:
+def test_a_run_beside_itself(server: ViewServer, names: list[str]) -> None:
     page = get(server, f"/compare?a={names[0]}&b={names[0]}").text
     assert "Every figure of every query is the same in both" in page and "Nothing that is known of" in page
 
 
-def test_a_long_comparison_is_waited_for(shelf: Shelf, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_comparison_is_waited_for(shelf: RunCatalog, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from threading import Event
 
     done = Event()
@@ -172,6 +172,6 @@ def test_a_long_comparison_is_waited_for(shelf: Shelf, names: list[str], monkeyp
         assert found.status == 200 and 'id="comparison-table"' in found.text
 
 
-def test_scores_of_both_are_rounded_as_of_one(pair: Pair) -> None:
-    beside = Beside(pair, ALL)
+def test_scores_of_both_are_rounded_as_of_one(pair: RunPair) -> None:
+    beside = SideBySide(pair, ALL)
     np.testing.assert_array_equal(beside.rounded("rr@5")[0], pair.before.rounded("rr@5")[0])

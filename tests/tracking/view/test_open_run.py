@@ -10,15 +10,15 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.html.page import context_of
 from rankjury.reporting.html.query_data import Details, few_digits
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.open_run import Asked
-from rankjury.tracking.view.server import Server
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.open_run import RowRequest
+from rankjury.tracking.view.server import ViewServer
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan
 from tests.tracking.archive.made import START, carried_out
 from tests.tracking.view.asking import get, served
 
-Made = tuple[Details, Report, Shelf, str]
+Made = tuple[Details, Report, RunCatalog, str]
 PLANS = ["movies", "driving", "hostile"]
 
 
@@ -30,7 +30,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     outcome, origin = carried_out(plan)
     archive = Archive(folder / ".rankjury")
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
-    return Details.of(outcome.report), run.report, Shelf(archive), run.name
+    return Details.of(outcome.report), run.report, RunCatalog(archive), run.name
 
 
 def plan_of(name: str, folder: Path) -> Path:
@@ -96,13 +96,13 @@ def test_questions_over_the_wire(made: Made) -> None:
             assert get(server, f"{api}/query?id={quote(id_)}").json == opened.query(id_)
         asked = f"label={quote(label)}&sort=score:0&down=true&offset=2&limit=7"
         assert get(server, f"{api}/rows?{asked}").json == opened.table.rows(
-            Asked(label, "score:0", True, "", None, 2, 7)
+            RowRequest(label, "score:0", True, "", None, 2, 7)
         )
         assert get(server, f"{api}/query?id=none").status == 404
         assert get(server, f"{api}/other").status == 404
 
 
-def test_slices_and_text_over_the_wire(server: Server, shelf: Shelf, names: list[str]) -> None:
+def test_slices_and_text_over_the_wire(server: ViewServer, shelf: RunCatalog, names: list[str]) -> None:
     table = shelf.open(names[3]).table
     api = f"/api/run/{names[3]}/rows?label={quote('hits@5')}"
     assert get(server, f"{api}&text=%20THE%20").json["total"] == sum("the" in text.lower() for text in table.texts)
@@ -110,7 +110,7 @@ def test_slices_and_text_over_the_wire(server: Server, shelf: Shelf, names: list
     assert sum(sizes) == len(table.ids) and min(sizes) > 0
 
 
-def test_the_last_few_runs_stay_open(shelf: Shelf, names: list[str]) -> None:
+def test_the_last_few_runs_stay_open(shelf: RunCatalog, names: list[str]) -> None:
     first = shelf.open(names[0])
     assert shelf.open(names[0]) is first
     for name in names[1:]:

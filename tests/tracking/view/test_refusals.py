@@ -5,8 +5,8 @@ import socket
 import polars as pl
 import pytest
 
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.server import HEADERS, Request, Response, Server
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.server import HEADERS, PageRequest, PageResponse, ViewServer
 from tests.tracking.view.asking import Answered, answered, get, head_of, served, spoken
 
 SECRET = "root:"
@@ -56,11 +56,11 @@ def check_refused(found: Answered, *statuses: int) -> None:
         "/manifest.json",
     ],
 )
-def test_nothing_is_found_by_a_path(server: Server, target: str) -> None:
+def test_nothing_is_found_by_a_path(server: ViewServer, target: str) -> None:
     check_refused(get(server, target), 404)
 
 
-def test_a_run_is_found_by_its_whole_name_alone(server: Server, names: list[str]) -> None:
+def test_a_run_is_found_by_its_whole_name_alone(server: ViewServer, names: list[str]) -> None:
     assert get(server, f"/run/{names[0]}").status == 200
     for other in (
         names[0][:-1],
@@ -73,7 +73,7 @@ def test_a_run_is_found_by_its_whole_name_alone(server: Server, names: list[str]
         check_refused(get(server, f"/run/{other}"), 404)
 
 
-def test_what_is_beside_the_archive_is_not_in_it(server: Server, names: list[str]) -> None:
+def test_what_is_beside_the_archive_is_not_in_it(server: ViewServer, names: list[str]) -> None:
     check_refused(get(server, f"/run/../runs/{names[0]}"), 404)
     check_refused(get(server, f"/run/..%2Fruns%2F{names[0]}"), 404)
 
@@ -97,17 +97,17 @@ def test_what_is_beside_the_archive_is_not_in_it(server: Server, names: list[str
         "",
     ],
 )
-def test_by_another_name_nothing_is_answered(server: Server, host: str) -> None:
+def test_by_another_name_nothing_is_answered(server: ViewServer, host: str) -> None:
     found = get(server, "/", f"Host: {host.format(port=server.server_port)}")
     check_refused(found, 421)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
-def test_by_the_names_of_this_machine_it_is(server: Server, host: str) -> None:
+def test_by_the_names_of_this_machine_it_is(server: ViewServer, host: str) -> None:
     assert get(server, "/", f"Host: {host.format(port=server.server_port)}").status == 200
 
 
-def test_exactly_one_host_is_named(server: Server) -> None:
+def test_exactly_one_host_is_named(server: ViewServer) -> None:
     own = f"127.0.0.1:{server.server_port}"
     check_refused(answered(spoken(server, b"GET / HTTP/1.1\r\n\r\n")), 400)
     check_refused(answered(spoken(server, b"GET / HTTP/1.0\r\n\r\n")), 400)
@@ -116,13 +116,13 @@ def test_exactly_one_host_is_named(server: Server) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
-def test_one_can_only_look(server: Server, method: str) -> None:
+def test_one_can_only_look(server: ViewServer, method: str) -> None:
     found = get(server, "/", method=method)
     check_refused(found, 405)
     assert found.headers["allow"] == "GET, HEAD"
 
 
-def test_a_body_is_refused(server: Server) -> None:
+def test_a_body_is_refused(server: ViewServer) -> None:
     check_refused(get(server, "/", "Content-Length: 5"), 413)
     check_refused(get(server, "/", "Transfer-Encoding: chunked"), 413)
     check_refused(get(server, "/", "Content-Length: -1"), 413)
@@ -165,12 +165,12 @@ def test_a_body_is_refused(server: Server) -> None:
         b"GET /run/%ff%fe HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n",
     ],
 )
-def test_what_no_browser_sends_is_refused(server: Server, octets: bytes) -> None:
+def test_what_no_browser_sends_is_refused(server: ViewServer, octets: bytes) -> None:
     host = f"127.0.0.1:{server.server_port}".encode()
     check_refused(answered(spoken(server, octets.replace(b"{host}", host))), 400)
 
 
-def test_oversized_requests_are_refused(server: Server) -> None:
+def test_oversized_requests_are_refused(server: ViewServer) -> None:
     check_refused(get(server, f"/{'a' * 1_000_000}"), 414)
     check_refused(get(server, f"/?text={'a' * 1_000_000}"), 414)
     check_refused(get(server, "/", *(f"X-{number}: a" for number in range(10_000))), 431)
@@ -180,7 +180,7 @@ def test_oversized_requests_are_refused(server: Server) -> None:
     check_refused(get(server, f"/?text={'a' * 30_000}"), 400)
 
 
-def test_garbage_behind_a_request_is_refused_and_ends_it(server: Server) -> None:
+def test_garbage_behind_a_request_is_refused_and_ends_it(server: ViewServer) -> None:
     own = f"GET /api/running HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode()
     found = spoken(server, own + b"\x00\x01garbage\r\n\r\n" + own)
     assert found.count(b"HTTP/1.1 ") == 2
@@ -188,7 +188,7 @@ def test_garbage_behind_a_request_is_refused_and_ends_it(server: Server) -> None
     assert first.startswith(b"200 ") and second.startswith(b"400 ")
 
 
-def test_requests_may_follow_each_other(server: Server) -> None:
+def test_requests_may_follow_each_other(server: ViewServer) -> None:
     own = f"GET /api/running HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode()
     assert spoken(server, own * 3 + head_of(server, "/api/running")).count(b"HTTP/1.1 200 OK") == 4
 
@@ -207,7 +207,7 @@ def test_requests_may_follow_each_other(server: Server) -> None:
         ["Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"],
     ],
 )
-def test_pages_from_elsewhere_get_nothing_of_the_api(server: Server, lines: list[str], names: list[str]) -> None:
+def test_pages_from_elsewhere_get_nothing_of_the_api(server: ViewServer, lines: list[str], names: list[str]) -> None:
     sent = [line.format(port=server.server_port) for line in lines]
     for target in ("/api/running", f"/api/run/{names[0]}/rows?label=rr", f"/api/run/{names[0]}/query?id=q00"):
         found = get(server, target, *sent)
@@ -215,7 +215,7 @@ def test_pages_from_elsewhere_get_nothing_of_the_api(server: Server, lines: list
         assert "access-control-allow-origin" not in found.headers
 
 
-def test_its_own_pages_do(server: Server) -> None:
+def test_its_own_pages_do(server: ViewServer) -> None:
     for lines in ([], ["Sec-Fetch-Site: same-origin"], [f"Origin: http://localhost:{server.server_port}"]):
         found = get(server, "/api/running", *lines)
         assert found.status == 200
@@ -245,13 +245,13 @@ def test_its_own_pages_do(server: Server) -> None:
         "label=rr&sort=%00",
     ],
 )
-def test_senseless_questions_are_told_so(server: Server, names: list[str], query: str) -> None:
+def test_senseless_questions_are_told_so(server: ViewServer, names: list[str], query: str) -> None:
     found = get(server, f"/api/run/{names[0]}/rows?{query}")
     assert found.status in (400, 404)
     assert found.json["error"] and "Traceback" not in found.json["error"]
 
 
-def test_who_does_not_finish_asking_is_let_go(shelf: Shelf) -> None:
+def test_who_does_not_finish_asking_is_let_go(shelf: RunCatalog) -> None:
     with served(shelf, patience=0.3) as server:
         assert spoken(server, b"") == b""
         assert spoken(server, b"GET / HT") == b""
@@ -260,7 +260,7 @@ def test_who_does_not_finish_asking_is_let_go(shelf: Shelf) -> None:
         assert get(server, "/api/running").status == 200
 
 
-def test_drop_by_drop_does_not_make_it_longer(shelf: Shelf) -> None:
+def test_drop_by_drop_does_not_make_it_longer(shelf: RunCatalog) -> None:
     with served(shelf, patience=0.4) as server:
         with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
             connection.settimeout(0.05)
@@ -276,7 +276,7 @@ def test_drop_by_drop_does_not_make_it_longer(shelf: Shelf) -> None:
         assert found.startswith(b"HTTP/1.1 408 ")
 
 
-def test_many_idle_ones_do_not_shut_others_out_for_long(shelf: Shelf) -> None:
+def test_many_idle_ones_do_not_shut_others_out_for_long(shelf: RunCatalog) -> None:
     with served(shelf, patience=0.5, most=4) as server:
         idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=20) for _ in range(4)]
         try:
@@ -293,14 +293,14 @@ def test_many_idle_ones_do_not_shut_others_out_for_long(shelf: Shelf) -> None:
     "target",
     ["/%61pi/running", "/a%70i/running", "//api/running", "/./api/running", "/%2e/api/running", "/x/%2E%2e/api"],
 )
-def test_another_spelling_of_an_address_is_none(server: Server, target: str) -> None:
+def test_another_spelling_of_an_address_is_none(server: ViewServer, target: str) -> None:
     """The check of who asks is by the address: what is another spelling of it to somebody must not pass."""
     for lines in ([], ["Origin: https://evil.example"], ["Sec-Fetch-Site: cross-site"]):
         check_refused(get(server, target, *lines), 404)
 
 
 def test_a_panic_within_is_answered() -> None:
-    def panic(request: Request) -> Response:
+    def panic(request: PageRequest) -> PageResponse:
         raise pl.exceptions.PanicException("Polars")
 
     with served(panic) as server:

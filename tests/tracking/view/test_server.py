@@ -9,13 +9,21 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import Shelf
-from rankjury.tracking.view.server import HEADERS, Refused, Request, Response, Server, as_json, request_of
+from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.server import (
+    HEADERS,
+    PageRequest,
+    PageResponse,
+    RequestRefused,
+    ViewServer,
+    json_response,
+    parse_target,
+)
 from tests.tracking.view.asking import get, head_of, served, spoken
 from tests.tracking.view.conftest import tree_of
 
 
-def test_it_listens_to_this_machine_alone(server: Server) -> None:
+def test_it_listens_to_this_machine_alone(server: ViewServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     for address in others:
@@ -24,7 +32,7 @@ def test_it_listens_to_this_machine_alone(server: Server) -> None:
                 pass
 
 
-def test_every_answer_has_the_strict_headers(server: Server, names: list[str]) -> None:
+def test_every_answer_has_the_strict_headers(server: ViewServer, names: list[str]) -> None:
     policy = HEADERS["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
     for target in ("/", "/history", f"/run/{names[0]}", "/static/page.js", "/static/view.css", "/api/running", "/none"):
@@ -35,7 +43,7 @@ def test_every_answer_has_the_strict_headers(server: Server, names: list[str]) -
         assert "python" not in found.headers["server"].lower()
 
 
-def test_pages_hold_nothing_that_the_policy_would_stop(server: Server, names: list[str]) -> None:
+def test_pages_hold_nothing_that_the_policy_would_stop(server: ViewServer, names: list[str]) -> None:
     a, b = names[3:]
     for target in ("/", "/history?plan=movies", f"/run/{a}", f"/compare?a={a}&b={b}", "/none"):
         text = get(server, target).text
@@ -46,13 +54,13 @@ def test_pages_hold_nothing_that_the_policy_would_stop(server: Server, names: li
         )
 
 
-def test_head_tells_the_same_without_a_body(server: Server) -> None:
+def test_head_tells_the_same_without_a_body(server: ViewServer) -> None:
     found = spoken(server, head_of(server, "/static/page.js", method="HEAD"))
     head, _, body = found.partition(b"\r\n\r\n")
     assert body == b"" and int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]) > 1_000
 
 
-def test_twenty_at_once_get_the_same_as_one(server: Server, names: list[str]) -> None:
+def test_twenty_at_once_get_the_same_as_one(server: ViewServer, names: list[str]) -> None:
     a, b = names[3:]
     targets = [
         "/",
@@ -75,7 +83,7 @@ def test_twenty_at_once_get_the_same_as_one(server: Server, names: list[str]) ->
 
 
 def test_nothing_is_written(
-    server: Server, archive: Archive, names: list[str], tree: list[tuple[str, int, int]]
+    server: ViewServer, archive: Archive, names: list[str], tree: list[tuple[str, int, int]]
 ) -> None:
     a, b = names[3:]
     for target in ("/", "/?text=a", "/history", f"/run/{a}", f"/compare?a={a}&b={b}", "/api/running", "/none"):
@@ -86,11 +94,11 @@ def test_nothing_is_written(
 
 
 def test_a_known_fault_is_told_and_an_unknown_one_is_not(capfd: pytest.CaptureFixture[str]) -> None:
-    def answer(request: Request) -> Response:
+    def answer(request: PageRequest) -> PageResponse:
         if request.parts == ("known",):
             raise DataError("the scores are gone", hint="Run it again.")
         if request.parts == ("refused",):
-            raise Refused(404, "no such thing")
+            raise RequestRefused(404, "no such thing")
         raise RuntimeError("secret of the machine")
 
     with served(answer) as server:
@@ -102,7 +110,7 @@ def test_a_known_fault_is_told_and_an_unknown_one_is_not(capfd: pytest.CaptureFi
     assert capfd.readouterr() == ("", "")
 
 
-def test_it_says_nothing_while_it_works(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_says_nothing_while_it_works(shelf: RunCatalog, capfd: pytest.CaptureFixture[str]) -> None:
     with served(shelf) as server:
         get(server, "/")
         spoken(server, b"\x00garbage\r\n")
@@ -113,14 +121,17 @@ def test_it_says_nothing_while_it_works(shelf: Shelf, capfd: pytest.CaptureFixtu
 
 
 def test_an_address_in_its_parts() -> None:
-    found = request_of("/run/a%2Fb%20c?x=1&x=2&y=%C3%A9+e&z=")
+    found = parse_target("/run/a%2Fb%20c?x=1&x=2&y=%C3%A9+e&z=")
     assert found.parts == ("run", "a/b c")
     assert found.all("x") == ("1", "2") and found.text("y") == "é e" and found.text("z", "q") == ""
     assert found.text("none", "q") == "q" and found.all("z") == ()
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         found.text("x")
-    assert request_of("/").parts == ("",) and request_of("//").parts == ("", "")
+    assert parse_target("/").parts == ("",) and parse_target("//").parts == ("", "")
 
 
 def test_json_has_no_number_that_javascript_lacks() -> None:
-    assert as_json({"a": [float("inf"), float("nan"), 1.5, (float("-inf"),)]}).body == b'{"a":[null,null,1.5,[null]]}'
+    assert (
+        json_response({"a": [float("inf"), float("nan"), 1.5, (float("-inf"),)]}).body
+        == b'{"a":[null,null,1.5,[null]]}'
+    )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankjury.errors import RankjuryError
-from rankjury.tracking.view.open_run import Asked, Table
+from rankjury.tracking.view.open_run import QueryTable, RowRequest
 
 SYSTEMS = ["old", "new", "newer"]
 LABELS = {"more": False, "less": True}
@@ -20,10 +20,10 @@ SLICES = [[0, 2, 4], [], [1]]
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 0.25, 0.5, 1.0, -0.0]), st.floats(-2, 2).map(lambda x: round(x, 3)))
 
 
-def table_of(ids: list[str], texts: list[str | None], values: list[list[float | None]]) -> Table:
+def table_of(ids: list[str], texts: list[str | None], values: list[list[float | None]]) -> QueryTable:
     held = np.array([[np.nan if value is None else value for value in row] for row in values]).reshape(3, len(ids))
     members = lambda place: np.array([row for row in SLICES[place] if row < len(ids)], dtype=np.int64)  # noqa: E731
-    return Table(
+    return QueryTable(
         pl.Series(ids, dtype=pl.String),
         pl.Series(texts, dtype=pl.String),
         SYSTEMS,
@@ -35,7 +35,7 @@ def table_of(ids: list[str], texts: list[str | None], values: list[list[float | 
 
 
 def as_the_script_does(
-    ids: list[str], texts: list[str | None], values: list[list[float | None]], asked: Asked, idle: Sequence[int]
+    ids: list[str], texts: list[str | None], values: list[list[float | None]], asked: RowRequest, idle: Sequence[int]
 ) -> dict[str, Any]:
     """page.js, ``fromFile``, put into Python line by line."""
 
@@ -86,7 +86,7 @@ def test_any_order_and_any_filter(data: st.DataObject, n: int) -> None:
     texts = data.draw(st.lists(st.one_of(st.none(), words), min_size=n, max_size=n))
     values = data.draw(st.lists(st.lists(VALUES, min_size=n, max_size=n), min_size=3, max_size=3))
     sorts = ["loss", "gain", "difference:1", "difference:2", "score:0", "score:2", "row"]
-    asked = Asked(
+    asked = RowRequest(
         data.draw(st.sampled_from(list(LABELS))),
         data.draw(st.sampled_from(sorts)),
         data.draw(st.booleans()),
@@ -103,7 +103,7 @@ def test_any_order_and_any_filter(data: st.DataObject, n: int) -> None:
 
 def test_long_texts_are_cut_as_in_the_file() -> None:
     table = table_of(["a", "b"], ["x" * 301, "y" * 300], [[0.0, 0.0]] * 3)
-    first, second = (row["text"] for row in table.rows(Asked("more"))["rows"])
+    first, second = (row["text"] for row in table.rows(RowRequest("more"))["rows"])
     assert first == "x" * 300 + "…" and second == "y" * 300
 
 
@@ -115,12 +115,12 @@ def test_a_query_is_found_by_its_id() -> None:
 @pytest.mark.parametrize("sort", ["", "score", "score:3", "score:x", "difference:0", "difference:3", "loss:0", "rows"])
 def test_what_cannot_be_sorted_by(sort: str) -> None:
     with pytest.raises(RankjuryError, match="cannot sort by"):
-        table_of(["a"], [None], [[0.0]] * 3).rows(Asked("more", sort))
+        table_of(["a"], [None], [[0.0]] * 3).rows(RowRequest("more", sort))
 
 
 def test_without_a_baseline_nothing_is_lost() -> None:
-    table = Table(
+    table = QueryTable(
         pl.Series(["a"]), pl.Series(["t"]), ["one"], [-1], LABELS, lambda _: np.ones((1, 1)), lambda _: np.empty(0)
     )
     with pytest.raises(RankjuryError, match="cannot sort by 'loss'"):
-        table.rows(Asked("more", "loss"))
+        table.rows(RowRequest("more", "loss"))

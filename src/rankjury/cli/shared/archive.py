@@ -14,7 +14,7 @@ from rankjury.scale.evaluate_files import looks_like_path
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.tracking.archive.archive import Archive
-    from rankjury.tracking.archive.run import Run
+    from rankjury.tracking.archive.run import ArchivedRun
 
 _SHOWN = 3
 ArchiveOption = Annotated[
@@ -36,7 +36,7 @@ def open_archive(given: Path | None = None) -> "Archive":
     return Archive.at(given=given)
 
 
-def check_has_runs(archive: "Archive", runs: "Sequence[Run]") -> None:
+def check_has_runs(archive: "Archive", runs: "Sequence[ArchivedRun]") -> None:
     """Refuse an archive without a run that can be read."""
     if isfile(archive.path):
         raise DataError("found a file", where=str(archive.path), expected="the folder of an archive")
@@ -65,24 +65,24 @@ def read_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
         return {}
 
 
-def resolve_plan_name(runs: "Sequence[Run]", given: str | None) -> str:
+def resolve_plan_name(runs: "Sequence[ArchivedRun]", given: str | None) -> str:
     """The name of the plan: as given, or of the file that is given; else of the last run."""
-    from rankjury.tracking.archive.files import name_of_plan
-    from rankjury.tracking.archive.listing import of_plan
+    from rankjury.tracking.archive.files import default_plan_name
+    from rankjury.tracking.archive.listing import runs_of_plan
 
     if given is None:
         return runs[-1].plan
     if not given.endswith(".toml") or not exists(given):
-        return of_plan(runs, given)[0].plan
+        return runs_of_plan(runs, given)[0].plan
     from rankjury.errors import parse_toml
     from rankjury.io.source import Source
 
     content = parse_toml(Source.open(given).text(), given, fault=UsageError)
     name = content.get("name")
-    return of_plan(runs, name_of_plan(name if isinstance(name, str) else None, Path(given)))[0].plan
+    return runs_of_plan(runs, default_plan_name(name if isinstance(name, str) else None, Path(given)))[0].plan
 
 
-def resolve_measures(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+def resolve_measures(runs: "Sequence[ArchivedRun]", given: Sequence[str]) -> list[str]:
     """The labels of measures; spelled otherwise than in the runs, they are found all the same."""
     about = {label: held for run in runs for label, held in (run.manifest.get("measures") or {}).items()}
     found = []
@@ -113,7 +113,7 @@ def load_report(text: str, archive: Path | None = None) -> "Report":
     return read_report(text) if run is None else run.report
 
 
-def find_run(text: str, archive: Path | None = None) -> "Run | None":
+def find_run(text: str, archive: Path | None = None) -> "ArchivedRun | None":
     """The run, where a text names no file; None where it can only be meant as one."""
     if text == "-" or (exists(text) and not exists(Path(text) / "manifest.json")):
         return None

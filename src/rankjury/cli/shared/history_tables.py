@@ -13,10 +13,10 @@ from rankjury.core.text import escape_spreadsheet, plural
 from rankjury.reporting.console import console, print_table
 from rankjury.reporting.tables import Cell, Style, table
 from rankjury.stats.formatting import format_value, interval_decimals
-from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
-from rankjury.tracking.archive.history import Point, Series, Stepped, lines_of
-from rankjury.tracking.archive.listing import Damaged
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.files import HASH_SHOWN, display_time
+from rankjury.tracking.archive.history import HistoryPoint, Series, SeriesStep, legend_lines
+from rankjury.tracking.archive.listing import UnreadableRun
+from rankjury.tracking.archive.run import ArchivedRun
 
 _SCHEMA = "rankjury.history/1"
 _ROWS_ALONE, _ROWS_OF_MANY = 20, 8
@@ -32,15 +32,15 @@ class History:
     """Series over the runs of a plan, each with its steps."""
 
     plan: str
-    runs: Sequence[Run]
-    series: Sequence[tuple[Series, list[Stepped]]]
+    runs: Sequence[ArchivedRun]
+    series: Sequence[tuple[Series, list[SeriesStep]]]
     baseline: str | None
     """The name of the run that others are compared with."""
     whole: bool
     """Whether all rows are to be shown."""
 
     @cached_property
-    def by_name(self) -> dict[str, Run]:
+    def by_name(self) -> dict[str, ArchivedRun]:
         return {run.name: run for run in self.runs}
 
 
@@ -58,7 +58,7 @@ def print_history(history: History) -> None:
                 screen.print(line)
 
 
-def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> None:
+def _print_rows(history: History, series: Series, steps: Sequence[SeriesStep]) -> None:
     shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
     points = series.points if history.whole else series.points[-shown:]
     stepped = {one.after.name: one for one in steps}
@@ -72,7 +72,7 @@ def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> N
     text = [place for place in range(len(_COLUMNS)) if place not in numbers]
     found = table([_HEADERS.get(name, name) for name in _COLUMNS], rows, text=text)
     # Days instead of times where there is too little room, unless the year would not be known then.
-    same_year = len({shown_time(point.time)[:4] for point in points}) == 1
+    same_year = len({display_time(point.time)[:4] for point in points}) == 1
     wide = found.without(_HEADERS["day"]).dropping()
     narrow = found.without(_HEADERS["time" if same_year else "day"]).dropping("commit", "verdict")
     print_table(replace(wide, narrower=(narrow, *narrow.narrower)))
@@ -80,11 +80,11 @@ def _print_rows(history: History, series: Series, steps: Sequence[Stepped]) -> N
         console().print(f"… {len(series.points) - len(points):,} earlier: --last {len(series.points)} shows them")
 
 
-def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> dict[str, str]:
+def _row(point: HistoryPoint, run: ArchivedRun, step: SeriesStep | None, baseline: str | None) -> dict[str, str]:
     marks = [*(["step"] if step else []), *(["baseline"] if run.name == baseline else [])]
     return {
-        "time": shown_time(point.time),
-        "day": shown_time(point.time)[5:],
+        "time": display_time(point.time),
+        "day": display_time(point.time)[5:],
         "run": run.digest[:HASH_SHOWN],
         "value": f"{point.mean_shown} {point.ci_shown}".strip(),
         "change": point.change_shown,
@@ -94,10 +94,10 @@ def _row(point: Point, run: Run, step: Stepped | None, baseline: str | None) -> 
     }
 
 
-def _step_lines(one: Stepped, width: int) -> Iterator[str]:
+def _step_lines(one: SeriesStep, width: int) -> Iterator[str]:
     """``step at 2026-11-18 05:27 (d1234567): 0.612 → 0.655 …`` and under it what changed."""
     sure = f", {one.certainty}" if one.certainty else ""
-    head = f"step at {shown_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {one.levels_shown}{sure}"
+    head = f"step at {display_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {one.levels_shown}{sure}"
     told = [str(cause) for cause in one.changed[:_CAUSES_SHOWN]]
     if len(one.changed) > _CAUSES_SHOWN:
         told.append(f"… {len(one.changed) - _CAUSES_SHOWN} more: rankjury diff {one.before.name} {one.after.name}")
@@ -106,7 +106,7 @@ def _step_lines(one: Stepped, width: int) -> Iterator[str]:
         yield from wrap(cause, width, initial_indent="  ", subsequent_indent="    ")
 
 
-def chart_lines(series: Series, steps: Sequence[Stepped], width: int) -> list[str]:
+def chart_lines(series: Series, steps: Sequence[SeriesStep], width: int) -> list[str]:
     """A chart of plain text: a dot a run, its interval as a line, and a mark under every step; none of under three."""
     points = series.points[-(width - _MARGIN) :]
     ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
@@ -134,7 +134,7 @@ def chart_lines(series: Series, steps: Sequence[Stepped], width: int) -> list[st
     return lines if len(points) == len(series.points) else [f"(the last {len(points)} runs)", *lines]
 
 
-def history_to_json(history: History, damaged: Sequence[Damaged] = ()) -> str:
+def history_to_json(history: History, damaged: Sequence[UnreadableRun] = ()) -> str:
     """Return all that is known as JSON, with the runs of the archive that cannot be read."""
     form = {
         "schema": _SCHEMA,
@@ -181,4 +181,4 @@ def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
     from rankjury.reporting.charts.matplotlib import to_picture
 
     measures = ", ".join(dict.fromkeys(series.measure for series, _ in history.series))
-    return to_picture(history_chart(*lines_of(history.series), f"{history.plan}: {measures}", measures), form)
+    return to_picture(history_chart(*legend_lines(history.series), f"{history.plan}: {measures}", measures), form)

@@ -21,16 +21,16 @@ from rankjury.reporting.tables.differences import (
     tally,
 )
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
-from rankjury.tracking.archive.compare import Compared
-from rankjury.tracking.archive.files import HASH_SHOWN, shown_time
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.compare import RunComparison
+from rankjury.tracking.archive.files import HASH_SHOWN, display_time
+from rankjury.tracking.archive.run import ArchivedRun
 
 _SLICES_SHOWN = 8
 _INPUTS_SHOWN = 20
 _CAUSES_SHOWN = 25
 
 
-def print_run(run: Run, *, is_baseline: bool) -> None:
+def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
     """Print a run: what was found first, what it was made of last."""
     report = run.report
     print_line(f"{run.name}{' (baseline)' if is_baseline else ''}")
@@ -67,9 +67,9 @@ def print_run(run: Run, *, is_baseline: bool) -> None:
                 _print_text(line, indent="  ")
 
 
-def _about(run: Run) -> Iterator[str]:
+def _about(run: ArchivedRun) -> Iterator[str]:
     manifest = run.manifest
-    yield f"{shown_time(run.time)} UTC"
+    yield f"{display_time(run.time)} UTC"
     yield about_line(run.report)
     if manifest.get("seconds") is not None:
         yield f"{manifest['seconds']:.1f}\u00a0s"
@@ -85,7 +85,7 @@ def _print_text(text: str, indent: str = "") -> None:
         screen.print(line)
 
 
-def _made_of(run: Run) -> Iterator[str]:
+def _made_of(run: ArchivedRun) -> Iterator[str]:
     """Return plan, inputs, versions, packages, machine and files, one line each."""
     manifest = run.manifest
     plan = manifest.get("plan") or {}
@@ -119,11 +119,11 @@ def format_size(octets: int) -> str:
     return f"{size:.1f} GB"
 
 
-def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
+def print_compared(compared: RunComparison, baselines: Mapping[str, str]) -> None:
     """Print two runs: what changed, every system beside itself, the queries that lost most, verdicts."""
     for word, run in (("before", compared.before), ("after", compared.after)):
         mark = " (baseline)" if baselines.get(run.plan) == run.name else ""
-        console().print(f"{word:<6}  {shown_time(run.time)}  {run.name}{mark}")
+        console().print(f"{word:<6}  {display_time(run.time)}  {run.name}{mark}")
     print("\nWhat changed")
     causes = [str(one) for one in compared.changed]
     more = [f"… {len(causes) - _CAUSES_SHOWN} more: --json has them"] if len(causes) > _CAUSES_SHOWN else []
@@ -139,7 +139,7 @@ def print_compared(compared: Compared, baselines: Mapping[str, str]) -> None:
             _print_text(f"{was} → {now}: {one['target']} {one['wanted']} ({one['system']}{part})", indent="  ")
 
 
-def _print_comparisons(compared: Compared) -> None:
+def _print_comparisons(compared: RunComparison) -> None:
     for label, found in groupby(compared.comparisons, key=lambda one: one.measure):
         print()
         print_table(one_measure(before_after_table(list(found), compared.resampling.level, ("before", "after")), label))
@@ -152,7 +152,7 @@ def _print_comparisons(compared: Compared) -> None:
         _print_text(line, indent="  ")
 
 
-def _print_losses(compared: Compared) -> None:
+def _print_losses(compared: RunComparison) -> None:
     first = next((one.measure for one in compared.comparisons), None)
     for one in compared.comparisons:
         losses = [loss for loss in compared.losses if loss.system == one.system]

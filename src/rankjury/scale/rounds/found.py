@@ -9,7 +9,7 @@ from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import Shared
 from rankjury.evaluation.slices.groups import Census
-from rankjury.scale.request import Request
+from rankjury.scale.request import EvaluationRequest
 from rankjury.stats.mergeable import added
 
 _EXAMPLES = 3
@@ -18,7 +18,7 @@ _MOST_VALUES = 200_000
 
 
 @dataclass(frozen=True)
-class Found:
+class BlockFindings:
     """Of some blocks; parts can be joined."""
 
     queries: int
@@ -34,8 +34,8 @@ class Found:
     """By table of attributes."""
     censuses: tuple[dict[str, Census], ...]
 
-    def __add__(self, other: "Found") -> "Found":
-        return Found(
+    def __add__(self, other: "BlockFindings") -> "BlockFindings":
+        return BlockFindings(
             self.queries + other.queries,
             tuple(_joined(one, two) for one, two in zip(self.findings, other.findings, strict=True)),
             added(self.extra, other.extra),
@@ -48,7 +48,7 @@ class Found:
             ),
         )
 
-    def warnings(self, request: Request) -> list[ReportWarning]:
+    def warnings(self, request: EvaluationRequest) -> list[ReportWarning]:
         """Return the warnings about every system, and about the tables of attributes."""
         measures = [one.measure for one in request.asked]
         found: list[ReportWarning] = []
@@ -60,7 +60,7 @@ class Found:
             found += shared.warnings("queries", asked.where)
         return [*found, *(request.item_groups.warnings if request.item_groups else ())]
 
-    def check(self, request: Request) -> None:
+    def check(self, request: EvaluationRequest) -> None:
         """Refuse a gold without queries, and systems that have none of them."""
         ours, *theirs = self.examples
         if self.queries == 0:
@@ -78,12 +78,12 @@ class Found:
             one.check(f"{request.gold} × {source}")
 
 
-def examples_of(queries: pl.Series) -> tuple[str, ...]:
+def example_ids(queries: pl.Series) -> tuple[str, ...]:
     """Some of the queries of these rows."""
     return _first(set(queries.head(_EXAMPLES).cast(pl.String)))
 
 
-def census_of(attributes: pl.DataFrame) -> dict[str, Census]:
+def attribute_censuses(attributes: pl.DataFrame) -> dict[str, Census]:
     """By attribute."""
     return {name: Census.of(attributes[name]).limited(_MOST_VALUES) for name in attributes.columns}
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from rankjury.evaluation.slices.groups import check_number
 from rankjury.evaluation.slices.stats import signs_for
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.panels import Panel, seen
-from rankjury.scale.rounds.scored import Scored
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.panels import Panel, panel_scores
+from rankjury.scale.rounds.scored import BlockScores
 from rankjury.stats.estimates import Quantiles
 from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
 from rankjury.stats.significance import SignedRanks
 
-Ranked = tuple[tuple[SignedRanks, ...], ...]
+PanelDifferences = tuple[tuple[SignedRanks, ...], ...]
 """By panel and pair, the differences, or those of a range of sizes."""
 
 
@@ -29,7 +29,7 @@ class Survey:
             added(self.others, other.others),
         )
 
-    def inhabited(self, panels: Sequence[Panel], request: Request) -> "tuple[tuple[Panel, ...], Survey]":
+    def nonempty(self, panels: Sequence[Panel], request: EvaluationRequest) -> "tuple[tuple[Panel, ...], Survey]":
         """Without the slices in which there is nobody."""
         kept = [place for place, one in enumerate(self.outlines) if one.size or not panels[place].is_slice]
         found = tuple(panels[place] for place in kept)
@@ -58,23 +58,25 @@ class Tallies:
         )
 
 
-def survey(request: Request, panels: Sequence[Panel], scored: Scored) -> Survey:
+def survey(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockScores) -> Survey:
     layout = request.layout
     outlines, others = [], []
-    for one in seen(scored, panels, others=_held_against_others(request)):
+    for one in panel_scores(scored, panels, others=_held_against_others(request)):
         outlines.append(Outline.of(one.scores, layout))
         others.append(Outline.of(one.others, layout))
     return Survey(tuple(outlines), tuple(others))
 
 
-def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored, held: int) -> Tallies:
+def tally(
+    request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores, held: int
+) -> Tallies:
     """``held``: so many scores of a column are kept for its quantiles."""
     layout, how = request.layout, request.resampling
     signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), how) if how else 0
     tallies, spreads, others = [], [], []
     against = _held_against_others(request)
     quantiles: tuple[Quantiles, ...] = ()
-    rows = zip(seen(scored, panels, others=against), found.outlines, found.others, strict=True)
+    rows = zip(panel_scores(scored, panels, others=against), found.outlines, found.others, strict=True)
     for one, outline, rest in rows:
         if not one.panel.is_slice and request.quantiles:
             quantiles = tuple(Quantiles.of(column, held) for column in one.scores.T)
@@ -97,20 +99,22 @@ def tally(request: Request, panels: Sequence[Panel], found: Survey, scored: Scor
     return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
 
 
-def ranked(request: Request, panels: Sequence[Panel], found: Survey, scored: Scored) -> Ranked:
+def signed_differences(
+    request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores
+) -> PanelDifferences:
     """The third round: only comparisons need it."""
     pairs = request.layout.pairs
     return tuple(
         tuple(moved(one.scores, pair, of_pair) for pair, of_pair in zip(pairs, outline.pairs, strict=True))
-        for one, outline in zip(seen(scored, panels), found.outlines, strict=True)
+        for one, outline in zip(panel_scores(scored, panels), found.outlines, strict=True)
     )
 
 
-def within(differences: Ranked, low: float, high: float) -> Ranked:
+def differences_within(differences: PanelDifferences, low: float, high: float) -> PanelDifferences:
     """Those of one range of sizes."""
     return tuple(tuple(one.within(low, high) for one in of_panel) for of_panel in differences)
 
 
-def _held_against_others(request: Request) -> bool:
+def _held_against_others(request: EvaluationRequest) -> bool:
     """Slices are compared with the other queries where there is no baseline."""
     return request.baseline is None and request.resampling is not None

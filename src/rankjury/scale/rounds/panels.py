@@ -9,9 +9,9 @@ from rankjury.core.types import Floats
 from rankjury.errors import DataError
 from rankjury.evaluation.slices.groups import Definition, Rows, define, spelled, suitable_names
 from rankjury.evaluation.slices.stats import check_slice_names
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found
-from rankjury.scale.rounds.scored import Scored
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings
+from rankjury.scale.rounds.scored import BlockScores
 from rankjury.stats.resampling import Keys
 
 
@@ -36,7 +36,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PanelScores:
     """A panel's queries among those of a block, and the others."""
 
     panel: Panel
@@ -45,7 +45,7 @@ class Seen:
     others: Floats
 
 
-def panels_of(request: Request, found: Found) -> tuple[Panel, ...]:
+def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel, ...]:
     """All queries, then the slices; of some there may be nobody."""
     panels = [Panel("", "", "")]
     for number, (asked, censuses) in enumerate(zip(request.attributes, found.censuses, strict=True)):
@@ -65,7 +65,7 @@ def panels_of(request: Request, found: Found) -> tuple[Panel, ...]:
     return tuple(panels)
 
 
-def seen(scored: Scored, panels: Sequence[Panel], *, others: bool = False) -> Iterator[Seen]:
+def panel_scores(scored: BlockScores, panels: Sequence[Panel], *, others: bool = False) -> Iterator[PanelScores]:
     """Every panel's part of a block; ``others``: with the scores of the queries that a slice leaves out."""
     tables: dict[int, Floats] = {}
     rows: dict[int, Rows] = {}
@@ -80,9 +80,9 @@ def seen(scored: Scored, panels: Sequence[Panel], *, others: bool = False) -> It
                 rows[panel.attributes] = Rows(scored.attributes(panel.attributes))
             members = panel.definition.members(rows[panel.attributes])
         elif panel.table:
-            members = scored.takes_part(panel.table)
+            members = scored.participates(panel.table)
         if members is None:
-            yield Seen(panel, scores, keys, np.empty((0, scores.shape[1])))
+            yield PanelScores(panel, scores, keys, np.empty((0, scores.shape[1])))
         else:
             rest = scores[~members] if others and panel.of == "queries" else np.empty((0, scores.shape[1]))
-            yield Seen(panel, scores[members], keys[members], rest)
+            yield PanelScores(panel, scores[members], keys[members], rest)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from rankjury.scale.rounds.gather import Ranked
+from rankjury.scale.rounds.gather import PanelDifferences
 from rankjury.stats.mergeable import Ranks, RanksWithin
 from rankjury.stats.significance import SignedRanks
 
 
-def join_blocks(parts: Sequence[Ranked]) -> list[list[RanksWithin]]:
+def join_blocks(parts: Sequence[PanelDifferences]) -> list[list[RanksWithin]]:
     """By panel and pair, of one range of sizes."""
     return [
         [RanksWithin.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]

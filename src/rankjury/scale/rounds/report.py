@@ -10,8 +10,8 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import Quantiles, with_unit
 from rankjury.evaluation.slices.stats import Gap, Slice, correct_slices, gap_between
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings
 from rankjury.scale.rounds.gather import Survey, Tallies
 from rankjury.scale.rounds.panels import Panel
 from rankjury.stats.comparison import Comparison, correct
@@ -26,10 +26,10 @@ _MOST_QUERIES = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class RoundResults:
     """All that the rounds brought."""
 
-    found: Found
+    found: BlockFindings
     panels: tuple[Panel, ...]
     survey: Survey
     tallies: Tallies
@@ -37,12 +37,12 @@ class Gathered:
     """By panel and pair, where there are pairs."""
 
 
-def check_number_of_queries(found: Found, request: Request) -> None:
+def check_number_of_queries(found: BlockFindings, request: EvaluationRequest) -> None:
     if found.queries > _MOST_QUERIES:
         raise DataError(f"found {found.queries:,} queries", where=request.gold, expected=f"at most {_MOST_QUERIES:,}")
 
 
-def report_of(request: Request, gathered: Gathered) -> Report:
+def make_report(request: EvaluationRequest, gathered: RoundResults) -> Report:
     """The same figures as from everything at once, to the last digit."""
     layout = request.layout
     found, survey = gathered.found, gathered.survey
@@ -77,14 +77,14 @@ def _by_system(layout: Layout, values: Sequence[Value]) -> dict[str, dict[str, V
     return found
 
 
-def _estimates(request: Request, gathered: Gathered, place: int) -> list[Estimate]:
+def _estimates(request: EvaluationRequest, gathered: RoundResults, place: int) -> list[Estimate]:
     layout, outline = request.layout, gathered.survey.outlines[place]
     if request.resampling is None:
         return plainly_estimated(layout, outline, gathered.tallies.spreads[place])
     return gathered.tallies.tallies[place].estimates(layout, outline, request.resampling)
 
 
-def _beside(request: Request, gathered: Gathered, place: int) -> Sequence[Comparison | Gap]:
+def _beside(request: EvaluationRequest, gathered: RoundResults, place: int) -> Sequence[Comparison | Gap]:
     if request.resampling is None:
         return ()
     if request.baseline is not None:
@@ -92,7 +92,7 @@ def _beside(request: Request, gathered: Gathered, place: int) -> Sequence[Compar
     return list(_gaps(request, gathered, place)) if gathered.panels[place].of == "queries" else ()
 
 
-def _comparisons(request: Request, gathered: Gathered, place: int) -> list[Comparison]:
+def _comparisons(request: EvaluationRequest, gathered: RoundResults, place: int) -> list[Comparison]:
     """Not yet corrected."""
     layout, how = request.layout, request.resampling
     if how is None:
@@ -102,7 +102,7 @@ def _comparisons(request: Request, gathered: Gathered, place: int) -> list[Compa
     return [one.compared(pair.versus, how) for one, pair in zip(found, layout.pairs, strict=True)]
 
 
-def _gaps(request: Request, gathered: Gathered, place: int) -> Iterator[Gap]:
+def _gaps(request: EvaluationRequest, gathered: RoundResults, place: int) -> Iterator[Gap]:
     """A slice beside the queries outside of it, for each system and measure."""
     tallies, survey, how = gathered.tallies, gathered.survey, request.resampling
     whole, part = tallies.tallies[0], tallies.tallies[place]

@@ -11,13 +11,15 @@ from rankjury.errors import DataError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.evaluate import Evaluation, against_part
 from rankjury.evaluation.slices import align
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found, census_of, examples_of
-from rankjury.scale.rounds.scored import Scored
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings, attribute_censuses, example_ids
+from rankjury.scale.rounds.scored import BlockScores
 from rankjury.stats.resampling import keys_of
 
 
-def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Scored | None, Found]:
+def score_block(
+    request: EvaluationRequest, frames: tuple[pl.DataFrame, ...]
+) -> tuple[BlockScores | None, BlockFindings]:
     """The gold, the systems' rankings and the tables of attributes, of the same queries; None: the gold has none."""
     gold_rows, *others = frames
     runs, tables = others[: len(request.systems)], others[len(request.systems) :]
@@ -26,7 +28,7 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
     gold = gold_from_frame(gold_rows, source=request.gold)
     try:
         evaluated = [
-            _Evaluated.of(request, gold, ranking_of(run, source))
+            _Evaluated.of(request, gold, block_ranking(run, source))
             for run, source in zip(runs, request.systems.values(), strict=True)
         ]
     except DataError as error:
@@ -40,30 +42,30 @@ def score_block(request: Request, frames: tuple[pl.DataFrame, ...]) -> tuple[Sco
     attributes = [table for table, _ in aligned]
     baseline = None if request.baseline is None else list(request.systems).index(request.baseline)
     ours = None if baseline is None else evaluated[baseline].present
-    found = Found(
+    found = BlockFindings(
         len(queries),
         tuple(one.findings for one in evaluated),
         tuple(0 for _ in runs),
         tuple(0 if ours is None else int((one.present != ours).sum()) for one in evaluated),
-        tuple(examples_of(frame[QUERY]) for frame in (gold_rows, *runs)),
+        tuple(example_ids(frame[QUERY]) for frame in (gold_rows, *runs)),
         tuple(shared for _, shared in aligned),
-        tuple(map(census_of, attributes)),
+        tuple(map(attribute_censuses, attributes)),
     )
     keys = keys_of(queries, request.resampling.seed if request.resampling else 0)
     together = zip(*(one.tables for one in evaluated), strict=True)  # the same queries take part in each system's
     side_by_side = [(np.hstack([values for values, _ in same]), same[0][1]) for same in together]
-    return Scored.of(queries, keys, side_by_side, attributes), found
+    return BlockScores.of(queries, keys, side_by_side, attributes), found
 
 
-def _without_gold(runs: list[pl.DataFrame], tables: list[pl.DataFrame]) -> Found:
-    return Found(
+def _without_gold(runs: list[pl.DataFrame], tables: list[pl.DataFrame]) -> BlockFindings:
+    return BlockFindings(
         0,
         tuple(None for _ in runs),
         tuple(run[QUERY].n_unique() for run in runs),
         tuple(0 for _ in runs),
-        ((), *(examples_of(run[QUERY]) for run in runs)),
+        ((), *(example_ids(run[QUERY]) for run in runs)),
         tuple(align(table, QUERY, _nobody(), "")[1] for table in tables),
-        tuple(census_of(table.drop(QUERY).clear()) for table in tables),
+        tuple(attribute_censuses(table.drop(QUERY).clear()) for table in tables),
     )
 
 
@@ -71,7 +73,7 @@ def _nobody() -> pl.Series:
     return pl.Series(QUERY, [], dtype=pl.String)
 
 
-def ranking_of(run: pl.DataFrame, source: str) -> Ranking:
+def block_ranking(run: pl.DataFrame, source: str) -> Ranking:
     """Of a block, in which a system may have nothing."""
     if not run.is_empty():
         return ranking_from_frame(run, source=source)
@@ -88,13 +90,15 @@ class _Evaluated:
     present: Bools
 
     @classmethod
-    def of(cls, request: Request, gold: Gold, ranking: Ranking) -> "_Evaluated":
+    def of(cls, request: EvaluationRequest, gold: Gold, ranking: Ranking) -> "_Evaluated":
         evaluation = Evaluation(gold, ranking, duplicates=request.duplicates, may_be_apart=True)
         findings = evaluation.findings([one.measure for one in request.asked])
         return cls(_tables(request, gold, ranking, evaluation), findings, evaluation.bench.present)
 
 
-def _tables(request: Request, gold: Gold, ranking: Ranking, evaluation: Evaluation) -> list[tuple[Floats, Bools]]:
+def _tables(
+    request: EvaluationRequest, gold: Gold, ranking: Ranking, evaluation: Evaluation
+) -> list[tuple[Floats, Bools]]:
     values = evaluation.table(request.asked)
     tables = [(values, np.ones(len(values), dtype=bool))]
     groups = request.item_groups

@@ -11,14 +11,14 @@ import polars as pl
 
 from rankjury.core.convert import QUERY
 from rankjury.core.types import Bools, Floats
-from rankjury.scale.request import Request
+from rankjury.scale.request import EvaluationRequest
 from rankjury.stats.resampling import Keys
 
 _KEY = "key"
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class BlockScores:
     """The scores of some queries."""
 
     frame: pl.DataFrame
@@ -32,7 +32,7 @@ class Scored:
         keys: Keys,
         tables: list[tuple[Floats, Bools]],
         attributes: list[pl.DataFrame],
-    ) -> "Scored":
+    ) -> "BlockScores":
         """``tables`` are those of the whole gold, and then of each group of items, with who takes part."""
         columns: dict[str, object] = {QUERY: queries.cast(pl.String), _KEY: keys}
         for number, (scores, takes_part) in enumerate(tables):
@@ -52,7 +52,7 @@ class Scored:
         names = [_column(number, place) for place in range(self.columns)]
         return np.column_stack([self.frame[name].to_numpy() for name in names])
 
-    def takes_part(self, number: int) -> Bools:
+    def participates(self, number: int) -> Bools:
         """Which queries have something of a group of items in their gold."""
         return self.frame[_part(number)].to_numpy()
 
@@ -62,7 +62,7 @@ class Scored:
             pl.col(name).alias(name.removeprefix(start)) for name in self.frame.columns if name.startswith(start)
         )
 
-    def per_query(self, request: Request) -> pl.DataFrame:
+    def per_query(self, request: EvaluationRequest) -> pl.DataFrame:
         """As people read it: system, query_id, and the measures; undefined is null."""
         frames = []
         for number, name in enumerate(request.systems):

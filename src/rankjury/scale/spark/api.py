@@ -14,13 +14,13 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import Cuts, ItemGroups
 from rankjury.io.attributes import check_attributes
 from rankjury.measures.measure import Measure, Value
-from rankjury.scale.api import attributes_named, request_for
+from rankjury.scale.api import make_request, parse_by
 from rankjury.scale.memory import Budget, parse_memory
-from rankjury.scale.request import AttributesAsked
+from rankjury.scale.request import SliceAttributes
 from rankjury.scale.spark.evaluate import evaluate_source
 from rankjury.scale.spark.files import judged_items
-from rankjury.scale.spark.frames import given
-from rankjury.scale.spark.sources import FromFrames
+from rankjury.scale.spark.frames import spark_table
+from rankjury.scale.spark.sources import DataFrameSource
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def evaluate(
     for table, chosen in ((slices, by), (item_slices, items_by)):
         if table is None and chosen is not None:
             raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
-    truth = given(gold, "gold", "gold")
-    tables = [truth, *(given(run, "run", name) for name, run in named.items())]
-    request = request_for(
+    truth = spark_table(gold, "gold", "gold")
+    tables = [truth, *(spark_table(run, "run", name) for name, run in named.items())]
+    request = make_request(
         "gold",
         {name: name for name in named},
         measures,
@@ -75,16 +75,16 @@ def evaluate(
         duplicates=duplicates,
     )
     if slices is not None:
-        tables.append(given(slices, "attributes", "attributes of queries"))
-        request = replace(request, attributes=(AttributesAsked("attributes of queries", attributes_named(by)),))
+        tables.append(spark_table(slices, "attributes", "attributes of queries"))
+        request = replace(request, attributes=(SliceAttributes("attributes of queries", parse_by(by)),))
     if item_slices is not None:
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
-        cuts = Cuts(table, id_column, "items", attributes_named(items_by), "attributes of items")
+        cuts = Cuts(table, id_column, "items", parse_by(items_by), "attributes of items")
         request = replace(request, item_groups=ItemGroups.of(judged_items(truth), [cuts]))
     return evaluate_source(
         spark,
         replace(request, quantiles=tuple(quantiles)),
-        FromFrames(tables),
+        DataFrameSource(tables),
         Budget(parse_memory(memory)),
         per_query=per_query,
         progress=progress,

@@ -12,7 +12,7 @@ Meaning = Callable[[re.Match[str], str], RankjuryError]
 
 
 @contextmanager
-def explained(where: str | None = None) -> Iterator[None]:
+def translate_errors(where: str | None = None) -> Iterator[None]:
     """Whatever of Spark's own errors has a meaning for a user is raised as ours, about ``where`` if about no file."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -20,14 +20,14 @@ def explained(where: str | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        ours = what_it_means(str(error))
+        ours = translate_error(str(error))
         if ours is None:
             raise
         ours.where = ours.where or where
         raise ours from error
 
 
-def what_it_means(text: str) -> RankjuryError | None:
+def translate_error(text: str) -> RankjuryError | None:
     """The error behind the text of one of Spark's, Java's stack and all; None where it is none of the user's."""
     for pattern, error_of in _MEANINGS:
         found = re.search(pattern, text)
@@ -38,7 +38,7 @@ def what_it_means(text: str) -> RankjuryError | None:
 
 def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
     """A file that is no Parquet, is damaged, or has another type in a column."""
-    path, said = path_of(found.group("path")), found.group("said").strip()
+    path, said = local_path(found.group("path")), found.group("said").strip()
     types = re.search(r"column \[?(.+?)\]?\. Expected Spark type (\S+), actual Parquet type (\S+?)\.", said)
     if types:
         column, expected, actual = types.groups()
@@ -68,7 +68,7 @@ def _says(message: str, hint: str | None = None, kind: type[RankjuryError] = Dat
     return lambda found, _: kind(message.format(*found.groups(), all=_short(found.group(0))), hint=hint)
 
 
-def path_of(uri: str) -> str:
+def local_path(uri: str) -> str:
     """A path of this machine as people write it; one of elsewhere as it is."""
     return unquote(re.sub(r"^file:/+", "/", uri)) if uri.startswith("file:") else uri
 
@@ -92,7 +92,7 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     (r"\[CANNOT_MERGE_SCHEMAS\][^\"]*\"STRUCT<([^\"]*)>\"[^\"]*\"STRUCT<([^\"]*)>\"", _apart),
     (
         r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE",
-        lambda found, _: DataError("no such file or folder", where=path_of(found.group(1))),
+        lambda found, _: DataError("no such file or folder", where=local_path(found.group(1))),
     ),
     (r"\[UNABLE_TO_INFER_SCHEMA\]", _says("there is no Parquet file in the folder")),
     (r"\[UNRESOLVED_COLUMN[^\]]*\] .*? with name `(.+?)` cannot be resolved", _no_such_column),
@@ -102,7 +102,9 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     ),
     (
         r"Mkdirs failed to create (\S+)",
-        lambda found, _: DataError("cannot be written here", where=path_of(found.group(1)).partition("/_temporary")[0]),
+        lambda found, _: DataError(
+            "cannot be written here", where=local_path(found.group(1)).partition("/_temporary")[0]
+        ),
     ),
     (
         r"No FileSystem for scheme \"?[\w.+-]+\"?|Class org\.apache\.hadoop\.fs\.\S+ not found",

@@ -21,19 +21,19 @@ from rankjury.errors import DataError, DuplicatePair, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination, make_folder, replacing
 from rankjury.scale.memory import Budget
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found
-from rankjury.scale.rounds.gather import Ranked, Survey, ranked, survey, tally, within
-from rankjury.scale.rounds.panels import Panel, panels_of
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings
+from rankjury.scale.rounds.gather import PanelDifferences, Survey, differences_within, signed_differences, survey, tally
+from rankjury.scale.rounds.panels import Panel, make_panels
 from rankjury.scale.rounds.ranks import join_blocks, join_ranges
-from rankjury.scale.rounds.report import Gathered, check_number_of_queries, report_of
-from rankjury.scale.rounds.scored import Scored
-from rankjury.scale.spark.jobs import Jobs, watched
-from rankjury.scale.spark.paths import is_local, located
+from rankjury.scale.rounds.report import RoundResults, check_number_of_queries, make_report
+from rankjury.scale.rounds.scored import BlockScores
+from rankjury.scale.spark.jobs import SparkJobs, watch_jobs
+from rankjury.scale.spark.paths import absolute_path, is_local
 from rankjury.scale.spark.shuffle import BUCKET, PART
-from rankjury.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, Source
-from rankjury.scale.spark.tasks import FOUND, RESULTS, SCORES, Gathering, Joining, Judging, PerQueryRows
-from rankjury.scale.storage import unpacked
+from rankjury.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, RowSource
+from rankjury.scale.spark.tasks import FOUND, RESULTS, SCORES, JudgeBuckets, PerQueryRows, RunRound, SumResults
+from rankjury.scale.storage import from_ipc
 from rankjury.stats.mergeable import Ranks, ranges_for
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ RANGES = "range int, result binary"
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RankDifferences:
     """Scores → differences, by range of their size."""
 
     asked: Any
@@ -52,7 +52,7 @@ class Ranking:
     columns: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: Request
+        request: EvaluationRequest
         panels: Sequence[Panel]
         found: Survey
         request, panels, found = self.asked.value
@@ -60,17 +60,17 @@ class Ranking:
             kinds, pieces = (column.to_pylist() for column in batch.columns)
             for kind, piece in zip(kinds, pieces, strict=True):
                 if kind == SCORES:
-                    scored = Scored(unpacked(piece), self.columns)
-                    differences = ranked(request, panels, found, scored)
+                    scored = BlockScores(from_ipc(piece), self.columns)
+                    differences = signed_differences(request, panels, found, scored)
                     for number, (low, high) in enumerate(self.ranges):
-                        yield _row(number, dumps(within(differences, low, high)))
+                        yield _row(number, dumps(differences_within(differences, low, high)))
 
 
-class JoiningRanks:
+class JoinRanks:
     """The differences of a range → their ranks, of each range that came here."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        held: dict[int, list[Ranked]] = {}
+        held: dict[int, list[PanelDifferences]] = {}
         for batch in batches:
             numbers, results = (column.to_pylist() for column in batch.columns)
             for number, result in zip(numbers, results, strict=True):
@@ -89,14 +89,14 @@ _OTHER_FORMS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz", ".zst")
 
 
 @contextmanager
-def writing_parquet(spark: "SparkSession", path: str | None) -> Iterator[str | None]:
+def open_parquet_folder(spark: "SparkSession", path: str | None) -> Iterator[str | None]:
     """Yield where Spark is to write a new folder; nothing is left of it when the block is left by an error."""
     if path is None:
         yield None
         return
     if PurePath(path).suffix.lower() in _OTHER_FORMS:
         raise UsageError(f"Spark writes Parquet, not {PurePath(path).suffix}", where=path, hint="Name a folder.")
-    place = located(spark, path)
+    place = absolute_path(spark, path)
     jvm: Any = spark._jvm
     target = jvm.org.apache.hadoop.fs.Path(place)
     files = target.getFileSystem(spark._jsc.hadoopConfiguration())
@@ -142,8 +142,8 @@ _SCORES_HELD = 100_000
 
 def evaluate_source(
     spark: "SparkSession",
-    request: Request,
-    source: Source,
+    request: EvaluationRequest,
+    source: RowSource,
     budget: Budget,
     *,
     per_query: str | None = None,
@@ -151,18 +151,18 @@ def evaluate_source(
 ) -> Report:
     """The source has the gold, the systems' rankings and the attributes, as the request names them."""
     _check(request)
-    with _without_order(), watched(spark, "Scoring", progress) as jobs:
-        work = _Work(jobs, request, source, budget)
-        with writing_parquet(spark, per_query) as target:
+    with _without_order(), watch_jobs(spark, "Scoring", progress) as jobs:
+        work = _SparkRounds(jobs, request, source, budget)
+        with open_parquet_folder(spark, per_query) as target:
             found = work.found()
             found.check(request)
             check_number_of_queries(found, request)
             if target is not None:
                 work.write(target)
-            return report_of(request, work.gathered(found))
+            return make_report(request, work.gathered(found))
 
 
-def _check(request: Request) -> None:
+def _check(request: EvaluationRequest) -> None:
     """Rows have no order on Spark."""
     if request.duplicates in ("first", "last"):
         raise UsageError(
@@ -183,45 +183,47 @@ def _without_order() -> Iterator[None]:
         raise
 
 
-class _Work:
+class _SparkRounds:
     """Jobs over the scores, which are computed once."""
 
-    def __init__(self, jobs: Jobs, request: Request, source: Source, budget: Budget) -> None:
+    def __init__(self, jobs: SparkJobs, request: EvaluationRequest, source: RowSource, budget: Budget) -> None:
         self._jobs, self._request = jobs, request
         self._columns = len(request.layout.columns)
-        self._sent = jobs.sent(request)
+        self._sent = jobs.broadcast(request)
         cores = jobs.spark.sparkContext.defaultParallelism
         number = min(max(source.size // BYTES_IN_A_BUCKET, 4 * cores), _MOST_BUCKETS)
         self._parts = max(number // _BUCKETS_IN_A_PART, 2 * cores)
         rows_held = budget.block_rows(_BYTES_OF_NUMBERS + _BYTES_OF_TEXT * len(source.texts))
-        buckets = Buckets(number, _evenly_sent(jobs.spark, self._parts))
+        buckets = Buckets(number, _partition_keys(jobs.spark, self._parts))
         pieces = source.pieces(jobs, buckets).repartition(self._parts, PART).sortWithinPartitions(BUCKET)
-        judging = Judging(self._sent, source.schemas, rows_held)
-        self._scores = jobs.kept(jobs.mapped(pieces, judging, RESULTS))
+        judging = JudgeBuckets(self._sent, source.schemas, rows_held)
+        self._scores = jobs.persist(jobs.map_batches(pieces, judging, RESULTS))
 
-    def found(self) -> Found:
-        found: Found = self._sum(self._scores)
+    def found(self) -> BlockFindings:
+        found: BlockFindings = self._sum(self._scores)
         return found
 
     def write(self, path: str) -> None:
         measures = ", ".join(f"`{one.label}` double" for one in self._request.asked)
-        rows = self._jobs.mapped(self._scores, PerQueryRows(self._sent), f"system string, query_id string, {measures}")
+        rows = self._jobs.map_batches(
+            self._scores, PerQueryRows(self._sent), f"system string, query_id string, {measures}"
+        )
         rows.write.mode("append").parquet(path)
 
-    def gathered(self, found: Found) -> Gathered:
+    def gathered(self, found: BlockFindings) -> RoundResults:
         request = self._request
-        panels = panels_of(request, found)
+        panels = make_panels(request, found)
         surveyed = self._round(partial(survey, request, panels))
-        inhabited, outlined = surveyed.inhabited(panels, request)
+        inhabited, outlined = surveyed.nonempty(panels, request)
         tallied = self._round(partial(tally, request, inhabited, outlined, held=_SCORES_HELD))
         ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
         if request.baseline is not None:
             ranks = self._ranks(found.queries, (request, inhabited, outlined))
-        return Gathered(found, inhabited, outlined, tallied, ranks)
+        return RoundResults(found, inhabited, outlined, tallied, ranks)
 
-    def _round(self, work: Callable[[Scored], Any]) -> Any:
-        sent = self._jobs.sent(work)
-        return self._sum(self._jobs.mapped(self._scores, Gathering(sent, self._columns), RESULTS))
+    def _round(self, work: Callable[[BlockScores], Any]) -> Any:
+        sent = self._jobs.broadcast(work)
+        return self._sum(self._jobs.map_batches(self._scores, RunRound(sent, self._columns), RESULTS))
 
     def _sum(self, results: "DataFrame") -> Any:
         """Of all partitions' results; of many, some are joined by tasks first."""
@@ -229,7 +231,7 @@ class _Work:
 
         wanted = results.where(f.col("kind") == FOUND)
         if self._parts > _RESULTS_AT_ONCE:
-            wanted = self._jobs.mapped(wanted.repartition(isqrt(self._parts)), Joining(), RESULTS)
+            wanted = self._jobs.map_batches(wanted.repartition(isqrt(self._parts)), SumResults(), RESULTS)
         found = [loads(row.result) for row in wanted.select("result").collect()]
         self._jobs.raise_failure()
         if not found:
@@ -240,13 +242,15 @@ class _Work:
         panels = asked[1]
         pairs = len(self._request.layout.pairs) * len(panels)
         ranges = ranges_for(queries * pairs, _RANKED_AT_ONCE)
-        rows = self._jobs.mapped(self._scores, Ranking(self._jobs.sent(asked), ranges, self._columns), RANGES)
-        joined = self._jobs.mapped(rows.repartition(len(ranges), "range"), JoiningRanks(), RANGES)
+        rows = self._jobs.map_batches(
+            self._scores, RankDifferences(self._jobs.broadcast(asked), ranges, self._columns), RANGES
+        )
+        joined = self._jobs.map_batches(rows.repartition(len(ranges), "range"), JoinRanks(), RANGES)
         found = {row.range: loads(row.result) for row in joined.collect()}
         return join_ranges([found[number] for number in sorted(found)])
 
 
-def _evenly_sent(spark: "SparkSession", parts: int) -> tuple[int, ...]:
+def _partition_keys(spark: "SparkSession", parts: int) -> tuple[int, ...]:
     """For each part a number that Spark sends there: it spreads numbers by a hash, and would leave some parts empty."""
     from pyspark.sql import functions as f
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
 from rankjury.errors import DataError, UsageError
-from rankjury.scale.spark.shuffle import BUCKET, frame_from
+from rankjury.scale.spark.shuffle import BUCKET, arrow_to_polars
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,7 @@ _TEXTS = ("string", "decimal(20,0)")
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class SparkTable:
     """A DataFrame, and which of its columns is what."""
 
     frame: "DataFrame"
@@ -40,7 +40,7 @@ class Given:
         from pyspark.sql import functions as f
 
         def typed(name: str) -> Any:
-            column = f.col(quoted(self.columns[name]))
+            column = f.col(quote_name(self.columns[name]))
             if name == QUERY or (name == ITEM and self.kind != "attributes"):
                 return column.cast("string" if name in texts else "bigint")
             return column if self.kind == "attributes" else column.cast("double")
@@ -52,7 +52,7 @@ class Given:
     def schema(self, texts: Sequence[str]) -> pl.Schema:
         """Of the rows in a block; that of attributes is taken from an empty frame."""
         if self.kind == "attributes":
-            empty = frame_from(self.bucketed(texts, 1).drop(BUCKET).limit(0).toArrow())
+            empty = arrow_to_polars(self.bucketed(texts, 1).drop(BUCKET).limit(0).toArrow())
             return pl.Schema(zip(self.columns, empty.dtypes, strict=True))
         return pl.Schema(
             {
@@ -62,12 +62,12 @@ class Given:
         )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name for Spark, whatever is in it."""
     return f"`{name.replace('`', '``')}`"
 
 
-def given(frame: Any, kind: str, where: str) -> Given:
+def spark_table(frame: Any, kind: str, where: str) -> SparkTable:
     """A DataFrame with the columns of a gold, a run, or attributes of queries."""
     if not hasattr(frame, "mapInArrow"):
         raise UsageError(f"the {where} is a {type(frame).__name__}", expected="a DataFrame of Spark")
@@ -81,13 +81,13 @@ def given(frame: Any, kind: str, where: str) -> Given:
         columns = match_columns(names, kind, where)
         if SCORE in columns:
             columns.pop(RANK, None)
-    one = Given(frame, kind, where, columns)
+    one = SparkTable(frame, kind, where, columns)
     _check_names(one)
     _check_types(one)
     return one
 
 
-def _check_names(one: Given) -> None:
+def _check_names(one: SparkTable) -> None:
     """Spark tells names apart by their case only where it was told to."""
     minds_case = str(one.frame.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
     folded = str if minds_case else str.lower
@@ -97,7 +97,7 @@ def _check_names(one: Given) -> None:
             raise DataError(f"several columns are called {column!r}", where=one.where, expected="one of each name")
 
 
-def _check_types(one: Given) -> None:
+def _check_types(one: SparkTable) -> None:
     for name, column in one.columns.items():
         kind = one.type_of(name)
         if name == QUERY or (name == ITEM and one.kind != "attributes"):
@@ -111,7 +111,7 @@ def _check_types(one: Given) -> None:
             raise DataError(f"column {column!r} is of type {kind}", where=one.where, expected="numbers")
 
 
-def alike(tables: Sequence[Given]) -> list[str]:
+def text_ids(tables: Sequence[SparkTable]) -> list[str]:
     """The ids that are compared as text: those that are text in one of the tables."""
     return [
         name

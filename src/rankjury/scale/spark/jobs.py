@@ -21,9 +21,9 @@ from rankjury import errors
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError
-from rankjury.scale.spark.errors import explained
+from rankjury.scale.spark.errors import translate_errors
 from rankjury.scale.spark.launch import with_variables
-from rankjury.scale.spark.quiet import quiet
+from rankjury.scale.spark.quiet import silence_pyspark
 from rankjury.scale.spark.session import check_classic
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Batches = Callable[[Iterator[Any]], Iterator[Any]]
 """What is done with the record batches of a part of a table, one after the other."""
 
 
-class Told:
+class ErrorList:
     """How failures add up in an accumulator: in a list."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
@@ -43,7 +43,7 @@ class Told:
         return first + second
 
 
-def carried(function: Batches, told: Any) -> Batches:
+def report_errors(function: Batches, told: Any) -> Batches:
     """The function with its errors told to an accumulator instead of raised, and rankjury's release looked at first."""
     release = __version__
 
@@ -52,7 +52,7 @@ def carried(function: Batches, told: Any) -> Batches:
             check_release(release)
             yield from function(batches)
         except RankjuryError as error:
-            told.add([dumped(error)])
+            told.add([dump_error(error)])
 
     return function_that_tells
 
@@ -66,12 +66,12 @@ def check_release(of_driver: str) -> None:
         )
 
 
-def dumped(error: RankjuryError) -> bytes:
+def dump_error(error: RankjuryError) -> bytes:
     kind = next(kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
     return json.dumps({"kind": kind.__name__, "says": vars(error)}).encode()
 
 
-def loaded(text: bytes) -> RankjuryError:
+def load_error(text: bytes) -> RankjuryError:
     """The error of the same kind that says the same."""
     form = json.loads(text)
     said = form["says"]
@@ -93,13 +93,13 @@ class Interrupt:
 
     pressed: bool = False
 
-    def raise_it(self) -> None:
+    def raise_pending(self) -> None:
         if self.pressed:
             raise KeyboardInterrupt from None
 
 
 @contextmanager
-def held_back() -> Iterator[Interrupt]:
+def defer_interrupt() -> Iterator[Interrupt]:
     """Note the first Ctrl-C that comes while Spark is asked; any other is raised where it comes."""
     interrupt = Interrupt()
     before = signal.getsignal(signal.SIGINT)
@@ -108,7 +108,7 @@ def held_back() -> Iterator[Interrupt]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if interrupt.pressed or not _asks_spark(frame):
+        if interrupt.pressed or not _is_inside_spark(frame):
             before(number, frame)
         else:
             interrupt.pressed = True
@@ -120,7 +120,7 @@ def held_back() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, before)
 
 
-def _asks_spark(frame: FrameType | None) -> bool:
+def _is_inside_spark(frame: FrameType | None) -> bool:
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in _ASKING:
             return True
@@ -135,7 +135,7 @@ _OF_A_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interrup
 
 
 @dataclass(frozen=True, eq=False)
-class Jobs:
+class SparkJobs:
     """What is done under watch: functions on workers, and what is held for a while."""
 
     spark: "SparkSession"
@@ -143,22 +143,22 @@ class Jobs:
     _told: Any
     _held: list[Callable[[], object]] = field(default_factory=list)
 
-    def mapped(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
+    def map_batches(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
         """Map a function over the frame's record batches by partition; ``watched`` raises its RankjuryError."""
-        return frame.mapInArrow(carried(function, self._told), schema)
+        return frame.mapInArrow(report_errors(function, self._told), schema)
 
-    def spread(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
+    def map_values(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
         """What the function gives for each value, one a task; a RankjuryError of it is raised by ``watched``."""
         parts = self.spark.sparkContext.parallelize(values, max(1, len(values)))
-        return list(parts.mapPartitions(carried(lambda some: map(function, some), self._told)).collect())
+        return list(parts.mapPartitions(report_errors(lambda some: map(function, some), self._told)).collect())
 
-    def kept(self, frame: "DataFrame") -> "DataFrame":
+    def persist(self, frame: "DataFrame") -> "DataFrame":
         """The frame, computed once and held until the end."""
         held = frame.persist()
         self._held.append(held.unpersist)
         return held
 
-    def sent(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """A value at hand on all workers until the end, as ``.value``."""
         broadcast = self.spark.sparkContext.broadcast(value)
         self._held.append(broadcast.destroy)
@@ -171,51 +171,51 @@ class Jobs:
     def raise_failure(self) -> None:
         """Of several that workers told of always the same."""
         if self.failed:
-            raise loaded(min(self._told.value))
+            raise load_error(min(self._told.value))
 
     def cancel(self) -> None:
         self.spark.sparkContext.cancelJobGroup(self.group)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         while self._held:
             with suppress(Exception):  # the session may be gone already
                 self._held.pop()()
 
 
 @contextmanager
-def watched(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[Jobs]:
+def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[SparkJobs]:
     """Run jobs under watch: ``progress`` is told how many of their tasks are done, errors are ours where they can be.
 
     Whatever way the block is left, none of its jobs runs on, and nothing that was held for it is held any longer.
     """
     check_classic(spark)
     context = spark.sparkContext
-    jobs = Jobs(spark, f"rankjury-{uuid4().hex}", context.accumulator([], Told()))
+    jobs = SparkJobs(spark, f"rankjury-{uuid4().hex}", context.accumulator([], ErrorList()))
     with (
-        quiet(),
-        explained(),
+        silence_pyspark(),
+        translate_errors(),
         with_variables(context.environment, dict.fromkeys(_ONE_THREAD, "1")),
-        held_back() as interrupt,
-        _looked_after(jobs, interrupt, what, progress),
+        defer_interrupt() as interrupt,
+        _watch_in_thread(jobs, interrupt, what, progress),
     ):
         before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
         context.setJobGroup(jobs.group, f"rankjury: {what}", interruptOnCancel=True)
         try:
             yield jobs
         except Exception:
-            interrupt.raise_it()
+            interrupt.raise_pending()
             jobs.raise_failure()
             raise
         finally:
             with suppress(Exception):  # the context may be gone
                 for name, value in before.items():
                     context.setLocalProperty(name, value)
-        interrupt.raise_it()
+        interrupt.raise_pending()
         jobs.raise_failure()
 
 
 @contextmanager
-def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
+def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
     """A thread that looks at the jobs now and then, and ends them where they are of no more use."""
     left, whole = Event(), [False]
 
@@ -224,11 +224,11 @@ def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progres
             with suppress(Exception):
                 if jobs.failed or interrupt.pressed:
                     jobs.cancel()
-                progress.update(what, *_tasks(jobs))
+                progress.update(what, *_count_tasks(jobs))
         if not whole[0]:
             with suppress(Exception):
                 jobs.cancel()
-        jobs.let_go()
+        jobs.release()
 
     looking = Thread(target=look, name="rankjury looks after jobs", daemon=True)
     looking.start()
@@ -240,7 +240,7 @@ def _looked_after(jobs: Jobs, interrupt: Interrupt, what: str, progress: Progres
         looking.join()
 
 
-def _tasks(jobs: Jobs) -> tuple[int, int]:
+def _count_tasks(jobs: SparkJobs) -> tuple[int, int]:
     """How many tasks of the jobs are done, and how many are known."""
     tracker = jobs.spark.sparkContext.statusTracker()
     known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]

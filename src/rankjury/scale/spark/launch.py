@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.temp_files import TemporaryFolder
 from rankjury.errors import DataError
 from rankjury.scale.spark.masters import Master
-from rankjury.scale.spark.quiet import quiet
+from rankjury.scale.spark.quiet import silence_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 @contextmanager
-def own_session(
+def start_session(
     master: Master, memory: int | None, temp: Path | None, settings: Mapping[str, str]
 ) -> Iterator["SparkSession"]:
     """A session that ends with the block, and its Java process with it."""
@@ -49,7 +49,7 @@ def own_session(
         aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
         starting = aside.submit(_start, {**_settings(master, memory, folder), **settings}, folder)
         try:
-            with quiet():
+            with silence_pyspark():
                 spark, _ = starting.result()
             yield spark
         finally:

@@ -49,7 +49,7 @@ class Master:
             )
 
 
-def read_master(url: str) -> Master:
+def parse_master(url: str) -> Master:
     if _KNOWN_LOCAL.fullmatch(url) or _OTHERS.fullmatch(url):
         return Master(url)
     standalone = _STANDALONE.fullmatch(url)

@@ -14,7 +14,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
-from rankjury.scale.spark.jobs import Jobs, watched
+from rankjury.scale.spark.jobs import SparkJobs, watch_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,11 +30,11 @@ _FEWEST_QUERIES, _MOST_QUERIES = 64, 4096
 _PARTS_A_CORE = 4
 """So that one slow task does not hold up the others for long."""
 
-Found = tuple[Ints, Floats]
+TileResult = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _QueryPart:
     """Some queries, and for each the item that is itself."""
 
     queries: Matrix
@@ -42,14 +42,14 @@ class _Part:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tile:
+class _CorpusTile:
     """Some items, from ``first`` on, and their places in the order of ids."""
 
     first: int
     items: Matrix
     places: Ints
 
-    def nearest_to(self, part: _Part, k: int, metric: str) -> Found:
+    def nearest_to(self, part: _QueryPart, k: int, metric: str) -> TileResult:
         within = (part.own >= self.first) & (part.own < self.first + len(self.items))
         own = np.where(within, part.own - self.first, MISSING)
         found = nearest(part.queries, self.items, k, metric=metric, places=self.places, own=own)
@@ -76,29 +76,31 @@ def nearest_on_spark(
     own = np.full(len(queries), MISSING, dtype=np.int64) if own is None else own
     tiles = cut_rows(len(items), max(1, (tile_bytes or TILE_BYTES) // _row_bytes(items)))
     jobs = [
-        [_Part(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
-        for ranges in _cut(queries, k, spark.sparkContext.defaultParallelism)
+        [_QueryPart(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
+        for ranges in _plan_jobs(queries, k, spark.sparkContext.defaultParallelism)
     ]
     tasks = sum(map(len, jobs))  # of each tile
-    best: Found = np.empty((len(queries), 0), dtype=np.int64), np.empty((len(queries), 0))
+    best: TileResult = np.empty((len(queries), 0), dtype=np.int64), np.empty((len(queries), 0))
     for number, (low, high) in enumerate(tiles):
-        tile = _Tile(low, np.ascontiguousarray(items[low:high]), places[low:high])
-        with watched(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
-            found = _in_tile(watch, tile, jobs, k, metric)
-        best = _best_of(best, found, k, places)
+        tile = _CorpusTile(low, np.ascontiguousarray(items[low:high]), places[low:high])
+        with watch_jobs(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
+            found = _search_tile(watch, tile, jobs, k, metric)
+        best = _merge_best(best, found, k, places)
     return Neighbours(*best)
 
 
-def _in_tile(watch: Jobs, tile: _Tile, jobs: Sequence[Sequence[_Part]], k: int, metric: str) -> Found:
+def _search_tile(
+    watch: SparkJobs, tile: _CorpusTile, jobs: Sequence[Sequence[_QueryPart]], k: int, metric: str
+) -> TileResult:
     """What is nearest to every query within a tile."""
-    sent = watch.sent(tile)
+    sent = watch.broadcast(tile)
     found = [
-        both for parts in jobs for both in watch.spread(parts, lambda part: sent.value.nearest_to(part, k, metric))
+        both for parts in jobs for both in watch.map_values(parts, lambda part: sent.value.nearest_to(part, k, metric))
     ]
     return np.concatenate([items for items, _ in found]), np.concatenate([scores for _, scores in found])
 
 
-def _cut(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
+def _plan_jobs(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
     """Ranges of queries, one a task; those of a job together, so that no job holds too much at once."""
     fitting = min(_MOST_QUERIES, _PART_BYTES // _row_bytes(queries))
     size = max(1, min(fitting, max(_FEWEST_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
@@ -111,7 +113,7 @@ def _row_bytes(vectors: Matrix) -> int:
     return int(max(1, vectors.shape[1] * vectors.dtype.itemsize))
 
 
-def _best_of(one: Found, other: Found, k: int, places: Ints) -> Found:
+def _merge_best(one: TileResult, other: TileResult, k: int, places: Ints) -> TileResult:
     """The k best of what was found in two parts of the corpus: by score, then by id."""
     items, scores = (np.concatenate(both, axis=1) for both in zip(one, other, strict=True))
     by_id = np.argsort(places[items], axis=1)

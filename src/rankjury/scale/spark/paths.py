@@ -18,7 +18,7 @@ def is_local(spark: "SparkSession", path: str) -> bool:
     return "://" not in path and _is_of_this_machine(spark)
 
 
-def located(spark: "SparkSession", path: str) -> str:
+def absolute_path(spark: "SparkSession", path: str) -> str:
     """One of this machine does not depend on the folder that Java was started in, one of another store is as it is."""
     return str(Path(path).absolute()) if is_local(spark, path) else path
 
@@ -28,7 +28,7 @@ def _is_of_this_machine(spark: "SparkSession") -> bool:
     return str(spark._jsc.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
 
 
-def to_read(spark: "SparkSession", path: str) -> str:
+def escape_glob(spark: "SparkSession", path: str) -> str:
     """Brackets and stars in the name of a file that is there are no pattern."""
-    place = located(spark, path)
+    place = absolute_path(spark, path)
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", place) if Path(place).exists() else place

@@ -9,7 +9,7 @@ _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_pyspark() -> Iterator[None]:
     """Without its account, a page long, of an error that is raised anyway, and without its doubts of pandas.
 
     It asks for pandas wherever it hands over Arrow, and uses none of it.

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankjury.errors import MissingExtra, UsageError
-from rankjury.scale.spark.launch import own_session
-from rankjury.scale.spark.masters import read_master
-from rankjury.scale.spark.quiet import quiet
+from rankjury.scale.spark.launch import start_session
+from rankjury.scale.spark.masters import parse_master
+from rankjury.scale.spark.quiet import silence_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLDEST = 17
+OLDEST_JAVA = 17
 """What Spark 4 asks for."""
 _HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."
 _ANSWERS_WITHIN = 30
@@ -26,7 +26,7 @@ _ANSWERS_WITHIN = 30
 
 def check_java() -> None:
     """Refuse to start Spark where it would fail for want of Java."""
-    wanted = f"Java {OLDEST} or later, on which Spark 4 runs"
+    wanted = f"Java {OLDEST_JAVA} or later, on which Spark 4 runs"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")  # as Spark's own script looks for it
     if java is None:
@@ -38,15 +38,15 @@ def check_java() -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"cannot start {java}: {error}", expected=wanted, hint=_HINT) from None
     said = ran.stderr + ran.stdout
-    version = version_of(said)
+    version = java_version(said)
     if version is None:
         first = next(iter(said.strip().splitlines()), "nothing")
         raise UsageError(f"'{java} -version' says {first!r}", expected=wanted, hint=_HINT)
-    if version < OLDEST:
+    if version < OLDEST_JAVA:
         raise UsageError(f"{java} is Java {version}", expected=wanted, hint=_HINT)
 
 
-def version_of(said: str) -> int | None:
+def java_version(said: str) -> int | None:
     """The number of the release in what ``java -version`` says: 8 of ``1.8.0_412``, 17 of ``17.0.15``."""
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found.group(1)) if found else None
@@ -76,15 +76,15 @@ def open_session(
         raise UsageError(
             f"{memory:,} bytes of memory for Spark's Java", expected=f"{_LEAST_MEMORY:,} bytes (450 MiB) or more"
         )
-    with quiet():
-        running = _running(master)
+    with silence_pyspark():
+        running = _active_session(master)
     if running is not None:
         yield running
         return
-    where = read_master(master or EVERY_CORE)
+    where = parse_master(master or EVERY_CORE)
     check_java()
     where.check_answers()
-    with own_session(where, memory, temp, settings or {}) as spark:
+    with start_session(where, memory, temp, settings or {}) as spark:
         yield spark
 
 
@@ -107,7 +107,7 @@ def check_classic(spark: "SparkSession") -> None:
         )
 
 
-def _running(master: str | None) -> "SparkSession | None":
+def _active_session(master: str | None) -> "SparkSession | None":
     """The session that somebody has started already, which has to be where it is wanted."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

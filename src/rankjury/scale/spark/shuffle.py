@@ -15,7 +15,7 @@ import pyarrow as pa
 from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades
 from rankjury.core.types import Ints
 from rankjury.errors import DataError
-from rankjury.scale.storage import packed
+from rankjury.scale.storage import to_ipc
 
 BUCKET = "rankjury:bucket"
 """A name that no attribute has."""
@@ -23,13 +23,13 @@ PART = "part"
 PIECES = f"{PART} int, `{BUCKET}` int, number int, piece binary"
 
 
-def frame_from(arrow: Any) -> pl.DataFrame:
+def arrow_to_polars(arrow: Any) -> pl.DataFrame:
     """What Spark sends as Arrow, with moments in universal time, whichever zone the session has."""
     return pl.DataFrame(pl.from_arrow(arrow)).with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
 
 
 @dataclass(frozen=True)
-class Packing:
+class PackRows:
     """One of the tables: its place among them, and what is to be true of its rows."""
 
     number: int
@@ -45,7 +45,7 @@ class Packing:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         held: list[pl.DataFrame] = []
         for batch in batches:
-            frame = frame_from(batch)
+            frame = arrow_to_polars(batch)
             frame.columns = [*(name for name, _ in self.names), BUCKET]
             self._check(frame)
             held.append(frame)
@@ -78,16 +78,16 @@ class Packing:
 
     def _pieces(self, frames: list[pl.DataFrame]) -> Any:
         rows = pl.concat(frames, rechunk=True)
-        return pieces_of(rows.drop(BUCKET), rows[BUCKET].to_numpy(), self.number, self.parts)
+        return pack_pieces(rows.drop(BUCKET), rows[BUCKET].to_numpy(), self.number, self.parts)
 
 
-def pieces_of(rows: pl.DataFrame, bucket: Ints, number: int, parts: Sequence[int]) -> Any:
+def pack_pieces(rows: pl.DataFrame, bucket: Ints, number: int, parts: Sequence[int]) -> Any:
     """The rows of each bucket in a piece of their own, with what they are sent by."""
     order = np.argsort(bucket.astype(np.uint16), kind="stable")
     ordered, sorted_buckets = rows[order], bucket[order]
     edges = np.flatnonzero(np.diff(sorted_buckets)) + 1
     firsts, lasts = np.concatenate(([0], edges)), np.concatenate((edges, [len(order)]))
-    pieces = [bytes(packed(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+    pieces = [bytes(to_ipc(ordered.slice(a, b - a))) for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
     buckets = sorted_buckets[firsts]
     return pa.RecordBatch.from_arrays(
         [

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
-from rankjury.scale.blocks import with_ids_alike
-from rankjury.scale.parquet import Table
-from rankjury.scale.spark.frames import Given, alike
-from rankjury.scale.spark.jobs import Jobs
-from rankjury.scale.spark.shuffle import PIECES, Packing, pieces_of
+from rankjury.scale.blocks import unify_id_types
+from rankjury.scale.parquet import ParquetTable
+from rankjury.scale.spark.frames import SparkTable, text_ids
+from rankjury.scale.spark.jobs import SparkJobs
+from rankjury.scale.spark.shuffle import PIECES, PackRows, pack_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ class Buckets:
         return min(max(_ROWS_PACKED[0], self.number * _ROWS_IN_A_PIECE), _ROWS_PACKED[1])
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """The gold, the systems' rankings and the attributes."""
 
     @property
@@ -56,18 +56,18 @@ class Source(Protocol):
     def texts(self) -> Sequence[str]:
         """The ids that are compared as text."""
 
-    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame": ...
+    def pieces(self, jobs: SparkJobs, buckets: Buckets) -> "DataFrame": ...
 
 
 @dataclass(frozen=True, eq=False)
-class FromFrames:
+class DataFrameSource:
     """DataFrames: Spark reads, and hands over rows to be packed."""
 
-    tables: Sequence[Given]
+    tables: Sequence[SparkTable]
 
     @cached_property
     def texts(self) -> list[str]:
-        return alike(self.tables)
+        return text_ids(self.tables)
 
     @cached_property
     def schemas(self) -> tuple[pl.Schema, ...]:
@@ -77,11 +77,11 @@ class FromFrames:
     def size(self) -> int:
         return sum(_size(one.frame) for one in self.tables)
 
-    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame":
+    def pieces(self, jobs: SparkJobs, buckets: Buckets) -> "DataFrame":
         found = [
-            jobs.mapped(
+            jobs.map_batches(
                 one.bucketed(self.texts, buckets.number),
-                Packing(number, one.kind, one.where, tuple(one.columns.items()), buckets.parts, buckets.rows_packed),
+                PackRows(number, one.kind, one.where, tuple(one.columns.items()), buckets.parts, buckets.rows_packed),
                 PIECES,
             )
             for number, one in enumerate(self.tables)
@@ -100,13 +100,13 @@ def _size(frame: "DataFrame") -> int:
     return sum(size if size < _UNKNOWN else usual for size in sizes)
 
 
-class FromFiles:
+class ParquetSource:
     """Parquet on the machine where all tasks are: they read it themselves, which takes a third of the time."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[ParquetTable]) -> None:
         self._tables = [  # tasks may work in another folder
             replace(table, parts=tuple(replace(part, path=part.path.absolute()) for part in table.parts))
-            for table in with_ids_alike(tables)
+            for table in unify_id_types(tables)
         ]
 
     @property
@@ -122,11 +122,11 @@ class FromFiles:
     def size(self) -> int:
         return sum(path.stat().st_size for table in self._tables for path in table.files)
 
-    def pieces(self, jobs: Jobs, buckets: Buckets) -> "DataFrame":
+    def pieces(self, jobs: SparkJobs, buckets: Buckets) -> "DataFrame":
         cores = jobs.spark.sparkContext.defaultParallelism
         stretches = list(self._stretches(_TASKS_OF_A_CORE * cores))
         numbers = jobs.spark.range(len(stretches), numPartitions=len(stretches))
-        return jobs.mapped(numbers, _Reading(jobs.sent((self._tables, stretches)), buckets), PIECES)
+        return jobs.map_batches(numbers, _ReadRanges(jobs.broadcast((self._tables, stretches)), buckets), PIECES)
 
     def _stretches(self, tasks: int) -> Iterator[tuple[int, int, int, int]]:
         """Table, file, and the rows from the first up to the last."""
@@ -139,18 +139,18 @@ class FromFiles:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _ReadRanges:
     """Numbers of stretches → the pieces of their rows."""
 
-    sent: Any
+    broadcast: Any
     buckets: Buckets
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        tables: Sequence[Table]
-        tables, stretches = self.sent.value
+        tables: Sequence[ParquetTable]
+        tables, stretches = self.broadcast.value
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 number, part, first, last = stretches[task]
-                for rows in tables[number].stretch(part, first, last, self.buckets.rows_packed):
+                for rows in tables[number].read_range(part, first, last, self.buckets.rows_packed):
                     bucket = (rows[QUERY].hash(0).to_numpy() % np.uint64(self.buckets.number)).astype(np.int64)
-                    yield pieces_of(rows.rechunk(), bucket, number, self.buckets.parts)
+                    yield pack_pieces(rows.rechunk(), bucket, number, self.buckets.parts)

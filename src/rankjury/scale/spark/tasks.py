@@ -13,11 +13,11 @@ import polars as pl
 import pyarrow as pa
 
 from rankjury.scale.blocks import Block, Partition
-from rankjury.scale.request import Request
-from rankjury.scale.rounds.found import Found
+from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.rounds.found import BlockFindings
 from rankjury.scale.rounds.score import score_block
-from rankjury.scale.rounds.scored import Scored
-from rankjury.scale.storage import packed, unpacked
+from rankjury.scale.rounds.scored import BlockScores
+from rankjury.scale.storage import from_ipc, to_ipc
 
 SCORES, FOUND = "scores", "found"
 RESULTS = "kind string, result binary"
@@ -34,7 +34,7 @@ def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-class Judging:
+class JudgeBuckets:
     """Pieces, sorted by bucket → the scores of each bucket's queries, and what was found of them all."""
 
     def __init__(self, request: Any, schemas: tuple[pl.Schema, ...], block_rows: int) -> None:
@@ -42,14 +42,14 @@ class Judging:
         self._request, self._schemas, self._block_rows = request, schemas, block_rows
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: Request = self._request.value
-        found: Found | None = None
+        request: EvaluationRequest = self._request.value
+        found: BlockFindings | None = None
         for _, rows in groupby(_rows(batches), key=lambda row: row[1]):  # one bucket after the other
             for block in self._blocks((number, piece) for _, _, number, piece in rows):
                 scored, here = score_block(request, block)
                 found = here if found is None else found + here
                 if scored is not None:
-                    yield _results(SCORES, bytes(packed(scored.frame)))
+                    yield _results(SCORES, bytes(to_ipc(scored.frame)))
         if found is not None:
             yield _results(FOUND, dumps(found))
 
@@ -58,7 +58,7 @@ class Judging:
         held: list[list[pl.DataFrame]] = [[schema.to_frame()] for schema in self._schemas]
         rows = 0
         for number, piece in pieces:
-            frame = unpacked(piece)
+            frame = from_ipc(piece)
             held[number].append(frame)
             rows += frame.height
             if rows > self._block_rows:
@@ -73,7 +73,7 @@ class Judging:
                     partition.add(number, frame)
                 frames.clear()
             for number, piece in rest:
-                partition.add(number, unpacked(piece))
+                partition.add(number, from_ipc(piece))
             yield from partition.blocks()
 
 
@@ -83,7 +83,7 @@ def _place_on_disk() -> Path | None:
     return Path(first) if first and Path(first).is_dir() else None
 
 
-class Gathering:
+class RunRound:
     """Scores → what a round gathers of them, one result a partition."""
 
     def __init__(self, work: Any, columns: int) -> None:
@@ -91,14 +91,14 @@ class Gathering:
         self._work, self._columns = work, columns
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        work: Callable[[Scored], Any] = self._work.value
-        parts = (work(Scored(unpacked(piece), self._columns)) for kind, piece in _rows(batches) if kind == SCORES)
+        work: Callable[[BlockScores], Any] = self._work.value
+        parts = (work(BlockScores(from_ipc(piece), self._columns)) for kind, piece in _rows(batches) if kind == SCORES)
         first = next(parts, None)
         if first is not None:
             yield _results(FOUND, dumps(reduce(add, parts, first)))
 
 
-class Joining:
+class SumResults:
     """Results → their sum."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -115,11 +115,13 @@ class PerQueryRows:
         self._request = request
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: Request = self._request.value
+        request: EvaluationRequest = self._request.value
         columns = len(request.layout.columns)
         for kind, piece in _rows(batches):
             if kind == SCORES:
                 table = (
-                    Scored(unpacked(piece), columns).per_query(request).to_arrow(compat_level=pl.CompatLevel.oldest())
+                    BlockScores(from_ipc(piece), columns)
+                    .per_query(request)
+                    .to_arrow(compat_level=pl.CompatLevel.oldest())
                 )
                 yield from table.to_batches()

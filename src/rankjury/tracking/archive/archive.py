@@ -11,18 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.tracking.archive.files import HASH_SHOWN, is_plain_name, locked, order_of, plain, run_name, write_error
-from rankjury.tracking.archive.listing import Damaged, Listing, find_run, of_plan, to_prune
+from rankjury.tracking.archive.files import (
+    HASH_SHOWN,
+    is_plain_name,
+    lock_archive,
+    run_name,
+    slug,
+    sort_key,
+    write_error,
+)
+from rankjury.tracking.archive.listing import ArchiveListing, UnreadableRun, find_run, runs_of_plan, runs_to_prune
 from rankjury.tracking.archive.manifest import MANIFEST, Origin
-from rankjury.tracking.archive.run import PAGE, Run
+from rankjury.tracking.archive.run import PAGE, ArchivedRun
 from rankjury.tracking.archive.store import (
     RUNS,
-    baselines_in,
     leftovers,
-    put_away,
+    read_baselines,
+    read_running,
     remove_leftovers,
+    remove_run,
     remove_stale,
-    running_in,
     set_baseline,
     unset_baseline,
     write_run,
@@ -43,21 +51,21 @@ class Archive:
     path: Path
 
     @cached_property
-    def _listing(self) -> Listing:
-        return Listing(self.path / RUNS)
+    def _listing(self) -> ArchiveListing:
+        return ArchiveListing(self.path / RUNS)
 
     @classmethod
     def at(cls, start: Path | None = None, given: Path | None = None) -> "Archive":
         """``given``, else what RANKJURY_ARCHIVE names, else the nearest .rankjury from ``start`` (or here) upwards."""
         return cls(_find_archive(start, given))
 
-    def runs(self, plan: str | None = None) -> list[Run]:
+    def runs(self, plan: str | None = None) -> list[ArchivedRun]:
         """Oldest first; of one plan by its name. What cannot be read is left out: ``damaged`` has it."""
         found = list(self._listing.look()[0])
-        return found if plan is None else of_plan(found, plan)
+        return found if plan is None else runs_of_plan(found, plan)
 
     @property
-    def damaged(self) -> list[Damaged]:
+    def damaged(self) -> list[UnreadableRun]:
         """Folders among the runs that cannot be read, with the reason."""
         return list(self._listing.look()[1])
 
@@ -72,20 +80,20 @@ class Archive:
         """Why folders among the runs cannot be read."""
         return [str(one.error) for one in self.damaged]
 
-    def recent(self, plan: str, most: int) -> list[Run]:
+    def recent(self, plan: str, most: int) -> list[ArchivedRun]:
         """The last runs of a plan, oldest first, by the names of their folders: no others are opened."""
         folder = self.path / RUNS
-        named = sorted((path.name for path in folder.glob(f"[!.]*-{plain(plan)}-*")), reverse=True)
-        found: list[Run] = []
+        named = sorted((path.name for path in folder.glob(f"[!.]*-{slug(plan)}-*")), reverse=True)
+        found: list[ArchivedRun] = []
         for name in named:
             with suppress(RankjuryError):
                 run = self._listing.open(name)
                 found += [run] if run.plan == plan else []
             if len(found) == most:
                 break
-        return sorted(found, key=lambda run: order_of(run.time, run.name))
+        return sorted(found, key=lambda run: sort_key(run.time, run.name))
 
-    def find(self, text: str) -> Run:
+    def find(self, text: str) -> ArchivedRun:
         """By name, unique beginning, hash, path, ``latest``, ``latest:PLAN``, ``baseline`` or ``baseline:PLAN``."""
         with suppress(UnknownName):
             return self.named(text)  # a whole name needs no look at the others; one that cannot be read says so
@@ -100,7 +108,7 @@ class Archive:
             raise
         word, _, plan = text.partition(":")
         for one in self.damaged if word == "latest" else ():  # an older run must not be shown as the latest
-            if one.name > found.name and (not plan or f"-{plain(plan)}-" in one.name):
+            if one.name > found.name and (not plan or f"-{slug(plan)}-" in one.name):
                 raise DataError(
                     f"a later run cannot be read: {one.error}",
                     where=str(self.path),
@@ -108,7 +116,7 @@ class Archive:
                 )
         return found
 
-    def named(self, name: str) -> Run:
+    def named(self, name: str) -> ArchivedRun:
         """The run of exactly this name: nothing else, and nothing outside of the archive."""
         with suppress(OSError, ValueError):  # a text that can be no name
             if is_plain_name(name) and (self.path / RUNS / name).is_dir():
@@ -122,9 +130,9 @@ class Archive:
         *,
         gate: "Gate | None" = None,
         files: Mapping[str, str | bytes] | None = None,
-        page: "Callable[[Report, Run], str] | None" = None,
+        page: "Callable[[Report, ArchivedRun], str] | None" = None,
         time: datetime | None = None,
-    ) -> Run:
+    ) -> ArchivedRun:
         """Store a report with all that belongs to it, whole or not at all.
 
         Args:
@@ -135,7 +143,7 @@ class Archive:
             page: Makes the HTML page, of the report as it is stored and of the run as it is going to be.
             time: When it ended; None: now.
         """
-        from rankjury.tracking.archive.manifest import about_file, manifest_of
+        from rankjury.tracking.archive.manifest import file_entry, make_manifest
         from rankjury.tracking.archive.tables import digest_contents
 
         moment = time or datetime.now(UTC)
@@ -150,24 +158,24 @@ class Archive:
                 raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")
             held[name] = content.encode() if isinstance(content, str) else content
         same = self.same_inputs(origin)
-        manifest = manifest_of(report, origin, moment, held, same.name if same else None)
+        manifest = make_manifest(report, origin, moment, held, same.name if same else None)
         if page is not None:
-            made = Run(self.path / RUNS / run_name(moment, origin.name, origin.digest), manifest)
+            made = ArchivedRun(self.path / RUNS / run_name(moment, origin.name, origin.digest), manifest)
             held[PAGE] = page(report, made).encode("utf-8", "replace")
-            manifest["files"][PAGE] = about_file(held[PAGE])
+            manifest["files"][PAGE] = file_entry(held[PAGE])
         try:
             path = write_run(self.path, (moment, origin.name, origin.digest), held, manifest)
         except OSError as error:
             raise write_error(error, self.path) from error
-        return Run(path, manifest)
+        return ArchivedRun(path, manifest)
 
-    def same_inputs(self, origin: Origin) -> Run | None:
+    def same_inputs(self, origin: Origin) -> ArchivedRun | None:
         """The last run that was asked the same of the same."""
         if not origin.can_be_repeated:
             return None
         digest = origin.digest
         named = (path.name for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"))
-        for name in sorted(named, key=lambda name: order_of(name.partition("-")[0], name), reverse=True):
+        for name in sorted(named, key=lambda name: sort_key(name.partition("-")[0], name), reverse=True):
             with suppress(RankjuryError):
                 run = self._listing.open(name)
                 if run.digest == digest:
@@ -177,9 +185,9 @@ class Archive:
     @property
     def baselines(self) -> dict[str, str]:
         """By plan, the name of the run that others are compared with."""
-        return baselines_in(self.path)
+        return read_baselines(self.path)
 
-    def baseline(self, plan: str) -> Run | None:
+    def baseline(self, plan: str) -> ArchivedRun | None:
         """None where none is set, or it is not there any more."""
         name = self.baselines.get(plan)
         if name is None:
@@ -188,7 +196,7 @@ class Archive:
             return self.named(name)
         return None
 
-    def set_baseline(self, run: Run) -> None:
+    def set_baseline(self, run: ArchivedRun) -> None:
         """Compare other runs of its plan with this one."""
         if run.path.resolve() != (self.path / RUNS / run.name).resolve():
             raise UsageError(f"{run.name} is not in this archive", where=str(self.path))
@@ -199,7 +207,7 @@ class Archive:
 
     def running(self) -> list[dict[str, Any]]:
         """What is being run right now: schema, plan, name, pid, started, updated, what, done, of."""
-        return running_in(self.path)
+        return read_running(self.path)
 
     def leftovers(self) -> list[Path]:
         """What writers that were killed left behind."""
@@ -207,33 +215,33 @@ class Archive:
 
     def prunable(
         self, *, keep: int | None = None, older_than: timedelta | None = None, plan: str | None = None
-    ) -> list[Run]:  # fmt: skip
+    ) -> list[ArchivedRun]:  # fmt: skip
         """The runs that ``prune`` would remove: never a baseline, never the last of a plan."""
         runs = self.runs()
         if plan is not None:
-            of_plan(runs, plan)
-        return to_prune(runs, set(self.baselines.values()), keep=keep, older_than=older_than, plan=plan)
+            runs_of_plan(runs, plan)
+        return runs_to_prune(runs, set(self.baselines.values()), keep=keep, older_than=older_than, plan=plan)
 
     def prune(
         self, *, keep: int | None = None, older_than: timedelta | None = None, plan: str | None = None
-    ) -> list[Run]:  # fmt: skip
+    ) -> list[ArchivedRun]:  # fmt: skip
         """Remove them, and what writers that were killed left behind; returns the runs that are gone."""
-        gone: list[Run] = []
+        gone: list[ArchivedRun] = []
         if not isdir(self.path / RUNS):
             return gone
         try:
-            with locked(self.path):
+            with lock_archive(self.path):
                 remove_leftovers(self.path)
                 remove_stale(self.path)
                 for run in self.prunable(keep=keep, older_than=older_than, plan=plan):
                     with suppress(FileNotFoundError):
-                        put_away(self.path, run.path)
+                        remove_run(self.path, run.path)
                         gone.append(run)
         except OSError as error:
             raise write_error(error, self.path) from error
         return gone
 
-    def prunable_damaged(self) -> list[Damaged]:
+    def prunable_damaged(self) -> list[UnreadableRun]:
         """The damaged runs that ``prune_damaged`` would remove: never a baseline, nor a run of a later version."""
         baselines = set(self.baselines.values())
         return [one for one in self.damaged if one.is_removable and one.name not in baselines]
@@ -243,8 +251,8 @@ class Archive:
         gone: list[str] = []
         try:
             for one in self.prunable_damaged():
-                with locked(self.path), suppress(FileNotFoundError):
-                    put_away(self.path, one.path)
+                with lock_archive(self.path), suppress(FileNotFoundError):
+                    remove_run(self.path, one.path)
                     gone.append(one.name)
         except OSError as error:
             raise write_error(error, self.path) from error

@@ -12,18 +12,18 @@ from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.evaluation.query_lists import Answers
 from rankjury.stats.comparison import Comparison, Paired
 from rankjury.stats.resampling import Resampling
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
-SCHEMA = "rankjury.diff/1"
+DIFF_SCHEMA = "rankjury.diff/1"
 _LOSSES = 5
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunComparison:
     """An earlier and a later run of the same or of different plans."""
 
-    before: Run
-    after: Run
+    before: ArchivedRun
+    after: ArchivedRun
     resampling: Resampling
     changed: tuple[Difference, ...]
     asked: Mapping[str, int]
@@ -39,7 +39,7 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "schema": SCHEMA,
+            "schema": DIFF_SCHEMA,
             "before": self.before.name,
             "after": self.after.name,
             "resampling": self.resampling.to_json(),
@@ -53,8 +53,12 @@ class Compared:
 
 
 def compare_runs(
-    before: Run, after: Run, *, measures: Sequence[str] | None = None, systems: Sequence[str] | None = None
-) -> Compared:
+    before: ArchivedRun,
+    after: ArchivedRun,
+    *,
+    measures: Sequence[str] | None = None,
+    systems: Sequence[str] | None = None,
+) -> RunComparison:
     """Compare every system and measure that both runs have, over the queries that both asked.
 
     Args:
@@ -104,7 +108,7 @@ def compare_runs(
     compared = compare_scores(pairs, resampling)
     comparisons = [one for label in labels for some in compared for one in some if one.measure == label]
     columns = [column for pair in pairs for column in pair.columns() if column.measure == comparisons[0].measure]
-    return Compared(
+    return RunComparison(
         before,
         after,
         resampling,
@@ -131,7 +135,7 @@ def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[
     yield from (f"{kind} {name} is new" for name in new if name not in old)
 
 
-def _losses(pair: Paired, queries: Sequence[str], before: Run, after: Run) -> Iterator[Change]:
+def _losses(pair: Paired, queries: Sequence[str], before: ArchivedRun, after: ArchivedRun) -> Iterator[Change]:
     """Return the queries that lost most, with where their judged items went."""
     if pair.whole:
         return
@@ -159,7 +163,7 @@ def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
     return sorted(moves, key=lambda move: (-move.grade, move.item))
 
 
-def _verdicts(before: Run, after: Run) -> Iterator[dict[str, Any]]:
+def _verdicts(before: ArchivedRun, after: ArchivedRun) -> Iterator[dict[str, Any]]:
     gates = (run.report.section(Gate) for run in (before, after))
     old, new = (
         {

@@ -41,7 +41,7 @@ _OF_A_REPOSITORY = frozenset(
 """Variables that point git to another repository, as they are set while its hooks run."""
 
 
-def packages() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Versions of rankjury, of what it always needs, and of the optional libraries that were loaded."""
     found = {"rankjury": __version__}
     loaded = [
@@ -67,7 +67,7 @@ def _optional() -> tuple[str, ...]:
     return ()
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """The kind of machine: no name of it or of its user, and no path."""
     return {
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -94,7 +94,7 @@ def _memory() -> int | None:
         return None
 
 
-def commit_of(folder: Path) -> dict[str, Any] | None:
+def git_commit(folder: Path) -> dict[str, Any] | None:
     """Return the commit of the work tree that a folder is in, and whether tracked files differ from it.
 
     Nothing is run that the repository names. A repository can come from anybody, and its config and attributes name

@@ -41,7 +41,7 @@ _MOST_BYTES = 1 << 30
 _MOST_KNOWN = 100_000
 _SETTLED = 2_000_000_000
 """Nanoseconds between the times that the coarsest file systems distinguish."""
-_known: dict[str, tuple[tuple[int, ...], str]] = {}
+_CHECKED: dict[str, tuple[tuple[int, ...], str]] = {}
 """By path, the state and the SHA-256 of files whose content was checked in this process."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
@@ -50,11 +50,11 @@ _LOCK = "lock"
 
 def run_name(moment: datetime, plan: str, digest: str, number: int = 1) -> str:
     """The folder of a run; a name that is taken gets a number."""
-    name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plain(plan)}-{digest[:HASH_SHOWN]}"
+    name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{slug(plan)}-{digest[:HASH_SHOWN]}"
     return name if number == 1 else f"{name}-{number}"
 
 
-def name_of_plan(given: str | None, file: Path) -> str:
+def default_plan_name(given: str | None, file: Path) -> str:
     """What a plan calls itself, else its file; a file that is called as every plan is, by its folder."""
     if given:
         return given
@@ -62,7 +62,7 @@ def name_of_plan(given: str | None, file: Path) -> str:
     return name.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
 
 
-def plain(plan: str) -> str:
+def slug(plan: str) -> str:
     """A plan's name without what a path could stumble over, and no longer than a folder's name may be."""
     text = re.sub(r"[^\w.+]+", "-", plan).strip("-._")
     while len(text.encode()) > _LONGEST_BYTES:
@@ -70,22 +70,22 @@ def plain(plan: str) -> str:
     return text.rstrip("-._") or "plan"
 
 
-def order_of(time: str, name: str) -> tuple[str, str, int]:
+def sort_key(time: str, name: str) -> tuple[str, str, int]:
     """By time; of the same moment by name, and those that only a number tells apart by that."""
     numbered = _NUMBERED.match(name)
     return (time, numbered[1], int(numbered[2])) if numbered else (time, name, 1)
 
 
-def to_text(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """``2026-11-17T05:09:35.123Z``"""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def to_moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def shown_time(text: str) -> str:
+def display_time(text: str) -> str:
     """``2026-11-17 05:09``, as people read it."""
     return text[:16].replace("T", " ")
 
@@ -118,7 +118,7 @@ def _open(path: Path) -> int:
     return handle
 
 
-def read_small(path: Path, most: int) -> bytes:
+def read_limited(path: Path, most: int) -> bytes:
     """Read a regular file of at most so many bytes.
 
     Raises:
@@ -137,41 +137,41 @@ def read_small(path: Path, most: int) -> bytes:
         os.close(handle)
 
 
-def read_file(path: Path, about: Mapping[str, Any]) -> bytes:
+def read_stored(path: Path, about: Mapping[str, Any]) -> bytes:
     """Read a file of a run, as it was stored: ``about`` is what the manifest says of it.
 
     Raises:
         DamagedRun: Where size or content differ.
     """
-    with _stored(path, about, _MOST_BYTES) as file:
+    with _open_stored(path, about, _MOST_BYTES) as file:
         octets = file.read()
     if sha256(octets).hexdigest() != about["sha256"]:
         raise DamagedRun(path, "its content has changed")
     return octets
 
 
-def check_file(path: Path, about: Mapping[str, Any]) -> None:
+def check_stored(path: Path, about: Mapping[str, Any]) -> None:
     """Check that a file is as it was stored; its content is hashed again only where the file is another than before.
 
     Raises:
         DamagedRun: Where size or content differ.
     """
-    with _stored(path, about) as file:
+    with _open_stored(path, about) as file:
         found = os.fstat(file.fileno())
         state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if _known.get(str(path)) == (state, about["sha256"]):
+        if _CHECKED.get(str(path)) == (state, about["sha256"]):
             return
         if file_digest(file, "sha256").hexdigest() != about["sha256"]:
             raise DamagedRun(path, "its content has changed")
     if not is_settled(found.st_ctime_ns):
         return
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[str(path)] = (state, about["sha256"])
+    if len(_CHECKED) >= _MOST_KNOWN:
+        _CHECKED.clear()
+    _CHECKED[str(path)] = (state, about["sha256"])
 
 
 @contextmanager
-def _stored(path: Path, about: Mapping[str, Any], most: int | None = None) -> Iterator[BufferedReader]:
+def _open_stored(path: Path, about: Mapping[str, Any], most: int | None = None) -> Iterator[BufferedReader]:
     """Open a file of a run that has the stated size, and at most so many bytes."""
     try:
         with open_regular(path) as file:
@@ -182,10 +182,10 @@ def _stored(path: Path, about: Mapping[str, Any], most: int | None = None) -> It
                 raise DamagedRun(path, f"it has {size:,} bytes", expected=f"at most {most:,} bytes")
             yield file
     except OSError as error:
-        raise DamagedRun(path, reason_of(error)) from error
+        raise DamagedRun(path, read_failure(error)) from error
 
 
-def reason_of(error: OSError) -> str:
+def read_failure(error: OSError) -> str:
     """Say why a file could not be opened or read."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return "a symbolic link, not a regular file"
@@ -194,13 +194,13 @@ def reason_of(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def as_bytes(form: Mapping[str, Any]) -> bytes:
+def json_bytes(form: Mapping[str, Any]) -> bytes:
     """JSON, a line a key at the top: quick to write and to read, and people can find their way in it."""
     lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in form.items()]
     return ("{" + ",\n".join(lines) + "}\n").encode()
 
 
-def write_new(path: Path, octets: bytes) -> None:
+def create_file(path: Path, octets: bytes) -> None:
     """A file that was not there, on the disk when this returns."""
     with path.open("xb") as file:
         file.write(octets)
@@ -241,7 +241,7 @@ def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
 
 
 @contextmanager
-def locked(archive: Path) -> Iterator[None]:
+def lock_archive(archive: Path) -> Iterator[None]:
     """One at a time, for the short moments in which the archive itself changes. A killed holder gives way at once."""
     handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
@@ -280,6 +280,6 @@ def write_error(error: OSError, archive: Path) -> DataError:
     return DataError(f"the archive cannot be written: {error.strerror or error}", where=str(archive), hint=hint)
 
 
-def is_forbidden(error: DataError) -> bool:
+def is_write_protected(error: DataError) -> bool:
     """Whether the archive is one that may not be written to, rather than one that something is wrong with."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FORBIDDEN

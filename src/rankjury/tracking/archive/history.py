@@ -28,7 +28,7 @@ from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import Difference, differences_between
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 _PRICE = 4.0
 _MORE_FOR_FEW = 4.0
@@ -61,11 +61,11 @@ class Step:
         return None if self.z is None else abs(self.z) > _BEYOND
 
 
-def steps_of(values: Floats, errors: Floats | None = None) -> tuple[Step, ...]:
+def find_steps(values: Floats, errors: Floats | None = None) -> tuple[Step, ...]:
     """The steps of a series, in its order; NaN is a gap. ``errors`` are the values' standard errors, where known."""
     places = np.flatnonzero(~np.isnan(values))
     known = values[places]
-    starts = cut(known, noise_of(known), price_of(known.size))
+    starts = optimal_cuts(known, noise_level(known), cut_penalty(known.size))
     edges = [0, *starts, known.size]
     found = []
     for number, start in enumerate(starts):
@@ -77,7 +77,7 @@ def steps_of(values: Floats, errors: Floats | None = None) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def noise_of(values: Floats) -> float:
+def noise_level(values: Floats) -> float:
     """The standard deviation of what is no step."""
     if values.size < 2:
         return 0.0
@@ -89,12 +89,12 @@ def noise_of(values: Floats) -> float:
     return max(float(np.median(apart)) / (_NORMAL_QUARTILE * sqrt(2.0)), least * sqrt(values.size))
 
 
-def price_of(n: int) -> float:
+def cut_penalty(n: int) -> float:
     """What a cut costs, in units of σ²."""
     return _PRICE * log(n) * (1.0 + _MORE_FOR_FEW / (n - 1)) if n > 1 else 0.0
 
 
-def cut(values: Floats, noise: float, price: float) -> list[int]:
+def optimal_cuts(values: Floats, noise: float, price: float) -> list[int]:
     """Where the stretches of the cheapest partition begin, but the first; of equally cheap ones that with few cuts.
 
     Value by value, the squared distances of every stretch that ends there are updated in one go (Welford's way, which
@@ -133,7 +133,7 @@ def _spread(before: Floats, after: Floats) -> float | None:
 
 
 @dataclass(frozen=True)
-class Point:
+class HistoryPoint:
     """A measure of a system in one run."""
 
     time: str
@@ -176,7 +176,7 @@ class Series:
 
     system: str
     measure: str
-    points: tuple[Point, ...]
+    points: tuple[HistoryPoint, ...]
 
     @property
     def name(self) -> str:
@@ -188,12 +188,12 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Stepped:
+class SeriesStep:
     """A step, the runs on both sides of it, and what changed between them."""
 
     step: Step
-    before: Run
-    after: Run
+    before: ArchivedRun
+    after: ArchivedRun
     changed: tuple[Difference, ...]
     lower_is_better: bool = False
 
@@ -225,7 +225,7 @@ class Stepped:
         return {"run": self.after.name, "run_before": self.before.name, **known, "changed": changed}
 
 
-def series_of(runs: Sequence[Run], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
+def build_series(runs: Sequence[ArchivedRun], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
     """Of every measure and system, by measure; a name that no run has is an error."""
     labels = [label for run in runs for held in run.manifest["summary"].values() for label in held]
     names = [system for run in runs for system in run.systems]
@@ -239,8 +239,8 @@ def series_of(runs: Sequence[Run], measures: Sequence[str], systems: Sequence[st
     return [series for series in found if series.points]
 
 
-def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
-    last: Point | None = None
+def _points(runs: Sequence[ArchivedRun], measure: str, system: str) -> Iterator[HistoryPoint]:
+    last: HistoryPoint | None = None
     asked: object = None
     for run in runs:
         entry = run.manifest["summary"].get(system, {}).get(measure)
@@ -254,11 +254,11 @@ def _points(runs: Sequence[Run], measure: str, system: str) -> Iterator[Point]:
         if last is not None and None not in (mean, last.mean) and (last.convention, asked) == (convention, queries):
             difference = mean - last.mean  # of other queries it would say nothing
         asked = queries
-        last = Point(run.time, run.name, mean, low, high, entry.get("se"), entry["n"], convention, difference)
+        last = HistoryPoint(run.time, run.name, mean, low, high, entry.get("se"), entry["n"], convention, difference)
         yield last
 
 
-def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
+def series_steps(series: Series, runs: Mapping[str, ArchivedRun]) -> list[SeriesStep]:
     """The steps of a series; ``runs`` by name. Where the convention changes, a new series begins."""
     about = ((run.manifest.get("measures") or {}).get(series.measure) for run in reversed([*runs.values()]))
     lower = bool(next((one.get("lower_is_better") for one in about if one), False))
@@ -269,17 +269,17 @@ def steps_in(series: Series, runs: Mapping[str, Run]) -> list[Stepped]:
             np.array([nan if value is None else value for value in column], dtype=np.float64)
             for column in ([point.mean for point in points], [point.se for point in points])
         )
-        for step in steps_of(values, errors):
+        for step in find_steps(values, errors):
             earlier = next(place for place in range(step.index - 1, -1, -1) if points[place].mean is not None)
             before, after = runs[points[earlier].run], runs[points[step.index].run]
             placed = Step(step.index + offset, step.before, step.after, step.z)
             changed = tuple(differences_between(before.manifest, after.manifest))
-            found.append(Stepped(placed, before, after, changed, lower))
+            found.append(SeriesStep(placed, before, after, changed, lower))
         offset += len(points)
     return found
 
 
-def last_of(series: Series, steps: Sequence[Stepped], runs: Collection[str]) -> tuple[Series, list[Stepped]]:
+def last_points(series: Series, steps: Sequence[SeriesStep], runs: Collection[str]) -> tuple[Series, list[SeriesStep]]:
     """The part of a series that is of these runs, its last ones, with the steps in it."""
     points = tuple(point for point in series.points if point.run in runs)
     before = len(series.points) - len(points)
@@ -287,17 +287,17 @@ def last_of(series: Series, steps: Sequence[Stepped], runs: Collection[str]) -> 
     return replace(series, points=points), [one for one in kept if one.step.index >= 0]
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A series as a chart's legend calls it."""
 
     name: str
-    points: Sequence[Point]
+    points: Sequence[HistoryPoint]
 
 
-def lines_of(found: Sequence[tuple[Series, Sequence[Stepped]]]) -> tuple[list[Line], list[tuple[str, str]]]:
+def legend_lines(found: Sequence[tuple[Series, Sequence[SeriesStep]]]) -> tuple[list[ChartLine], list[tuple[str, str]]]:
     """Return series as lines of a chart, and the times at which any of them steps, with a label."""
     several = len({series.measure for series, _ in found}) > 1
-    lines = [Line(series.name if several else series.system, series.points) for series, _ in found]
+    lines = [ChartLine(series.name if several else series.system, series.points) for series, _ in found]
     stepped: dict[str, list[str]] = {}
     for line, (_, steps) in zip(lines, found, strict=True):
         for one in steps:
@@ -306,7 +306,7 @@ def lines_of(found: Sequence[tuple[Series, Sequence[Stepped]]]) -> tuple[list[Li
     return lines, [(time, f"step: {label}") for time, label in labels.items()]
 
 
-def _queries(run: Run) -> object:
+def _queries(run: ArchivedRun) -> object:
     """What tells the queries that were asked; None where it is not known."""
     versions = run.manifest.get("versions") or {}
     found = versions.get("queries") if isinstance(versions, Mapping) else None

@@ -9,15 +9,15 @@ from pathlib import Path
 from threading import Lock
 
 from rankjury.errors import DamagedRun, DataError, RankjuryError, UnknownName, UsageError
-from rankjury.tracking.archive.files import is_settled, order_of, to_moment
+from rankjury.tracking.archive.files import is_settled, parse_time, sort_key
 from rankjury.tracking.archive.manifest import MANIFEST
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z-.+-[0-9a-f]{8}(-\d{1,9})?")
 
 
 @dataclass(frozen=True)
-class Damaged:
+class UnreadableRun:
     """A folder among the runs that cannot be read."""
 
     path: Path
@@ -39,19 +39,19 @@ class Damaged:
         return isinstance(self.error, DamagedRun) and _RUN_NAME.fullmatch(self.name) is not None
 
 
-class Listing:
+class ArchiveListing:
     """The runs in a folder and those that cannot be read, for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = Lock()
-        self._known: dict[str, Run] = {}
+        self._known: dict[str, ArchivedRun] = {}
         self._state: tuple[int, ...] | None = None
-        self._found: tuple[list[Run], list[Damaged]] = ([], [])
+        self._found: tuple[list[ArchivedRun], list[UnreadableRun]] = ([], [])
         self.version = 0
         """Another number whenever other runs were found than before."""
 
-    def look(self) -> tuple[list[Run], list[Damaged]]:
+    def look(self) -> tuple[list[ArchivedRun], list[UnreadableRun]]:
         """Return the runs, oldest first, and what cannot be read, by name. The lists belong to the listing."""
         with self._lock:
             try:
@@ -70,7 +70,7 @@ class Listing:
                 self._state = state if settled else None
             return self._found
 
-    def _list(self) -> tuple[list[Run], list[Damaged]]:
+    def _list(self) -> tuple[list[ArchivedRun], list[UnreadableRun]]:
         try:
             names = sorted(path.name for path in self._folder.iterdir() if not path.name.startswith("."))
         except OSError as error:
@@ -83,11 +83,11 @@ class Listing:
                 runs.append(self.open(name))
             except RankjuryError as error:
                 if os.path.lexists(self._folder / name):  # else it was pruned meanwhile
-                    damaged.append(Damaged(self._folder / name, error))
-        runs.sort(key=lambda run: order_of(run.time, run.name))
+                    damaged.append(UnreadableRun(self._folder / name, error))
+        runs.sort(key=lambda run: sort_key(run.time, run.name))
         return runs, damaged
 
-    def open(self, name: str) -> Run:
+    def open(self, name: str) -> ArchivedRun:
         """Open a run by the name of its folder; one that was opened before did not change."""
         known = self._known.get(name)
         if known is not None:
@@ -95,10 +95,10 @@ class Listing:
         path = self._folder / name
         if path.is_symlink():
             raise DamagedRun(path / "manifest.json", "its folder is a symbolic link", expected="a folder")
-        return self._known.setdefault(name, Run.open(path))
+        return self._known.setdefault(name, ArchivedRun.open(path))
 
 
-def _identities(found: tuple[list[Run], list[Damaged]]) -> list[str]:
+def _identities(found: tuple[list[ArchivedRun], list[UnreadableRun]]) -> list[str]:
     runs, damaged = found
     return [*(run.name for run in runs), *(f"{one.name}/{one.reason}" for one in damaged)]
 
@@ -107,13 +107,13 @@ _SHORTEST_HASH = 4
 _LISTED = 5
 
 
-def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | None]) -> Run:
+def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str], ArchivedRun | None]) -> ArchivedRun:
     """By its name, a beginning that only it has, its hash, a path, ``latest`` or ``baseline``, perhaps ``:PLAN``."""
     word, colon, plan = text.partition(":")
     if word == "baseline" and (plan or not colon):
-        return _baseline(runs, plan, baseline_of)
+        return _find_baseline(runs, plan, baseline_of)
     if word == "latest" and (plan or not colon):
-        held = of_plan(runs, plan) if plan else runs
+        held = runs_of_plan(runs, plan) if plan else runs
         if not held:
             raise DataError("the archive has no run", hint="rankjury run stores one.")
         return held[-1]
@@ -123,17 +123,17 @@ def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | 
     path = Path(text)
     try:
         if (path / MANIFEST).is_file():
-            return Run.open(path.resolve())
+            return ArchivedRun.open(path.resolve())
     except (OSError, ValueError):  # a text that can be no path
         pass
     begun = [run for run in runs if text and run.name.startswith(text)]
     if len(begun) > 1:
-        raise _ambiguous(text, begun)
+        raise _ambiguous_name(text, begun)
     if begun:
         return begun[0]
     hashed = [run for run in runs if len(text) >= _SHORTEST_HASH and run.digest.startswith(text)]
     if len({run.digest for run in hashed}) > 1:
-        raise _ambiguous(text, hashed)
+        raise _ambiguous_name(text, hashed)
     if hashed:
         return hashed[-1]  # of the same plan and the same inputs, the last
     if not runs:
@@ -141,7 +141,7 @@ def find_run(text: str, runs: Sequence[Run], baseline_of: Callable[[str], Run | 
     raise UnknownName("run", text, [*(run.name for run in runs[-_LISTED:]), "latest", "baseline"])
 
 
-def of_plan(runs: Sequence[Run], plan: str) -> list[Run]:
+def runs_of_plan(runs: Sequence[ArchivedRun], plan: str) -> list[ArchivedRun]:
     """Those of a plan, by its name."""
     found = [run for run in runs if run.plan == plan]
     if not found and runs:
@@ -149,7 +149,9 @@ def of_plan(runs: Sequence[Run], plan: str) -> list[Run]:
     return found
 
 
-def _baseline(runs: Sequence[Run], plan: str, baseline_of: Callable[[str], Run | None]) -> Run:
+def _find_baseline(
+    runs: Sequence[ArchivedRun], plan: str, baseline_of: Callable[[str], ArchivedRun | None]
+) -> ArchivedRun:
     plans = [plan] if plan else list(dict.fromkeys(run.plan for run in runs))
     found = {name: run for name in plans if (run := baseline_of(name)) is not None}
     if len(found) > 1:
@@ -162,21 +164,21 @@ def _baseline(runs: Sequence[Run], plan: str, baseline_of: Callable[[str], Run |
     return next(iter(found.values()))
 
 
-def _ambiguous(text: str, found: Sequence[Run]) -> UsageError:
+def _ambiguous_name(text: str, found: Sequence[ArchivedRun]) -> UsageError:
     names = ", ".join(run.name for run in found[-_LISTED:])
     more = f"{len(found)} runs" if len(found) > _LISTED else "several runs"
     return UsageError(f"{text!r} names {more}", expected=f"one of {names}" + (" …" if len(found) > _LISTED else ""))
 
 
-def to_prune(
-    runs: Sequence[Run],
+def runs_to_prune(
+    runs: Sequence[ArchivedRun],
     baselines: Collection[str],
     *,
     keep: int | None = None,
     older_than: timedelta | None = None,
     plan: str | None = None,
     now: datetime | None = None,
-) -> list[Run]:
+) -> list[ArchivedRun]:
     """Of runs, oldest first: those beyond the last ``keep`` of their plan, of these those that are old enough.
 
     Where neither is given, none. Never a baseline, and never the last run of a plan.
@@ -184,12 +186,12 @@ def to_prune(
     if keep is None and older_than is None:
         return []
     limit = None if older_than is None else (now or datetime.now(UTC)) - older_than
-    by_plan: dict[str, list[Run]] = {}
+    by_plan: dict[str, list[ArchivedRun]] = {}
     for run in runs:
         by_plan.setdefault(run.plan, []).append(run)
     chosen = []
     for name, held in by_plan.items():
         if plan is None or name == plan:
             beyond = held[: len(held) - max(1, keep or 1)]
-            chosen += [run for run in beyond if limit is None or to_moment(run.time) < limit]
+            chosen += [run for run in beyond if limit is None or parse_time(run.time) < limit]
     return sorted((run for run in chosen if run.name not in baselines), key=runs.index)

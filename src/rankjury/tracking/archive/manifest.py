@@ -33,7 +33,14 @@ from rankjury.core.json_schema import (
 )
 from rankjury.core.validation import to_json
 from rankjury.errors import DamagedRun, DataError
-from rankjury.tracking.archive.files import as_bytes, is_plain_name, read_small, reason_of, to_moment, to_text
+from rankjury.tracking.archive.files import (
+    format_time,
+    is_plain_name,
+    json_bytes,
+    parse_time,
+    read_failure,
+    read_limited,
+)
 
 if TYPE_CHECKING:
     from rankjury.evaluation.query_lists import Answers, Listed
@@ -41,17 +48,17 @@ if TYPE_CHECKING:
 
 CURRENT = 1
 SCHEMA = f"rankjury.run/{CURRENT}"
-Step = Callable[[dict[str, Any]], dict[str, Any]]
-STEPS: dict[int, Step] = {}
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+UPGRADES: dict[int, Upgrade] = {}
 """By version, what lifts a manifest of it to the next."""
 
 
-class LaterVersion(DataError):  # noqa: N818 - reads as what it says
+class NewerVersionError(DataError):
     """A run that a later rankjury stored: not damaged, but not to be read here."""
 
 
-def lifted(
-    manifest: Any, where: str, *, steps: Mapping[int, Step] = STEPS, current: int = CURRENT
+def upgrade_manifest(
+    manifest: Any, where: str, *, steps: Mapping[int, Upgrade] = UPGRADES, current: int = CURRENT
 ) -> dict[str, Any]:  # fmt: skip
     """A manifest of any version as one of the current; ``where`` is for errors."""
     schema = manifest.get("schema") if isinstance(manifest, dict) else None
@@ -60,7 +67,7 @@ def lifted(
         raise DataError("this is no manifest of rankjury", where=where, expected=f"the schema {SCHEMA}")
     version = int(numbered[1])
     if version > current:
-        raise LaterVersion(
+        raise NewerVersionError(
             f"a later rankjury made this run (rankjury.run/{version})",
             where=where,
             expected=f"rankjury.run/{current} or earlier",
@@ -90,7 +97,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """Return the content of a manifest's file: JSON whose last line is the SHA-256 of all bytes before that line."""
-    body = as_bytes({key: value for key, value in manifest.items() if key != _DIGEST})[: -len(b"}\n")]
+    body = json_bytes({key: value for key, value in manifest.items() if key != _DIGEST})[: -len(b"}\n")]
     return body + b',\n"sha256": "%s"}\n' % sha256(body).hexdigest().encode()
 
 
@@ -104,15 +111,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     where = str(path)
     try:
-        octets = read_small(path, _MOST_BYTES)
+        octets = read_limited(path, _MOST_BYTES)
     except OSError as error:
-        raise DamagedRun(path, reason_of(error)) from error
+        raise DamagedRun(path, read_failure(error)) from error
     try:
         manifest = parse_json(octets, where)
         _check_digest(manifest, octets)
-        found = lifted(manifest, where)
+        found = upgrade_manifest(manifest, where)
         check_json(_validator(), found, where, "a manifest as rankjury writes it")
-    except LaterVersion:
+    except NewerVersionError:
         raise
     except DataError as error:
         raise DamagedRun(path, error.found, expected=error.expected) from error
@@ -186,7 +193,7 @@ def _check_name(name: Any) -> Any:
 def _check_time(time: Any) -> Any:
     """A moment with its zone, from the years that a calendar can shift to another zone."""
     try:
-        known = isinstance(time, str) and _TIME.fullmatch(time) is not None and 1 < to_moment(time).year < 9999
+        known = isinstance(time, str) and _TIME.fullmatch(time) is not None and 1 < parse_time(time).year < 9999
     except ValueError:
         known = False
     if not known:
@@ -201,7 +208,7 @@ def _check_golds(answers: dict[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def manifest_of(
+def make_manifest(
     report: "Report",
     origin: "Origin",
     moment: datetime,
@@ -210,20 +217,20 @@ def manifest_of(
 ) -> dict[str, Any]:
     """``files`` is what else is in the folder."""
     from rankjury.evaluation.gate import Gate
-    from rankjury.tracking.archive.environment import machine, packages
+    from rankjury.tracking.archive.environment import describe_machine, package_versions
 
     gate = report.section(Gate)
     return {
         "schema": SCHEMA,
         "name": origin.name,
-        "time": to_text(moment),
+        "time": format_time(moment),
         "plan": {"file": origin.file, "content": dict(origin.plan)},
         "inputs": dict(origin.inputs),
         "digest": origin.digest,
         "same_inputs_as": same_inputs_as,
-        "versions": versions_of(report),
-        "packages": packages(),
-        "machine": machine(),
+        "versions": collect_versions(report),
+        "packages": package_versions(),
+        "machine": describe_machine(),
         "seed": None if report.resampling is None else report.resampling.seed,
         "git": None if origin.git is None else dict(origin.git),
         "seconds": origin.seconds,
@@ -243,7 +250,7 @@ def manifest_of(
         },
         "results": results_digest(report),
         "answers": _answers(report.answers),
-        "files": {name: about_file(held) for name, held in files.items()},
+        "files": {name: file_entry(held) for name, held in files.items()},
     }
 
 
@@ -259,7 +266,7 @@ def _answers(answers: "Answers | None") -> dict[str, Any] | None:
     }
 
 
-def about_file(held: bytes) -> dict[str, Any]:
+def file_entry(held: bytes) -> dict[str, Any]:
     """What tells whether a file is still as it was stored."""
     return {"bytes": len(held), "sha256": sha256(held).hexdigest()}
 
@@ -297,7 +304,7 @@ _OF_AN_INDEX = ("engine", "metric", "settings", "build", "search", "vectors")
 _OF_ITS_LIBRARY = ("library", "version", "postgresql", "pgvector")
 
 
-def versions_of(report: "Report") -> dict[str, Any]:
+def collect_versions(report: "Report") -> dict[str, Any]:
     """Return what is known of each version, under its name: what is ``declared``, and what was found by system."""
     provenance = report.provenance
     meta = provenance.get("meta") or {}

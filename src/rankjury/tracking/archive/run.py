@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankjury.errors import DamagedRun
-from rankjury.tracking.archive.files import check_file, read_file
+from rankjury.tracking.archive.files import check_stored, read_stored
 from rankjury.tracking.archive.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _COMMIT_SHOWN = 7
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ArchivedRun:
     """A folder of the archive, whole: it is never written to again.
 
     Nothing in the folder is trusted. The manifest is checked when the run is opened; a file is checked against its size
@@ -34,7 +34,7 @@ class Run:
     """As the current version has it, whichever wrote it."""
 
     @classmethod
-    def open(cls, path: Path) -> "Run":
+    def open(cls, path: Path) -> "ArchivedRun":
         """Read the manifest alone."""
         return cls(path, read_manifest(path))
 
@@ -98,14 +98,14 @@ class Run:
         path = self.path / name
         if name not in self.manifest["files"]:
             raise DamagedRun(path, "the manifest does not list this file")
-        return read_file(path, self.manifest["files"][name])
+        return read_stored(path, self.manifest["files"][name])
 
     def check(self, name: str) -> Path:
         """Return the path of one of its files, after a check that it is as it was stored."""
         path = self.path / name
         if name not in self.manifest["files"]:
             raise DamagedRun(path, "the manifest does not list this file")
-        check_file(path, self.manifest["files"][name])
+        check_stored(path, self.manifest["files"][name])
         return path
 
     @property
@@ -122,7 +122,7 @@ class Run:
         found = []
         for name, about in self.manifest["files"].items():
             try:
-                check_file(self.path / name, about)
+                check_stored(self.path / name, about)
             except DamagedRun as error:
                 found.append(f"{name}: {error.fault}")
         return found

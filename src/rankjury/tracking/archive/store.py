@@ -21,17 +21,17 @@ from rankjury.core.progress import Progress
 from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
 from rankjury.errors import DataError
 from rankjury.tracking.archive.files import (
-    as_bytes,
+    create_file,
+    format_time,
+    json_bytes,
+    lock_archive,
     lock_folder,
-    locked,
-    read_small,
-    reason_of,
+    read_failure,
+    read_limited,
     replace_file,
     run_name,
     sync_folder,
-    to_text,
     write_error,
-    write_new,
 )
 from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 
@@ -65,10 +65,10 @@ def write_run(
 ) -> Path:
     """Store the files and the manifest under the first name that is free; ``name`` is what it is made of."""
     runs = make_archive(archive)
-    with _folder_of_our_own(archive, run_name(*name)) as part:
+    with _temporary_run_folder(archive, run_name(*name)) as part:
         for file, octets in files.items():
-            write_new(part / file, octets)
-        write_new(part / MANIFEST, manifest_bytes(manifest))
+            create_file(part / file, octets)
+        create_file(part / MANIFEST, manifest_bytes(manifest))
         sync_folder(part)
         for number in range(1, _MOST_OF_ONE_SECOND):  # nothing is replaced: no run's folder is empty
             path = runs / run_name(*name, number)
@@ -85,12 +85,12 @@ def write_run(
 
 
 @contextmanager
-def _folder_of_our_own(archive: Path, name: str) -> Iterator[Path]:
+def _temporary_run_folder(archive: Path, name: str) -> Iterator[Path]:
     """A hidden folder that nobody takes for a leftover while we live; what is left of it in the end is removed."""
     part = archive / RUNS / f".{name}.{new_mark()}.part"
     handle = None
     try:
-        with locked(archive):
+        with lock_archive(archive):
             remove_leftovers(archive)
             part.mkdir()
             handle = lock_folder(part)
@@ -141,7 +141,7 @@ def _remove(path: Path) -> None:
         rmtree(path, ignore_errors=True)
 
 
-def put_away(archive: Path, run: Path) -> None:
+def remove_run(archive: Path, run: Path) -> None:
     """Remove a run: first its name, so that no half of it is ever listed."""
     gone = archive / RUNS / f".{run.name}.{new_mark()}.gone"
     run.rename(gone)
@@ -149,15 +149,15 @@ def put_away(archive: Path, run: Path) -> None:
     _remove(gone)
 
 
-def baselines_in(archive: Path) -> dict[str, str]:
+def read_baselines(archive: Path) -> dict[str, str]:
     """By plan, the name of its run."""
     path = archive / _BASELINES
     try:
-        octets = read_small(path, _BASELINES_BYTES)
+        octets = read_limited(path, _BASELINES_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise DataError(f"cannot read the baselines: {reason_of(error)}", where=str(path), hint=_HINT) from error
+        raise DataError(f"cannot read the baselines: {read_failure(error)}", where=str(path), hint=_HINT) from error
     try:
         form = parse_json(octets, str(path))
         check_json(_validator(), form, str(path), f"the schema {_BASELINES_SCHEMA}")
@@ -175,26 +175,26 @@ def _validator() -> SchemaValidator:
 
 
 def set_baseline(archive: Path, plan: str, run: str) -> None:
-    with _changing(archive) as baselines:
+    with _edit_baselines(archive) as baselines:
         baselines[plan] = run
 
 
 def unset_baseline(archive: Path, plan: str) -> None:
-    with _changing(archive) as baselines:
+    with _edit_baselines(archive) as baselines:
         baselines.pop(plan, None)
 
 
 @contextmanager
-def _changing(archive: Path) -> Iterator[dict[str, str]]:
+def _edit_baselines(archive: Path) -> Iterator[dict[str, str]]:
     """What is changed in the block is written whole when it ends."""
     try:
         make_archive(archive)
-        with locked(archive):
-            baselines = baselines_in(archive)
+        with lock_archive(archive):
+            baselines = read_baselines(archive)
             yield baselines
             replace_file(
                 archive / _BASELINES,
-                as_bytes({"schema": _BASELINES_SCHEMA, "baselines": dict(sorted(baselines.items()))}),
+                json_bytes({"schema": _BASELINES_SCHEMA, "baselines": dict(sorted(baselines.items()))}),
             )
     except OSError as error:
         raise write_error(error, archive) from error
@@ -217,7 +217,7 @@ def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> I
         "name": name,
         "pid": os.getpid(),
         "process_started": started_at(os.getpid()),
-        "started": to_text(datetime.now(UTC)),
+        "started": format_time(datetime.now(UTC)),
     }
     last = -_SECONDS_BETWEEN
 
@@ -226,7 +226,7 @@ def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> I
         progress.update(what, done, of)
         if monotonic() - last >= _SECONDS_BETWEEN:
             last = monotonic()
-            _write(path, form | {"updated": to_text(datetime.now(UTC)), "what": what, "done": done, "of": of})
+            _write(path, form | {"updated": format_time(datetime.now(UTC)), "what": what, "done": done, "of": of})
 
     try:
         with suppress(OSError):
@@ -241,10 +241,10 @@ def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> I
 
 def _write(path: Path, form: dict[str, Any]) -> None:
     with suppress(OSError):
-        replace_file(path, as_bytes(form), durable=False)
+        replace_file(path, json_bytes(form), durable=False)
 
 
-def running_in(archive: Path) -> list[dict[str, Any]]:
+def read_running(archive: Path) -> list[dict[str, Any]]:
     """What processes that live are doing, those that began first first."""
     found = [form for _, form in _read(archive) if form is not None]
     return sorted(found, key=lambda form: str(form.get("started")))
@@ -272,7 +272,7 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
                     yield path, None
                 continue
             try:
-                form = parse_json(read_small(path, _RUNNING_BYTES), str(path))
+                form = parse_json(read_limited(path, _RUNNING_BYTES), str(path))
             except FileNotFoundError:
                 continue
             except (OSError, DataError):

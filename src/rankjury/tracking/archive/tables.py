@@ -21,8 +21,8 @@ from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import QueryData, Scores, SystemResult
 from rankjury.io.parquet import check_parquet
-from rankjury.tracking.archive.files import as_bytes, check_file
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.files import check_stored, json_bytes
+from rankjury.tracking.archive.run import ArchivedRun
 
 REPORT, SCORES, QUERIES = "report.json", "scores.parquet", "queries.parquet"
 RANKINGS, GOLDS, ITEMS = "rankings.parquet", "golds.parquet", "items.parquet"
@@ -32,19 +32,19 @@ _ROWS_TOGETHER = 20_000
 
 def digest_contents(report: Report) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every file of a report: its JSON, then its tables."""
-    yield REPORT, as_bytes(report.to_json())
-    yield SCORES, _parquet(scores_of(report))
-    yield QUERIES, _parquet(queries_of(report))
+    yield REPORT, json_bytes(report.to_json())
+    yield SCORES, _parquet(scores_table(report))
+    yield QUERIES, _parquet(queries_table(report))
     held: list[pl.Series] = []
     if report.answers is not None:
         for name, frame in ((RANKINGS, report.answers.rankings_frame()), (GOLDS, report.answers.golds_frame())):
             held.append(frame[ITEM].unique())
             yield name, _parquet(_by_query(frame))
     if report.names:
-        yield ITEMS, _parquet(named_items(report, held))
+        yield ITEMS, _parquet(items_table(report, held))
 
 
-def scores_of(report: Report) -> pl.DataFrame:
+def scores_table(report: Report) -> pl.DataFrame:
     """query_id, system and a column a measure; undefined is null, and so is what a system was not measured in."""
     frames = [
         scores.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias("system"), pl.exclude(QUERY))
@@ -53,7 +53,7 @@ def scores_of(report: Report) -> pl.DataFrame:
     return _by_query(pl.concat(frames, how="diagonal"))
 
 
-def queries_of(report: Report) -> pl.DataFrame:
+def queries_table(report: Report) -> pl.DataFrame:
     """query_id, text and the names of the slices that it is in; in the order of the scores."""
     queries = next(iter(report.scores.values())).queries.cast(pl.String)
     known = report.texts
@@ -71,7 +71,7 @@ def queries_of(report: Report) -> pl.DataFrame:
     return frame.select(QUERY, "text", pl.col("slices").fill_null([]))
 
 
-def named_items(report: Report, held: list[pl.Series]) -> pl.DataFrame:
+def items_table(report: Report, held: list[pl.Series]) -> pl.DataFrame:
     """item_id and name of the items that occur in the rankings or the gold; without these, of all."""
     frame = pl.DataFrame(
         {
@@ -113,7 +113,7 @@ _LARGEST = 1e150
 """Bound of scores and grades: their differences and squares stay finite."""
 
 
-def scan_table(run: Run, name: str) -> pl.LazyFrame:
+def scan_table(run: ArchivedRun, name: str) -> pl.LazyFrame:
     """Return one of a run's tables, after a check of its hash and its columns.
 
     Raises:
@@ -122,7 +122,7 @@ def scan_table(run: Run, name: str) -> pl.LazyFrame:
     path, about = run.path / name, run.manifest["files"].get(name)
     if about is None or name not in _SCHEMAS:
         raise DamagedRun(path, "the run has no such table")
-    check_file(path, about)
+    check_stored(path, about)
     expected = dict(_SCHEMAS[name])
     if name == SCORES:
         expected |= {label: _NUMBER for measures in run.manifest["summary"].values() for label in measures}
@@ -143,7 +143,7 @@ def scan_table(run: Run, name: str) -> pl.LazyFrame:
 
 
 def read_rows(
-    run: Run, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None
+    run: ArchivedRun, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:  # fmt: skip
     """Read rows of one of a run's tables: some columns, and those rows that fit ``where``.
 
@@ -163,7 +163,7 @@ def read_rows(
     return frame
 
 
-def is_empty(run: Run, name: str) -> bool:
+def is_empty(run: ArchivedRun, name: str) -> bool:
     """Whether one of a run's tables has no row."""
     rows = scan_table(run, name)
     with _guard(run, name):
@@ -171,7 +171,7 @@ def is_empty(run: Run, name: str) -> bool:
 
 
 @contextmanager
-def _guard(run: Run, name: str) -> Iterator[None]:
+def _guard(run: ArchivedRun, name: str) -> Iterator[None]:
     """Turn whatever Polars raises about a table into an error that names the run."""
     try:
         with guard_reading(str(run.path / name), "Parquet"):
@@ -182,7 +182,7 @@ def _guard(run: Run, name: str) -> Iterator[None]:
         raise DamagedRun(run.path / name, error.found, expected=error.expected) from error
 
 
-def asked_of(run: Run, *columns: str) -> pl.DataFrame:
+def asked_of(run: ArchivedRun, *columns: str) -> pl.DataFrame:
     """Read the queries of a run, each once: their ids and further columns, in the order of the scores."""
     frame = read_rows(run, QUERIES, (QUERY, *columns))
     if frame[QUERY].n_unique() < len(frame):
@@ -190,7 +190,7 @@ def asked_of(run: Run, *columns: str) -> pl.DataFrame:
     return frame
 
 
-def answers_of(run: Run, query: str | None) -> Answers | None:
+def answers_of(run: ArchivedRun, query: str | None) -> Answers | None:
     """Of one query, or of all."""
     if query is None:
         return _answers(run, None, None)
@@ -201,12 +201,12 @@ def answers_of(run: Run, query: str | None) -> Answers | None:
     return found
 
 
-def answers_to(run: Run, queries: pl.Series, ids: Iterable[str]) -> Answers | None:
+def answers_to(run: ArchivedRun, queries: pl.Series, ids: Iterable[str]) -> Answers | None:
     """Of some queries, in the order of all; the others have none here. None where the run kept no answers."""
     return _answers(run, queries, pl.col(QUERY).is_in(list(ids)))
 
 
-def _answers(run: Run, queries: pl.Series | None, where: pl.Expr | None) -> Answers | None:
+def _answers(run: ArchivedRun, queries: pl.Series | None, where: pl.Expr | None) -> Answers | None:
     about = run.manifest.get("answers")
     if about is None or run.file(RANKINGS) is None or run.file(GOLDS) is None:
         return None
@@ -217,14 +217,14 @@ def _answers(run: Run, queries: pl.Series | None, where: pl.Expr | None) -> Answ
         return Answers.from_frames(asked, *known, rankings, golds, about.get("depth"))
 
 
-def names_of(run: Run, ids: Iterable[str] | None) -> dict[str, str]:
+def names_of(run: ArchivedRun, ids: Iterable[str] | None) -> dict[str, str]:
     if run.file(ITEMS) is None:
         return {}
     frame = read_rows(run, ITEMS, where=None if ids is None else pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
     return dict(zip(frame[ITEM].to_list(), frame["name"].to_list(), strict=True))
 
 
-def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
+def texts_of(run: ArchivedRun, ids: Iterable[str]) -> dict[str, str]:
     wanted = pl.col(QUERY).is_in(list(dict.fromkeys(ids))) & pl.col("text").is_not_null()
     frame = read_rows(run, QUERIES, (QUERY, "text"), wanted)
     return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
@@ -233,7 +233,7 @@ def texts_of(run: Run, ids: Iterable[str]) -> dict[str, str]:
 class ArchivedQueries(QueryData):
     """Data of the queries of an archived run: each table is read when something in it is first asked for."""
 
-    def __init__(self, run: Run, systems: Mapping[str, SystemResult]) -> None:
+    def __init__(self, run: ArchivedRun, systems: Mapping[str, SystemResult]) -> None:
         self._run = run
         self._systems = systems
 
@@ -299,7 +299,7 @@ class _SliceRows(Sequence[int]):
         return iter(self._queries.slices.get(self._name, ()))
 
 
-def report_of(run: Run) -> Report:
+def report_of(run: ArchivedRun) -> Report:
     """Read the report of a run; the data of its queries is read when it is asked for.
 
     Raises:

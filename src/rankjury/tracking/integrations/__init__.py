@@ -42,7 +42,7 @@ class TextPairs:
     targets: Floats
 
 
-class AgainstReference:
+class ReferenceComparison:
     """What stays the same from one look at a model to the next: the reference's neighbours and the pairs.
 
     Without ``pairs``, ``n_pairs`` are drawn. ``n_samples`` of the texts are asked; None: all.
@@ -61,7 +61,7 @@ class AgainstReference:
         seed: int,
     ) -> None:
         self.ids, self._numbered = ids, reference.numbered
-        self.cuts = sorted({positive(k, "a cut-off of k_values") for k in k_values})
+        self.cuts = sorted({positive_integer(k, "a cut-off of k_values") for k in k_values})
         if not self.cuts:
             raise UsageError("found none", where="k_values", expected="at least one cut-off")
         asked = sample_ids(reference.ids, n_samples, seed, where="n_samples")
@@ -75,7 +75,7 @@ class AgainstReference:
             logger.warning("%s", note)
         self.gold = neighbours.gold
         if pairs is None:
-            drawn = sampled_pairs(asked, reference.ids, positive(n_pairs, "n_pairs"), seed)
+            drawn = sampled_pairs(asked, reference.ids, positive_integer(n_pairs, "n_pairs"), seed)
             text_of = dict(zip(ids, texts, strict=True))
             first, second = ([text_of[name] for name in side] for side in (drawn.queries, drawn.items))
             pairs = TextPairs(first, second, OfVectors(reference).of(drawn.queries, drawn.items))
@@ -115,14 +115,14 @@ class AgainstReference:
         return compared | evaluate(self.gold, ranking, self._asked).mean()
 
 
-def positive(number: Any, what: str) -> int:
+def positive_integer(number: Any, what: str) -> int:
     """A whole number from 1 on, or an error."""
     if not isinstance(number, Integral) or number < 1:
         raise UsageError(f"{what} is {number!r}", expected="a whole number, 1 or more")
     return int(number)
 
 
-def strings(given: Any, where: str) -> list[str]:
+def list_of_strings(given: Any, where: str) -> list[str]:
     """A list of strings, at least one, or an error."""
     held = [] if isinstance(given, str) else list(given)
     odd = next((row for row, one in enumerate(held) if not isinstance(one, str)), None)
@@ -134,7 +134,7 @@ def strings(given: Any, where: str) -> list[str]:
     return held
 
 
-def checked_pairs(pairs: Any) -> TextPairs:
+def check_pairs(pairs: Any) -> TextPairs:
     """From sentences1, sentences2 and scores, or an error."""
     try:
         first, second, scores = pairs
@@ -142,7 +142,7 @@ def checked_pairs(pairs: Any) -> TextPairs:
     except (TypeError, ValueError) as error:
         expected = "three lists: sentences1, sentences2 and scores"
         raise DataError(f"cannot be read: {error}", where="pairs", expected=expected) from error
-    left, right = strings(first, "pairs, sentences1"), strings(second, "pairs, sentences2")
+    left, right = list_of_strings(first, "pairs, sentences1"), list_of_strings(second, "pairs, sentences2")
     if targets.shape != (len(left),) or len(left) != len(right):
         sizes = f"{len(left):,} and {len(right):,} sentences and {targets.size:,} scores"
         raise DataError(f"found {sizes}", where="pairs", expected="as many of each")
@@ -152,7 +152,7 @@ def checked_pairs(pairs: Any) -> TextPairs:
     return TextPairs(left, right, targets)
 
 
-def matched(n: int, ids: Any, reference: Any, reference_ids: Any) -> tuple[pl.Series, Vectors]:
+def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tuple[pl.Series, Vectors]:
     """The ids of n texts, and the reference's vectors of the same ids; or an error.
 
     A matrix without ids of its own has the texts' rows in their order.

@@ -20,7 +20,7 @@ from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
-from rankjury.tracking.archive.run import PAGE, Run
+from rankjury.tracking.archive.run import PAGE, ArchivedRun
 
 Values = tuple[list[str], list[list[Any]]]
 """Columns, and rows of JSON values; undefined is None."""
@@ -53,12 +53,12 @@ def loggable_report(given: Any, gate: Gate | Mapping[str, Any] | None = None) ->
     return found.with_sections(gate if isinstance(gate, Gate) else Gate.from_json(gate))
 
 
-def files_of(given: Any, report: Report) -> dict[str, str]:
+def report_artifacts(given: Any, report: Report) -> dict[str, str]:
     """Return files by name: the report as JSON, with every query's scores where they are known; a summary; a page.
 
     An archived run is logged with the page that it was stored with.
     """
-    if isinstance(given, Run) and given.file(PAGE) is not None:
+    if isinstance(given, ArchivedRun) and given.file(PAGE) is not None:
         page = given.read(PAGE).decode("utf-8", "replace")
     else:
         page = page_of(report)
@@ -70,7 +70,7 @@ def files_of(given: Any, report: Report) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Flat:
+class LoggedValues:
     """Numbers, how they came about, and what to look runs up by."""
 
     metrics: dict[str, float]
@@ -78,7 +78,7 @@ class Flat:
     tags: dict[str, str]
 
 
-class Names:
+class UniqueNames:
     """Clean names, each given once; case does not tell two apart, as it does not in the files of some systems."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Names:
         return name
 
 
-def clean(text: str) -> str:
+def clean_name(text: str) -> str:
     """``ndcg(gain=exp)@10`` → ``ndcg_gain_exp_10``: letters, digits, ``_``, ``-`` and ``.`` stay as they are.
 
     What is too long is cut, and told apart by a digest of the whole.
@@ -110,7 +110,7 @@ def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
-def flatten(report: Report, *, prefix: str = "", measures: Sequence[str] | None = None) -> Flat:
+def flatten(report: Report, *, prefix: str = "", measures: Sequence[str] | None = None) -> LoggedValues:
     """Return a report's values as ``system/measure`` with their intervals, its conventions, its verdict.
 
     Args:
@@ -124,9 +124,9 @@ def flatten(report: Report, *, prefix: str = "", measures: Sequence[str] | None 
         if label not in report.labels:
             raise UnknownName("measure of the report", label, report.labels)
     shown = report if measures is None else report.only(measures)
-    names = Names()
-    systems = {system: names.give(clean(system)) for system in report.systems}
-    metrics, names = {}, Names()
+    names = UniqueNames()
+    systems = {system: names.give(clean_name(system)) for system in report.systems}
+    metrics, names = {}, UniqueNames()
     for system, label, value in _metrics(shown):
         if value is not None and isfinite(value):
             metrics[names.give(f"{prefix}{'targets' if system is None else systems[system]}/{label}")] = float(value)
@@ -138,27 +138,27 @@ def flatten(report: Report, *, prefix: str = "", measures: Sequence[str] | None 
         "rankjury.made": report.provenance.get("made"),
         "rankjury.warnings": len(report.warnings),
     }
-    return Flat(metrics, _named(prefix, _params(report, systems)), _named(prefix, tags.items()))
+    return LoggedValues(metrics, _named(prefix, _params(report, systems)), _named(prefix, tags.items()))
 
 
 def _metrics(report: Report) -> Iterator[tuple[str | None, str, float | None]]:
     """Yield system (None: verdicts), name and value; measures first, so that their names get no number."""
     for system, one in report.systems.items():
         for label, estimate in one.estimates.items():
-            name = clean(label)
+            name = clean_name(label)
             yield system, name, estimate.mean
             yield from _ends(system, f"{name}_ci", estimate.ci)
             yield system, f"{name}_n", estimate.n
             yield system, f"{name}_sum", estimate.total
     for comparison in report.comparisons:
-        name = clean(comparison.measure)
+        name = clean_name(comparison.measure)
         yield comparison.system, f"{name}_difference", comparison.difference
         yield from _ends(comparison.system, f"{name}_difference_ci", comparison.ci)
         yield comparison.system, f"{name}_p", comparison.p_holm
     for system, one in report.systems.items():
         for label, recorded in one.recorded.items():
-            yield system, clean(label), recorded.value
-            yield from _ends(system, f"{clean(label)}_ci", recorded.ci)
+            yield system, clean_name(label), recorded.value
+            yield from _ends(system, f"{clean_name(label)}_ci", recorded.ci)
     gate = report.section(Gate)
     if gate is not None and gate.verdicts:
         outcomes = [verdict.outcome for verdict in gate.verdicts]
@@ -181,7 +181,7 @@ def _params(report: Report, systems: Mapping[str, str]) -> Iterator[tuple[str, A
     yield from _leaves("meta", provenance.get("meta") or {})
     yield from _leaves("query_set", provenance.get("query_set") or {})
     conventions = {label: one for system in report.systems.values() for label, one in system.conventions.items()}
-    yield from ((f"convention.{clean(label)}", one) for label, one in conventions.items() if one != label)
+    yield from ((f"convention.{clean_name(label)}", one) for label, one in conventions.items() if one != label)
     for system, name in systems.items():
         yield from _leaves(name, report.section(Facts, system) or {})
         yield from _leaves(f"{name}.fusion", report.section(Fusion, system) or {})
@@ -195,7 +195,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Nested tables by their path."""
     if isinstance(value, Mapping):
         for key, held in value.items():
-            yield from _leaves(f"{path}.{clean(str(key))}", held)
+            yield from _leaves(f"{path}.{clean_name(str(key))}", held)
     elif isinstance(value, list | tuple):
         yield path, ", ".join(map(str, value))
     else:
@@ -204,7 +204,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _named(prefix: str, rows: Iterable[tuple[str, Any]]) -> dict[str, str]:
     """As texts, each name once; what is not known is left out, and what is too long is cut."""
-    names = Names()
+    names = UniqueNames()
     found = {}
     for name, value in rows:
         if value is not None and value != "":
@@ -214,7 +214,7 @@ def _named(prefix: str, rows: Iterable[tuple[str, Any]]) -> dict[str, str]:
     return found
 
 
-def tables_of(report: Report) -> dict[str, Values]:
+def report_tables(report: Report) -> dict[str, Values]:
     """Return tables with all digits, by name: every system under every measure; the same in slices; worst queries."""
     compared = {(one.system, one.measure): one for one in report.comparisons}
     headline = [

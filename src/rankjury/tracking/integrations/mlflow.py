@@ -14,7 +14,7 @@ from typing import Any
 
 from rankjury.errors import DataError, MissingExtra
 from rankjury.evaluation.gate import Gate
-from rankjury.tracking.integrations.loggable import Flat, files_of, flatten, loggable_report
+from rankjury.tracking.integrations.loggable import LoggedValues, flatten, loggable_report, report_artifacts
 
 try:
     import mlflow
@@ -53,7 +53,7 @@ def log_report(
     """
     found = loggable_report(report, gate)
     flat = flatten(found, prefix=prefix, measures=measures)
-    files = files_of(report, found) if artifacts else {}
+    files = report_artifacts(report, found) if artifacts else {}
     try:
         client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         with _run_for(client, run, run_name, experiment, new=bool(experiment or tracking_uri)) as run_id:
@@ -69,7 +69,7 @@ def log_report(
     return run_id
 
 
-def _log(client: Any, run_id: str, flat: Flat, step: int) -> None:
+def _log(client: Any, run_id: str, flat: LoggedValues, step: int) -> None:
     """Parameters first: a run that has others already gets nothing of this report."""
     params = [Param(name, value) for name, value in flat.params.items()]
     for some in _parts(params, _MOST_OTHERS):

@@ -17,7 +17,14 @@ import numpy as np
 
 from rankjury.core.types import Matrix, Vectors, as_floats
 from rankjury.errors import MissingExtra, UnknownName
-from rankjury.tracking.integrations import LESS_IS_BETTER, AgainstReference, checked_pairs, matched, positive, strings
+from rankjury.tracking.integrations import (
+    LESS_IS_BETTER,
+    ReferenceComparison,
+    check_pairs,
+    list_of_strings,
+    match_reference,
+    positive_integer,
+)
 
 try:
     try:
@@ -70,13 +77,13 @@ class ReferenceEvaluator(SentenceEvaluator):  # type: ignore[misc, unused-ignore
     ) -> None:
         super().__init__()
         self.name, self.write_csv, self.show_progress_bar = name, write_csv, show_progress_bar
-        self.batch_size = positive(batch_size, "batch_size")
-        self.truncate_dim = None if truncate_dim is None else positive(truncate_dim, "truncate_dim")
+        self.batch_size = positive_integer(batch_size, "batch_size")
+        self.truncate_dim = None if truncate_dim is None else positive_integer(truncate_dim, "truncate_dim")
         self.n_samples = n_samples
-        held = strings(texts, "texts")
-        names, vectors = matched(len(held), ids, reference, reference_ids)
-        given = None if pairs is None else checked_pairs(pairs)
-        self._against = AgainstReference(
+        held = list_of_strings(texts, "texts")
+        names, vectors = match_reference(len(held), ids, reference, reference_ids)
+        given = None if pairs is None else check_pairs(pairs)
+        self._against = ReferenceComparison(
             held, names, vectors, k_values=k_values, pairs=given, n_pairs=n_pairs, n_samples=n_samples, seed=seed
         )
         if primary_metric not in self._against.labels:

@@ -15,7 +15,13 @@ from typing import Any
 from rankjury.errors import DataError, MissingExtra
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.tracking.integrations.loggable import clean, files_of, flatten, loggable_report, tables_of
+from rankjury.tracking.integrations.loggable import (
+    clean_name,
+    flatten,
+    loggable_report,
+    report_artifacts,
+    report_tables,
+)
 
 try:
     import wandb
@@ -46,10 +52,10 @@ def log_report(
     """
     found = loggable_report(report, gate)
     flat = flatten(found, prefix=prefix, measures=measures)
-    files = files_of(report, found) if artifacts else {}
+    files = report_artifacts(report, found) if artifacts else {}
     # A dot in a name of the summary would be taken for a step inwards.
     tags = {name.replace("rankjury.", "rankjury/"): tag for name, tag in flat.tags.items()}
-    values = tables_of(found)
+    values = report_tables(found)
     try:
         with _run_for(run, run_name, project) as into:
             into.config.update(flat.params, allow_val_change=True)
@@ -71,7 +77,7 @@ def log_report(
 
 def _artifact(report: Report, prefix: str, files: Mapping[str, str]) -> Any:
     """One a plan, so that its reports are versions of each other."""
-    name = clean(f"{prefix}{report.provenance.get('name') or 'rankjury'}-report")
+    name = clean_name(f"{prefix}{report.provenance.get('name') or 'rankjury'}-report")
     metadata = {"rankjury": report.version, "made": report.provenance.get("made")}
     made = wandb.Artifact(name, type="rankjury-report", metadata=metadata)
     for file, text in files.items():

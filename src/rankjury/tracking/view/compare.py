@@ -22,9 +22,9 @@ from rankjury.reporting.html.query_data import few_digits
 from rankjury.reporting.html.render import embedded
 from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
-from rankjury.tracking.archive.compare import Compared, compare_runs
-from rankjury.tracking.archive.files import shown_time
-from rankjury.tracking.view.open_run import Opened, Recent, Table
+from rankjury.tracking.archive.compare import RunComparison, compare_runs
+from rankjury.tracking.archive.files import display_time
+from rankjury.tracking.view.open_run import LruCache, OpenRun, QueryTable
 
 SIDES = ("a", "b")
 """What the earlier and the later run are called on the page."""
@@ -33,13 +33,13 @@ CHANGED, ALL = "changed", "all"
 _COLUMNS_KEPT = 12
 
 
-class Pair:
+class RunPair:
     """An earlier and a later run. To compare many queries takes seconds: it is begun at once, and waited for."""
 
-    def __init__(self, before: Opened, after: Opened) -> None:
+    def __init__(self, before: OpenRun, after: OpenRun) -> None:
         self.before = before
         self.after = after
-        self._found: Future[Compared] = Future()
+        self._found: Future[RunComparison] = Future()
         Thread(target=self._compare, daemon=True, name="rankjury-compare").start()
 
     def _compare(self) -> None:
@@ -53,7 +53,7 @@ class Pair:
         return bool(wait((self._found,), seconds).done)
 
     @property
-    def compared(self) -> Compared:
+    def compared(self) -> RunComparison:
         return self._found.result()
 
     @cached_property
@@ -77,15 +77,15 @@ class Pair:
         return self.changed or self.systems if which == CHANGED else self.systems
 
 
-class Beside:
+class SideBySide:
     """Some of their systems, side by side."""
 
-    def __init__(self, pair: Pair, which: str = CHANGED) -> None:
+    def __init__(self, pair: RunPair, which: str = CHANGED) -> None:
         self.which = which
         self.before, self.after, self.compared = pair.before, pair.after, pair.compared
         self.names = pair.meant(which)
         self.pair = pair
-        self._columns: Recent[str, Floats] = Recent(_COLUMNS_KEPT)
+        self._columns: LruCache[str, Floats] = LruCache(_COLUMNS_KEPT)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -95,7 +95,7 @@ class Beside:
     @cached_property
     def systems(self) -> list[str]:
         """Each twice: as it was, and as it is."""
-        return [sided(name, side) for name in self.names for side in SIDES]
+        return [side_label(name, side) for name in self.names for side in SIDES]
 
     @property
     def bases(self) -> list[int]:
@@ -103,13 +103,13 @@ class Beside:
         return [-1 if place % 2 == 0 else place - 1 for place in range(len(self.systems))]
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> QueryTable:
         """All queries of the later run, then those that only the earlier asked."""
         ours, theirs = self.after.asked, self.before.asked
         only = theirs.join(ours.select(QUERY), on=QUERY, how="anti", maintain_order="left")
         both = pl.concat([ours.select(QUERY, "text"), only.select(QUERY, "text")])
         lower = {label: self.after.report.lower_is_better(label) for label in self.labels}
-        return Table(both[QUERY], both["text"], self.systems, self.bases, lower, self.rounded, self.after.members)
+        return QueryTable(both[QUERY], both["text"], self.systems, self.bases, lower, self.rounded, self.after.members)
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:
@@ -150,9 +150,9 @@ class Beside:
         scores: dict[str, Any] = {}
         for side, one in zip(SIDES, found, strict=True):
             if one is not None:
-                scores |= {sided(name, side): own for name, own in one["scores"].items() if name in self.names}
+                scores |= {side_label(name, side): own for name, own in one["scores"].items() if name in self.names}
                 shared = [own for own in one["systems"] if own["name"] in self.names]
-                listed |= {sided(own["name"], side): _placed(own, one["golds"], side, golds) for own in shared}
+                listed |= {side_label(own["name"], side): _placed(own, one["golds"], side, golds) for own in shared}
         return known[-1] | {
             "row": row,
             "text": known[-1]["text"],
@@ -163,7 +163,7 @@ class Beside:
         }
 
 
-def sided(name: str, side: str) -> str:
+def side_label(name: str, side: str) -> str:
     """``a: dense``: of a long name the end may not be seen."""
     return f"{side}: {name}" if name else side
 
@@ -176,7 +176,7 @@ def _placed(
     place = next((place for place, other in enumerate(golds) if _judged(other) == _judged(gold)), len(golds))
     if place == len(golds):
         taken = gold["name"] in (other["name"] for other in golds)
-        golds.append(gold | {"called": gold["name"]} | ({"name": sided(gold["name"], side)} if taken else {}))
+        golds.append(gold | {"called": gold["name"]} | ({"name": side_label(gold["name"], side)} if taken else {}))
     return system | {"gold": place}
 
 
@@ -195,7 +195,7 @@ _KINDS = {
 }
 
 
-def comparison_context(beside: Beside) -> dict[str, Any]:
+def comparison_context(beside: SideBySide) -> dict[str, Any]:
     """For ``view_compare.html``."""
     compared = beside.compared
     runs = compared.before, compared.after
@@ -220,7 +220,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
                 "letter": letter,
                 "name": run.name,
                 "plan": run.plan,
-                "time": shown_time(run.time),
+                "time": display_time(run.time),
                 "verdict": run.verdict,
                 "commit": run.commit,
             }
@@ -248,7 +248,7 @@ def comparison_context(beside: Beside) -> dict[str, Any]:
     }
 
 
-def _about(beside: Beside, one: str, many: str) -> dict[str, Any]:
+def _about(beside: SideBySide, one: str, many: str) -> dict[str, Any]:
     """What the script is to know, as of a report."""
     names = [quote(side.run.name) for side in (beside.before, beside.after)]
     lower = beside.table.lower

@@ -11,46 +11,46 @@ from rankjury.core.text import plural
 from rankjury.errors import DataError, UnknownName
 from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.files import order_of, shown_time
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.files import display_time, sort_key
+from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.store import RUNS
-from rankjury.tracking.view.open_run import Opened, Recent
-from rankjury.tracking.view.server import Refused, Request
+from rankjury.tracking.view.open_run import LruCache, OpenRun
+from rankjury.tracking.view.server import PageRequest, RequestRefused
 
 _KEPT_OPEN = 4
 
 
-class Shelf:
+class RunCatalog:
     """Looked up by whole names among those that are there: no path is ever made of what somebody asks for."""
 
-    def __init__(self, archive: Archive, beside: Sequence[Run] = ()) -> None:
+    def __init__(self, archive: Archive, beside: Sequence[ArchivedRun] = ()) -> None:
         self.archive = archive
         home = (archive.path / RUNS).resolve()
         self._beside = {run.name: run for run in beside if run.path.resolve().parent != home}
-        self._opened: Recent[str, Opened] = Recent(_KEPT_OPEN)
+        self._opened: LruCache[str, OpenRun] = LruCache(_KEPT_OPEN)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ArchivedRun]:
         """Oldest first."""
         own = self.archive.runs()
         if not self._beside:
             return own
         names = {run.name for run in own}
         beside = [run for run in self._beside.values() if run.name not in names]
-        return sorted((*own, *beside), key=lambda run: order_of(run.time, run.name))
+        return sorted((*own, *beside), key=lambda run: sort_key(run.time, run.name))
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> ArchivedRun:
         """Look a run up by its whole name; a damaged one says what is wrong with it."""
         try:
             return self.archive.named(name)
         except UnknownName as error:
             if name not in self._beside:
-                raise Refused(404, "there is no such run here; it may have been pruned") from error
+                raise RequestRefused(404, "there is no such run here; it may have been pruned") from error
         return self._beside[name]
 
-    def open(self, name: str) -> Opened:
+    def open(self, name: str) -> OpenRun:
         """The last few stay open."""
         run = self.run(name)
-        return self._opened.get(str(run.path), lambda: Opened(run))
+        return self._opened.get(str(run.path), lambda: OpenRun(run))
 
     def baselines(self) -> dict[str, str]:
         """By plan, the name of its run; none where these cannot be read."""
@@ -83,7 +83,7 @@ _MOST_SEARCHED = 20_000
 
 
 @dataclass(frozen=True)
-class Mean:
+class SystemMean:
     """A system under the first measure of a run."""
 
     system: str
@@ -91,7 +91,7 @@ class Mean:
     ci: str
 
 
-def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
+def list_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
     """What ``/`` shows: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
     text, plan, only = request.text("text"), request.text("plan"), request.all("run")
     page = request.number("page", 1, _MOST_PAGES)
@@ -110,7 +110,7 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
     baselines = shelf.baselines()
     asked = [("text", text), ("plan", plan), *(("run", name) for name in only)]
     held = [(key, value) for key, value in asked if value]
-    lines = [line_of(run, baselines) for run in shown]
+    lines = [list_row(run, baselines) for run in shown]
     return {
         "title": "Runs",
         "lines": lines,
@@ -126,25 +126,25 @@ def list_context(shelf: Shelf, request: Request) -> dict[str, Any]:
         "earlier": f"/?{urlencode([*held, ('page', page + 1)])}" if page < pages else None,
         "later": f"/?{urlencode([*held, ('page', page - 1)])}" if page > 1 else None,
         "damaged": shelf.damaged(),
-        "fingerprint": fingerprint_of(runs, baselines),
+        "fingerprint": list_fingerprint(runs, baselines),
         "archive": str(shelf.archive.path),
     }
 
 
 @lru_cache(maxsize=_MOST_SEARCHED)
-def _searched(run: Run) -> str:
+def _searched(run: ArchivedRun) -> str:
     """What a filter looks at; a run does not change."""
     commit = (run.manifest.get("git") or {}).get("commit") or ""
-    return "\n".join((run.name, run.plan, run.verdict or "", shown_time(run.time), commit, *run.systems)).lower()
+    return "\n".join((run.name, run.plan, run.verdict or "", display_time(run.time), commit, *run.systems)).lower()
 
 
-def line_of(run: Run, baselines: Mapping[str, str]) -> dict[str, Any]:
+def list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
     """What the list shows of a run; ``more`` is how many systems it leaves out."""
-    means = means_of(run)
+    means = headline_means(run)
     queries = run.manifest.get("queries")
     return {
         "name": run.name,
-        "time": shown_time(run.time),
+        "time": display_time(run.time),
         "plan": run.plan,
         "verdict": run.verdict,
         "measure": next(iter(run.headline), ""),
@@ -157,7 +157,7 @@ def line_of(run: Run, baselines: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def means_of(run: Run) -> list[Mean]:
+def headline_means(run: ArchivedRun) -> list[SystemMean]:
     """Under the first of its headline measures; a random order is not told, unless there is nothing else."""
     label = next(iter(run.headline), "")
     chance = set(run.manifest.get("by_chance") or ())
@@ -168,19 +168,19 @@ def means_of(run: Run) -> list[Mean]:
         if entry is not None and entry.get("mean") is not None:
             ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
             shown = format_value(entry["mean"], interval_decimals(ci))
-            found.append(Mean(name, shown, format_interval(ci) if ci else ""))
+            found.append(SystemMean(name, shown, format_interval(ci) if ci else ""))
     return found
 
 
-def fingerprint_of(runs: Sequence[Run], baselines: Mapping[str, str]) -> str:
+def list_fingerprint(runs: Sequence[ArchivedRun], baselines: Mapping[str, str]) -> str:
     """Differs where the list does: a page that shows it is told to look again."""
     last = runs[-1].name if runs else ""
     return f"{len(runs)} {last} {' '.join(f'{plan}={name}' for plan, name in sorted(baselines.items()))}"
 
 
-def running_form(shelf: Shelf) -> dict[str, Any]:
+def running_json(shelf: RunCatalog) -> dict[str, Any]:
     """What ``/api/running`` answers: plans at work, and what the list of runs is by now."""
     runs = shelf.runs()
     kept = ("name", "started", "updated", "what", "done", "of")
     found = [{key: one.get(key) for key in kept} for one in shelf.running()]
-    return {"running": found, "runs": fingerprint_of(runs, shelf.baselines())}
+    return {"running": found, "runs": list_fingerprint(runs, shelf.baselines())}

@@ -17,14 +17,14 @@ from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
 from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
 from rankjury.reporting.tables import headline_labels, idle_systems
-from rankjury.tracking.archive.run import Run
+from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """A few values by key, for several threads. Two that ask for the same at once wait for one making."""
 
     def __init__(self, most: int) -> None:
@@ -64,7 +64,7 @@ _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
 
 
 @dataclass(frozen=True)
-class Asked:
+class RowRequest:
     """Which rows, in which order."""
 
     label: str
@@ -80,7 +80,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class QueryTable:
     """Queries with their scores, the latter read when a measure is first asked for."""
 
     ids: pl.Series
@@ -97,9 +97,9 @@ class Table:
     """The rows of the queries in a slice, by its place."""
     idle: Sequence[int] = ()
     """The places of systems that nobody asks about, such as a random one."""
-    _orders: Recent[tuple[str, bool, str], Ints] = field(default_factory=lambda: Recent(_ORDERS_KEPT))
+    _orders: LruCache[tuple[str, bool, str], Ints] = field(default_factory=lambda: LruCache(_ORDERS_KEPT))
 
-    def rows(self, asked: Asked) -> dict[str, Any]:
+    def rows(self, asked: RowRequest) -> dict[str, Any]:
         """How many fit, and those of the page that is asked for."""
         if asked.label not in self.lower:
             raise UnknownName("measure", asked.label, self.lower)
@@ -140,7 +140,7 @@ class Table:
             "searched"
         ]
 
-    def _kept(self, asked: Asked) -> Any:
+    def _kept(self, asked: RowRequest) -> Any:
         """Which rows a filter leaves, as booleans; None where there is none."""
         wanted = pl.Series([asked.text.strip(_BLANKS)]).str.to_lowercase()[0]
         kept = None
@@ -152,7 +152,7 @@ class Table:
             kept = within if kept is None else kept & within
         return kept
 
-    def _order(self, asked: Asked) -> Ints:
+    def _order(self, asked: RowRequest) -> Ints:
         """All rows; what is undefined comes last, and equal ones go by row."""
         if asked.sort == "row":
             rows = np.arange(len(self.ids), dtype=np.int64)
@@ -188,13 +188,13 @@ class Table:
 _COLUMNS_KEPT = 12
 
 
-class Opened:
+class OpenRun:
     """A run whose files are read when something of them is first wanted."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ArchivedRun) -> None:
         self.run = run
         self.report = run.report
-        self._columns: Recent[str, Floats] = Recent(_COLUMNS_KEPT)
+        self._columns: LruCache[str, Floats] = LruCache(_COLUMNS_KEPT)
 
     @property
     def systems(self) -> list[str]:
@@ -216,11 +216,11 @@ class Opened:
         return asked_of(self.run, "text")
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> QueryTable:
         compared = {one.system for one in self.report.comparisons}
         baseline, idle = self.report.baseline, idle_systems(self.report)
         place = self.systems.index(baseline) if baseline in self.systems else -1
-        return Table(
+        return QueryTable(
             self.asked[QUERY],
             self.asked["text"],
             self.systems,

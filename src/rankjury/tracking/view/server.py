@@ -27,7 +27,7 @@ _NEEDLESS = re.compile("%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])"
 """A letter, digit, ``-``, ``.``, ``_`` or ``~`` that is percent-encoded: no browser and no page of ours does so."""
 
 
-class Refused(Exception):  # noqa: N818 - reads as what it says
+class RequestRefused(Exception):  # noqa: N818 - reads as what it says
     """A request that is not answered: the status, and why."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 - reads as what it says
 
 
 @dataclass(frozen=True)
-class Request:
+class PageRequest:
     """A path in its parts, decoded one by one, and parameters."""
 
     parts: tuple[str, ...]
@@ -56,7 +56,7 @@ class Request:
         """A parameter that stands once."""
         found = self.parameters.get(name, (otherwise,))
         if len(found) > 1:
-            raise Refused(400, f"{name} was given {len(found)} times")
+            raise RequestRefused(400, f"{name} was given {len(found)} times")
         return found[0]
 
     def all(self, name: str) -> tuple[str, ...]:
@@ -69,13 +69,13 @@ class Request:
         if not text:
             return otherwise
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= most):
-            raise Refused(400, f"{name} must be a whole number from 0 to {most:,}")
+            raise RequestRefused(400, f"{name} must be a whole number from 0 to {most:,}")
         return int(text)
 
     def switch(self, name: str) -> bool:
         text = self.text(name, "false")
         if text not in ("true", "false"):
-            raise Refused(400, f"{name} must be true or false")
+            raise RequestRefused(400, f"{name} must be true or false")
         return text == "true"
 
 
@@ -83,28 +83,28 @@ def check_request_line(line: bytes) -> str:
     """The address of a request in the usual form; anything else is refused before its headers are read."""
     found = _LINE.match(line)
     if found is None:
-        raise Refused(400, "this is no request that a browser makes")
+        raise RequestRefused(400, "this is no request that a browser makes")
     if found[1] not in (b"GET", b"HEAD"):
-        raise Refused(405, "here one can only look: GET and HEAD")
+        raise RequestRefused(405, "here one can only look: GET and HEAD")
     return found[2].decode("ascii")
 
 
-def request_of(target: str) -> Request:
+def parse_target(target: str) -> PageRequest:
     """``/run/a%20b?x=1`` → its parts and parameters. A slash that is encoded stays within its part."""
     path, _, query = target.partition("?")
     if _NEEDLESS.search(path):  # two spellings of an address: one of them would pass a check by the other
-        raise Refused(404, "there is nothing at this address")
+        raise RequestRefused(404, "there is nothing at this address")
     try:
         parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
     except ValueError as error:
-        raise Refused(400, "the address cannot be read") from error
+        raise RequestRefused(400, "the address cannot be read") from error
     parameters: dict[str, tuple[str, ...]] = {}
     for name, value in pairs:
         if len(name) > _LONGEST_PARAMETER or len(value) > _LONGEST_PARAMETER:
-            raise Refused(400, "a parameter is too long")
+            raise RequestRefused(400, "a parameter is too long")
         parameters[name] = (*parameters.get(name, ()), value)
-    return Request(parts, parameters)
+    return PageRequest(parts, parameters)
 
 
 def allowed_hosts(port: int) -> frozenset[str]:
@@ -116,9 +116,9 @@ def allowed_hosts(port: int) -> frozenset[str]:
 def check_origin(hosts: frozenset[str], origins: Sequence[str], sites: Sequence[str]) -> None:
     """Refuse what a page from elsewhere asks for; browsers tell by ``Origin`` and ``Sec-Fetch-Site``."""
     if any(origin.lower() not in {f"http://{host}" for host in hosts} for origin in origins):
-        raise Refused(403, "this is for pages of its own only")
+        raise RequestRefused(403, "this is for pages of its own only")
     if any(site.lower() not in _OWN for site in sites):
-        raise Refused(403, "this is for pages of its own only")
+        raise RequestRefused(403, "this is for pages of its own only")
 
 
 HEADERS = {
@@ -138,32 +138,32 @@ _TITLES = {400: "This cannot be read", 403: "Not for you", 404: "There is no suc
 
 
 @dataclass(frozen=True)
-class Response:
+class PageResponse:
     status: int
     kind: str
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def as_page(template: str, context: dict[str, Any], status: int = 200) -> Response:
+def page_response(template: str, context: dict[str, Any], status: int = 200) -> PageResponse:
     """A page by its template."""
     text = rendered(template, context, inline=False)
-    return Response(status, "text/html; charset=utf-8", text.encode("utf-8", "replace"))
+    return PageResponse(status, "text/html; charset=utf-8", text.encode("utf-8", "replace"))
 
 
-def as_json(form: Any, status: int = 200) -> Response:
+def json_response(form: Any, status: int = 200) -> PageResponse:
     text = json.dumps(_plain(form), separators=(",", ":"), allow_nan=False)
-    return Response(status, "application/json", text.encode("ascii"))
+    return PageResponse(status, "application/json", text.encode("ascii"))
 
 
-def trouble(status: int, message: str, *, to_script: bool = False) -> Response:
+def error_response(status: int, message: str, *, to_script: bool = False) -> PageResponse:
     """Why there is nothing to see; no word of how rankjury came to it."""
     headers = {"Allow": "GET, HEAD"} if status == 405 else {}
     if to_script:
-        return Response(status, "application/json", as_json({"error": message}).body, headers)
+        return PageResponse(status, "application/json", json_response({"error": message}).body, headers)
     title = _TITLES.get(status, "This is not answered")
-    page = as_page("view_trouble.html", {"title": title, "message": message}, status)
-    return Response(status, page.kind, page.body, headers)
+    page = page_response("view_trouble.html", {"title": title, "message": message}, status)
+    return PageResponse(status, page.kind, page.body, headers)
 
 
 def _plain(value: Any) -> Any:
@@ -184,10 +184,10 @@ _LONGEST_FAREWELL = 4_000_000
 _SECONDS_OF_FAREWELL = 1.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-Answer = Callable[[Request], Response]
+Answer = Callable[[PageRequest], PageResponse]
 
 
-class Server(ThreadingHTTPServer):
+class ViewServer(ThreadingHTTPServer):
     """Answers requests by ``answer``. ``port`` 0 takes one that is free."""
 
     daemon_threads = True
@@ -231,7 +231,7 @@ class Server(ThreadingHTTPServer):
         """A connection that broke is nobody's business; what goes wrong within is answered by the handler."""
 
 
-class _Hasty(RawIOBase):
+class _DeadlineReader(RawIOBase):
     """What comes from a socket, until a moment in time; drop by drop does not make it longer."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -250,19 +250,19 @@ class _Hasty(RawIOBase):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: ViewServer
     raw_requestline: bytes
     protocol_version = "HTTP/1.1"
     server_version = f"rankjury/{__version__}"
     sys_version = ""
-    asked = Request(("",))
+    asked = PageRequest(("",))
     refused = False
 
     def setup(self) -> None:
         super().setup()
         with suppress(OSError):
             self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        self._hasty = _Hasty(self.connection)
+        self._hasty = _DeadlineReader(self.connection)
         self.rfile = BufferedReader(self._hasty)
 
     def handle_one_request(self) -> None:
@@ -274,14 +274,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         """Only what a browser would send, by a name of this machine."""
-        self.command, self.request_version, self.asked = "", "HTTP/1.1", Request(("",))
+        self.command, self.request_version, self.asked = "", "HTTP/1.1", PageRequest(("",))
         try:
             target = check_request_line(self.raw_requestline)
             if not super().parse_request():
                 return False
-            self.asked = request_of(target)
+            self.asked = parse_target(target)
             self._check_headers()
-        except Refused as refused:
+        except RequestRefused as refused:
             self._refuse(refused.status, str(refused))
             return False
         except TimeoutError:
@@ -292,14 +292,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _check_headers(self) -> None:
         get = self.headers.get_all
         if self.headers.defects or self.headers.get_payload():
-            raise Refused(400, "the headers cannot be read")
+            raise RequestRefused(400, "the headers cannot be read")
         hosts = get("Host", [])
         if len(hosts) != 1:
-            raise Refused(400, "a request names one host")
+            raise RequestRefused(400, "a request names one host")
         if hosts[0].strip().lower() not in self.server.hosts:
-            raise Refused(421, "this server answers to the name of this machine only")
+            raise RequestRefused(421, "this server answers to the name of this machine only")
         if get("Transfer-Encoding") or any(length.strip() != "0" for length in get("Content-Length", [])):
-            raise Refused(413, "nothing can be sent here")
+            raise RequestRefused(413, "nothing can be sent here")
         if self.asked.is_of_script:
             check_origin(self.server.hosts, get("Origin", []), get("Sec-Fetch-Site", []))
 
@@ -308,24 +308,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the library's name
 
-    def _answer(self) -> Response:
+    def _answer(self) -> PageResponse:
         """What goes wrong is told without a word of the machine that it went wrong on."""
         to_script = self.asked.is_of_script
         try:
             return self.server.answer(self.asked)
-        except Refused as refused:
-            return trouble(refused.status, str(refused), to_script=to_script)
+        except RequestRefused as refused:
+            return error_response(refused.status, str(refused), to_script=to_script)
         except DamagedRun as error:
-            return trouble(400, error.in_archive, to_script=to_script)
+            return error_response(400, error.in_archive, to_script=to_script)
         except RankjuryError as error:
             status = 404 if isinstance(error, UnknownName) else 400
-            return trouble(status, str(error), to_script=to_script)
+            return error_response(status, str(error), to_script=to_script)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # Polars' PanicException is not an Exception
-            return trouble(500, "rankjury failed to answer; this is a bug", to_script=to_script)
+            return error_response(500, "rankjury failed to answer; this is a bug", to_script=to_script)
 
-    def _send(self, response: Response) -> None:
+    def _send(self, response: PageResponse) -> None:
         self.connection.settimeout(_SECONDS_TO_READ)
         self.send_response(response.status)
         for name, value in (HEADERS | response.headers).items():
@@ -347,7 +347,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection, self.refused = True, True
         self.request_version = "HTTP/1.1"
         with suppress(OSError):
-            self._send(trouble(status, why, to_script=self.asked.is_of_script))
+            self._send(error_response(status, why, to_script=self.asked.is_of_script))
 
     def finish(self) -> None:
         """One who is still sending gets to read the answer before the connection ends."""
