@@ -18,8 +18,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import first_rows, listed_gold, listed_ranking
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.inputs import as_vectors
-from rankjury.retrieval.rank import rank_listed, rank_vectors
+from rankjury.retrieval.rank import as_vectors, rank_listed, rank_vectors
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:

@@ -31,7 +31,7 @@ from rankjury.retrieval.embedding.models import Embedder, find_model
 from rankjury.retrieval.engines.base import Filter
 from rankjury.retrieval.hints import Hints, hints_of
 from rankjury.retrieval.knn.similarity import norms_of
-from rankjury.retrieval.threshold import shown_from
+from rankjury.retrieval.rank import apply_threshold
 
 if TYPE_CHECKING:
     from rankjury.plan.schema import Plan
@@ -227,7 +227,7 @@ class LoadedIndex(Loaded):
         if chosen is None or indexed.recall.n == 0 or self.exact is None:
             return indexed
         threshold = context.checked.plan.systems[system].threshold
-        exact = self.exact if threshold is None else shown_from(self.exact, threshold)
+        exact = self.exact if threshold is None else apply_threshold(self.exact, threshold)
         return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.resampling))
 
 

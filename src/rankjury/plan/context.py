@@ -22,7 +22,7 @@ from rankjury.evaluation.slices.stats import Crossings
 from rankjury.measures.dialects import Asked
 from rankjury.measures.judged import TieRule
 from rankjury.retrieval.agreement.pairs import ReferenceSide, Similarities
-from rankjury.retrieval.threshold import shown_from
+from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class LoadedGold:
         """Return what a system loaded as it is shown: from the threshold on, and with what the gold knows of it."""
         if threshold is None or not isinstance(loaded.ranking, Ranking):
             return loaded
-        shown = shown_from(loaded.ranking, threshold)
+        shown = apply_threshold(loaded.ranking, threshold)
         bare = int((np.diff(shown.starts) == 0).sum())
         warnings = []
         if bare > len(shown) / 2:

@@ -32,11 +32,19 @@ from rankjury.retrieval.agreement import stats as agreement
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
 from rankjury.retrieval.agreement.reference import Reference, reference_gold
 from rankjury.retrieval.diagnostics import GoldSpaces
-from rankjury.retrieval.exclude_self import excludes_self, own_note, own_rows, without_own
 from rankjury.retrieval.fusion.align import fuse
-from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS, Fusion
-from rankjury.retrieval.fusion.normalize import NORMALISATIONS
-from rankjury.retrieval.rank import Space, check_same_items, rank_listed, rank_vectors, those
+from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS, NORMALIZATIONS, Fusion
+from rankjury.retrieval.rank import (
+    Space,
+    check_same_items,
+    drop_self,
+    rank_listed,
+    rank_vectors,
+    resolve_exclude_self,
+    select_vectors,
+    self_note,
+    self_rows,
+)
 
 _REFERENCE_DEPTH = 100
 _FULL_UP_TO = 2_000
@@ -119,7 +127,7 @@ class ReferenceGold(VectorFiles, GoldTable):
 
         asked, notes = self._asked((queries or corpus).ids, context, corpus.source, (queries or corpus).numbered)
         found = self._gold(rank, asked, context, corpus.source)
-        exclude = excludes_self(self.exclude_self, corpus, queries)
+        exclude = resolve_exclude_self(self.exclude_self, corpus, queries)
         side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
         notes += [*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(context.cuts)]
         source = (agreement.ReferenceGold(found.gold.source),) if context.cuts else ()
@@ -146,8 +154,8 @@ class ReferenceGold(VectorFiles, GoldTable):
     def _of_run(self, context: GoldContext, path: str) -> LoadedGold:
         run = read_run(path)
         # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
-        own = int(own_rows(run).sum())
-        run = without_own(run) if self.exclude_self else run
+        own = int(self_rows(run).sum())
+        run = drop_self(run) if self.exclude_self else run
         ordered = first_rows(run, run.queries, None)
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
@@ -158,7 +166,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         found = self._gold(rank, asked, context, run.source)
         exclude = self.exclude_self if self.exclude_self is not None or not own else False
         side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
-        notes = [f"reference: {own_note(own, len(run), exclude=bool(exclude))}"] if own else []
+        notes = [f"reference: {self_note(own, len(run), exclude=bool(exclude))}"] if own else []
         return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
@@ -207,9 +215,9 @@ class RunSystem(SystemTable):
         ranking = read_run(context.path(self.path), self.format)
         exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         # Where a reference does not say whether queries are items, the warning says what that comes to.
-        own = int(own_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
-        notes = [own_note(own, len(ranking), exclude=bool(exclude))] if own else []
-        ranking, found = context.loaded_gold.check_run(without_own(ranking) if exclude and own else ranking)
+        own = int(self_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
+        notes = [self_note(own, len(ranking), exclude=bool(exclude))] if own else []
+        ranking, found = context.loaded_gold.check_run(drop_self(ranking) if exclude and own else ranking)
         return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=OfRun(ranking))
 
 
@@ -265,7 +273,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         sections: list[Section] = [space.hygiene]
         last_steps: tuple[LastStep, ...] = ()
         if context.is_lab and not only_order:
-            asked = those(corpus if queries is None else queries, space.ranking.queries, "query")
+            asked = select_vectors(corpus if queries is None else queries, space.ranking.queries, "query")
             sections.append(Facts({"vectors": self.prepared}))
             sections += vector_sections(corpus, asked, first_scores(space.ranking, context.lab.table.k), context)
             last_steps = (add_lab_results,)
@@ -332,8 +340,8 @@ class FusionSystem(SystemTable):
     def faults(self) -> Iterator[tuple[str, str]]:
         if FUSIONS.find(self.method) is None:
             yield "method", str(UnknownName(FUSIONS.kind, self.method, FUSIONS.names()))
-        elif self.normalise not in (None, *NORMALISATIONS):
-            yield "normalise", str(UnknownName("normalisation", str(self.normalise), NORMALISATIONS))
+        elif self.normalise not in (None, *NORMALIZATIONS):
+            yield "normalise", str(UnknownName("normalisation", str(self.normalise), NORMALIZATIONS))
         else:
             try:
                 self.fusion()

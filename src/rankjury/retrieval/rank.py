@@ -1,8 +1,10 @@
 """Rankings from vectors: for each query the items most alike."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,11 +13,13 @@ from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import WHOLE, Ints, Ranking, Vectors, names_of
+from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation.query_lists import known_scores
+from rankjury.io.vectors import read_vectors, same_file
+from rankjury.io.vectors.checks import checked
 from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
-from rankjury.retrieval.exclude_self import excludes_self, own_item, own_note
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
@@ -70,13 +74,13 @@ def rank_vectors(
             )
     asked = queries if queries is not None else corpus
     if wanted is not None:
-        asked = those(asked, names_of(wanted, "wanted"), "query")
-    pool = corpus if candidates is None else those(corpus, names_of(candidates, "candidates"), "candidate")
+        asked = select_vectors(asked, names_of(wanted, "wanted"), "query")
+    pool = corpus if candidates is None else select_vectors(corpus, names_of(candidates, "candidates"), "candidate")
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
-    check_pair(asked, pool, metric)
-    exclude = excludes_self(exclude_self, corpus, queries)
-    own = own_item(pool, asked, exclude=exclude)
+    check_comparable(asked, pool, metric)
+    exclude = resolve_exclude_self(exclude_self, corpus, queries)
+    own = rows_of_queries(pool, asked, exclude=exclude)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
     # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1
@@ -92,8 +96,8 @@ def rank_vectors(
     hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
     # Where the queries are not the corpus: say what became of items that have the id of a query.
-    n = 0 if excludes_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
-    notes = (own_note(n, len(asked.ids), exclude=exclude),) if n else ()
+    n = 0 if resolve_exclude_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
+    notes = (self_note(n, len(asked.ids), exclude=exclude),) if n else ()
     depth = WHOLE if k is None or k >= len(pool) - 1 else None
     return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes, depth=depth), hygiene)
 
@@ -120,16 +124,16 @@ def rank_listed(
     ):
         if (found < 0).any():
             raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
-    check_pair(asked, corpus, metric)
+    check_comparable(asked, corpus, metric)
     names = pairs[QUERY].unique().sort()
     pairs = pairs.select(
         QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns), pl.Series("place", corpus.places[columns])
     )
-    exclude = excludes_self(exclude_self, corpus, queries)
+    exclude = resolve_exclude_self(exclude_self, corpus, queries)
     is_own = pairs[QUERY] == pairs[ITEM]
     own = pairs.filter(is_own)[QUERY].n_unique()
-    told = own > 0 and not excludes_self(None, corpus, queries)
-    notes = (own_note(own, len(names), exclude=exclude),) if told else ()
+    told = own > 0 and not resolve_exclude_self(None, corpus, queries)
+    notes = (self_note(own, len(names), exclude=exclude),) if told else ()
     pairs = pairs.filter(~is_own) if exclude else pairs
     scores = score_listed(
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
@@ -182,7 +186,7 @@ def _check_request(k: int | None, metric: str) -> None:
         raise UnknownName("similarity", metric, METRICS)
 
 
-def those(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
+def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
     """The vectors of these ids, which must be there."""
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
@@ -196,7 +200,7 @@ def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     return DataError(f"{many} no vector: {join_names(ids)}", where=where, expected="a vector for each")
 
 
-def check_pair(asked: Vectors, pool: Vectors, metric: str) -> None:
+def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
     """Refuse vectors that cannot be compared."""
     if asked.dimensions != pool.dimensions:
         raise DataError(
@@ -223,3 +227,80 @@ def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int 
     present = kept.items != MISSING
     starts: Ints = np.concatenate(([0], np.cumsum(kept.found))).astype(np.int64)
     return Ranking(queries.rename(QUERY), starts, items.gather(kept.items[present]), kept.scores[present], source)
+
+
+def resolve_exclude_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -> bool:
+    """Return whether each query's own item is left out of its results.
+
+    Args:
+        said: What the user or the gold says; None: decide by the files.
+        corpus: The items.
+        queries: The queries, where they are vectors of their own.
+
+    Returns:
+        ``said``, or whether the queries are the corpus: none are given, they are the same object, or both were read
+        from the same array of the same file.
+    """
+    if said is not None:
+        return said
+    return queries is None or queries is corpus or same_file(queries.source, corpus.source)
+
+
+def rows_of_queries(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
+    """Return the row of the corpus that is each query itself, to be left out; ``MISSING`` where there is none."""
+    return corpus.rows_of(asked.ids) if exclude else np.full(len(asked), MISSING, dtype=np.int64)
+
+
+def self_note(n: int, queries: int, *, exclude: bool) -> str:
+    """Say of queries that are not the corpus that ``n`` of them have the id of an item, and what becomes of it."""
+    has = f"{plural(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
+    done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
+    kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
+    return f"{has}, which {done if exclude else kept}"
+
+
+def self_rows(ranking: Ranking) -> Bools:
+    """Return which rows of a ranking are the query itself, by its id."""
+    of_row = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
+    return (ranking.queries.cast(pl.String).gather(of_row) == ranking.items.cast(pl.String)).to_numpy()
+
+
+def drop_self(ranking: Ranking) -> Ranking:
+    """Every item but the one that asks; the others move up."""
+    kept = ~self_rows(ranking)
+    if kept.all():
+        return ranking
+    starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
+    return replace(
+        ranking,
+        starts=starts,
+        items=ranking.items.filter(pl.Series(kept)),
+        scores=None if ranking.scores is None else ranking.scores[kept],
+        ranks_only=not ranking.has_scores,  # before the ranks have gaps
+    )
+
+
+def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
+    """Only what scores so much or more; a query of which nothing is left has found nothing."""
+    scores = known_scores(ranking)
+    kept = scores >= threshold
+    starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
+    return replace(ranking, starts=starts, items=ranking.items.filter(pl.Series(kept)), scores=scores[kept])
+
+
+def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
+    """A view of a matrix: vectors are made read-only, and the caller's array is the caller's."""
+    if isinstance(given, Vectors):
+        return given.check()
+    if isinstance(given, Mapping):
+        return Vectors(given, source=name).check()
+    if isinstance(given, str | Path):
+        return read_vectors(given)
+    try:
+        values = as_floats(np.asarray(given).view(), name)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"cannot be read: {error}", where=name, expected="a matrix, a dict, a path, or Vectors"
+        ) from error
+    numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
+    return replace(checked(numbers, values, name), numbered=ids is None)

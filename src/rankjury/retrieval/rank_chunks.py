@@ -13,11 +13,10 @@ from rankjury.core.convert import QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 from rankjury.errors import UnknownName, UsageError
-from rankjury.retrieval.exclude_self import own_note
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import COSINES, norms_of, similarity_of
-from rankjury.retrieval.rank import check_pair
+from rankjury.retrieval.rank import check_comparable, self_note
 
 AGGREGATES = ("best", "mean")
 _CELLS_AT_ONCE = 1 << 20
@@ -121,7 +120,7 @@ def rank_chunks(
 
     Queries are texts of their own: ``exclude_self`` leaves the item of the query's id out, if the user says so.
     """
-    check_pair(queries, corpus.chunks, metric)
+    check_comparable(queries, corpus.chunks, metric)
     same = places_in(corpus.items, queries.ids)
     own = same if exclude_self else np.full(len(queries), MISSING, dtype=np.int64)
     n = int((same != MISSING).sum())
@@ -136,7 +135,7 @@ def rank_chunks(
     starts: Ints = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
     return Ranking(
         queries.ids.rename(QUERY), starts, corpus.items.gather(found.items[kept]), found.scores[kept],
-        corpus.chunks.source, notes=(own_note(n, len(queries), exclude=exclude_self),) if n else (),
+        corpus.chunks.source, notes=(self_note(n, len(queries), exclude=exclude_self),) if n else (),
     )  # fmt: skip
 
 

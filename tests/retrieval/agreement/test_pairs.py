@@ -13,7 +13,7 @@ from rankjury.evaluation.query_lists import first_rows
 from rankjury.retrieval.agreement import pairs as pairing
 from rankjury.retrieval.agreement.pairs import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
 from rankjury.retrieval.agreement.reference import reference_gold
-from rankjury.retrieval.exclude_self import without_own
+from rankjury.retrieval.rank import drop_self
 from tests.stats.support import thorough
 
 names = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=25, unique=True)
@@ -106,21 +106,21 @@ class TestTop:
                 best = [item for item in ordered(run.get(query, {})) if item != query][:k]
                 expected |= {(query, item) for item in best}
         gold = gold_of(reference, 7)
-        listed = top_pairs(gold, without_own(as_ranking(candidate)), k)
+        listed = top_pairs(gold, drop_self(as_ranking(candidate)), k)
         assert pairs_of(listed) == sorted(expected)
         ranked = sorted(reference)
         assert [ranked[row] for row in listed.row] == listed.queries.to_list()
         rows = [(query, item, score) for query, scores in candidate.items() for item, score in scores.items()]
         random.shuffle(rows)
         shuffled = as_ranking(pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row"))
-        assert pairs_of(top_pairs(gold, without_own(shuffled), k)) == sorted(expected)
+        assert pairs_of(top_pairs(gold, drop_self(shuffled), k)) == sorted(expected)
 
     def test_a_document_with_the_query_id_is_a_document(self) -> None:
         """It is only left out where the ranking leaves it out: the queries may be other things than items."""
         gold = gold_of({"a": {"x": 3.0, "y": 2.0, "z": 1.0}}, 2)
         ranking = as_ranking({"a": {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.7}})
         assert top_pairs(gold, ranking, 2).items.to_list() == ["a", "b", "x", "y"]
-        found = top_pairs(gold, without_own(ranking), 2)
+        found = top_pairs(gold, drop_self(ranking), 2)
         assert found.items.to_list() == ["b", "c", "x", "y"]
         assert "2" in found.about
 

@@ -11,8 +11,7 @@ import rankjury
 from rankjury.core.types import Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.fusion.align import Aligned, fuse
-from rankjury.retrieval.fusion.fusion import METHODS, Fusion
-from rankjury.retrieval.fusion.normalize import NORMALISATIONS
+from rankjury.retrieval.fusion.fusion import METHODS, NORMALIZATIONS, Fusion
 from tests.retrieval.fusion.naive_fusion import spread_out
 
 # x ranks a, b, c; y ranks c, d, a.
@@ -297,7 +296,7 @@ def test_an_unknown_name_lists_all() -> None:
     assert all(name in str(caught.value) for name in METHODS.names())
     with pytest.raises(UnknownName) as caught:
         Fusion("combsum", normalise="???")
-    assert all(name in str(caught.value) for name in NORMALISATIONS)
+    assert all(name in str(caught.value) for name in NORMALIZATIONS)
 
 
 def test_one_weight_for_each_ranking() -> None:

@@ -11,10 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.retrieval.fusion import exact_sums as precise
+from rankjury.retrieval.fusion import methods as precise
 from rankjury.retrieval.fusion.align import Aligned, fuse
-from rankjury.retrieval.fusion.fusion import METHODS, Fusion
-from rankjury.retrieval.fusion.normalize import NORMALISATIONS
+from rankjury.retrieval.fusion.fusion import METHODS, NORMALIZATIONS, Fusion
 from tests.retrieval.fusion.naive_fusion import Run, fused, spread_out
 
 QUERIES = ("q1", "q10", "q2", "é", "Q")
@@ -39,7 +38,7 @@ def cases(draw: st.DrawFn, methods: Sequence[str]) -> tuple[list[Run], Fusion]:
         weights,
         c=draw(st.sampled_from((60.0, 0.0, -0.5, 0.1, 1.0))),
         depth=draw(st.none() | st.integers(1, 6)),
-        normalise=draw(st.none() | st.sampled_from(tuple(NORMALISATIONS))),
+        normalise=draw(st.none() | st.sampled_from(tuple(NORMALIZATIONS))),
     )
     return given_runs, fusion
 

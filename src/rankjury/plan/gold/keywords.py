@@ -27,7 +27,7 @@ from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, loose_measures
 from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, map_query_texts, read_given_texts
 from rankjury.retrieval.agreement.pairs import sample_ids
-from rankjury.retrieval.exclude_self import without_own
+from rankjury.retrieval.rank import drop_self
 
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5
@@ -201,7 +201,7 @@ class LoadedKeywords(LoadedGold):
         """Return it with partial matches: what the first results have and lack."""
         if not isinstance(loaded.ranking, Ranking):
             return loaded
-        ranking = without_own(loaded.ranking) if self.exclude_self else loaded.ranking
+        ranking = drop_self(loaded.ranking) if self.exclude_self else loaded.ranking
         k = min(max(context.cuts, default=TOP), _MOST_LOOKED_AT)
         found = partial_matches(
             self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show,

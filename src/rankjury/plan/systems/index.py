@@ -22,9 +22,8 @@ from rankjury.retrieval.bench.measure import equivalence_of, measure
 from rankjury.retrieval.bench.stored import read_stored
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.temp_folder import clear_left_over
-from rankjury.retrieval.exclude_self import own_item, own_note
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
-from rankjury.retrieval.rank import check_pair, those
+from rankjury.retrieval.rank import check_comparable, rows_of_queries, select_vectors, self_note
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan
@@ -158,8 +157,8 @@ class IndexSystem(VectorFiles, SystemTable):
             asked = queries if queries is not None else corpus
         wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
         warnings += found
-        asked = those(asked, wanted, "query")
-        check_pair(asked, corpus, self.metric)
+        asked = select_vectors(asked, wanted, "query")
+        check_comparable(asked, corpus, self.metric)
         return corpus, asked
 
     def _stored(self, context: GoldContext, warnings: list[ReportWarning]) -> Vectors:
@@ -179,10 +178,10 @@ class IndexSystem(VectorFiles, SystemTable):
         said = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         decided = bool(corpus.dimensions) and self.asks_items(context)
         exclude = decided if said is None else said
-        same = own_item(corpus, asked, exclude=True)
+        same = rows_of_queries(corpus, asked, exclude=True)
         if not decided and (same >= 0).any():
-            warnings += as_warnings([own_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
-        return same if exclude else own_item(corpus, asked, exclude=False)
+            warnings += as_warnings([self_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
+        return same if exclude else rows_of_queries(corpus, asked, exclude=False)
 
     def _opened(self, context: GoldContext) -> Params:
         """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""

@@ -33,7 +33,7 @@ from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.result import ModelTuning, Trial, TrialJournal
 from rankjury.recsys.tuning.search import SearchSpace, settings_to_try, widen_grid
 from rankjury.retrieval.bench.grid import key_of
-from rankjury.retrieval.threshold import shown_from
+from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
 
 
@@ -201,7 +201,7 @@ def _values(subject: TuningSubject, model: Recommender) -> tuple[Floats, tuple[s
     found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
     ranking = found.ranking(task, subject.system)
     if subject.threshold is not None:
-        ranking = shown_from(ranking, subject.threshold)
+        ranking = apply_threshold(ranking, subject.threshold)
     background = task.background if measure.metric.of_lists else None
     values = Evaluation(task.gold, ranking, background=background).values(measure)
     if np.isnan(values).all():

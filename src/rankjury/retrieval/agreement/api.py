@@ -22,9 +22,7 @@ from rankjury.retrieval.agreement.pairs import OfVectors, PairsOfSystems, Refere
 from rankjury.retrieval.agreement.reference import MEASURES, ReferenceTies, measures_for, reference_gold
 from rankjury.retrieval.agreement.stats import ReferenceGold
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
-from rankjury.retrieval.exclude_self import excludes_self
-from rankjury.retrieval.inputs import as_vectors
-from rankjury.retrieval.rank import check_same_items, rank_vectors
+from rankjury.retrieval.rank import as_vectors, check_same_items, rank_vectors, resolve_exclude_self
 from rankjury.stats.resampling import Resampling
 
 _RESAMPLING = Resampling()
@@ -63,7 +61,7 @@ def agree(
     names = None if ids is None else pl.Series("id", [str(one) for one in ids])
     truth = as_vectors(reference, names, "reference")
     hygiene: dict[str, Hygiene] = {}
-    exclude = excludes_self(exclude_self, truth, None)
+    exclude = resolve_exclude_self(exclude_self, truth, None)
 
     def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
         space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False, exclude_self=exclude)

@@ -11,9 +11,7 @@ from rankjury.retrieval.bench.measure import Clock, measure
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.stored import read_stored
 from rankjury.retrieval.engines.base import ENGINES
-from rankjury.retrieval.exclude_self import excludes_self, own_item
-from rankjury.retrieval.inputs import as_vectors
-from rankjury.retrieval.rank import check_pair
+from rankjury.retrieval.rank import as_vectors, check_comparable, resolve_exclude_self, rows_of_queries
 from rankjury.stats.resampling import Resampling
 
 
@@ -52,8 +50,8 @@ def try_index(
     else:
         items, notes = given, ()
     asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
-    check_pair(asked, items, metric)
-    own = own_item(items, asked, exclude=excludes_self(exclude_self, items, asked))
+    check_comparable(asked, items, metric)
+    own = rows_of_queries(items, asked, exclude=resolve_exclude_self(exclude_self, items, asked))
     bench = Bench(items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, resampling=resampling)
     found = measure(bench, build=build, search=search, clock=clock).indexed
     return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found

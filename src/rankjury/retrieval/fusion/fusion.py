@@ -9,19 +9,71 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankjury.core.registry import Registry
-from rankjury.core.types import Floats
+from rankjury.core.types import Floats, Ints, segments_within
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
-from rankjury.retrieval.fusion.normalize import NORMALISATIONS
 
 if TYPE_CHECKING:
     from rankjury.retrieval.fusion.align import Aligned
 
 Function = Callable[["Aligned", "Fusion"], Floats]
-USUAL_C = 60.0
+DEFAULT_C = 60.0
 _OPTIONS = ("c", "depth", "normalise", "weights")
 _SPELLING = re.compile(r"(?P<name>[^\s()=,]+)(?:\((?P<options>[^()]*)\))?")
+
+
+def _min_max(starts: Ints, values: Floats) -> Floats:
+    """(score − lowest) / (highest − lowest)."""
+    lengths = np.diff(starts)
+    held = lengths > 0
+    halves = values / 2  # so that no difference is too large for a float
+    lowest = np.repeat(halves[starts[1:][held] - 1], lengths[held])
+    highest = np.repeat(halves[starts[:-1][held]], lengths[held])
+    return _divided(halves - lowest, highest - lowest)
+
+
+def _z_score(starts: Ints, values: Floats) -> Floats:
+    """(score − mean) / standard deviation, that of the population."""
+    lengths = np.diff(starts)
+    spread = _min_max(starts, values)  # which changes no z-score, and squares of it are neither too large nor too small
+    centred = spread - np.repeat(_sums(starts, spread) / np.maximum(lengths, 1), lengths)
+    deviation = np.sqrt(_sums(starts, centred**2) / np.maximum(lengths, 1))
+    return _divided(centred, np.repeat(deviation, lengths))
+
+
+def _sum(starts: Ints, values: Floats) -> Floats:
+    """(score − lowest) / the sum of these over the list."""
+    spread = _min_max(starts, values)
+    return _divided(spread, np.repeat(_sums(starts, spread), np.diff(starts)))
+
+
+def _rank(starts: Ints, values: Floats) -> Floats:
+    """1 − (rank − 1) / n."""
+    lengths = np.repeat(np.diff(starts), np.diff(starts))
+    return np.asarray((lengths - segments_within(starts)) / lengths)
+
+
+def _sums(starts: Ints, values: Floats) -> Floats:
+    """The sum of each segment, added up in order of rank: no digit depends on ids or on the order of rows."""
+    segment = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    return np.bincount(segment, weights=values, minlength=starts.size - 1).astype(np.float64)
+
+
+def _divided(above: Floats, below: Floats) -> Floats:
+    """The quotient, and 0 where it would be 0 / 0."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+NORMALIZATIONS: dict[str, Callable[[Ints, Floats], Floats]] = {
+    "none": lambda _, values: values,
+    "min-max": _min_max,
+    "z-score": _z_score,
+    "sum": _sum,
+    "rank": _rank,
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +111,7 @@ class Fusion:
     method: str = "rrf"
     weights: tuple[float, ...] | None = None
     """One for each ranking, in their order; None: 1 each. Taken for the decimal numbers that they print as."""
-    c: float = USUAL_C
+    c: float = DEFAULT_C
     """The constant of rrf: it adds weight / (c + rank)."""
     depth: int | None = None
     """Only so many of each list count; what stands further down is absent."""
@@ -69,11 +121,11 @@ class Fusion:
     def __post_init__(self) -> None:
         check_fields(self)
         found = METHODS.get(self.method)
-        if self.normalise is not None and self.normalise not in NORMALISATIONS:
-            raise UnknownName("normalisation", self.normalise, NORMALISATIONS)
+        if self.normalise is not None and self.normalise not in NORMALIZATIONS:
+            raise UnknownName("normalisation", self.normalise, NORMALIZATIONS)
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"a depth of {self.depth}", expected="a whole number from 1")
-        c = float(self.c) if found.has_c else USUAL_C
+        c = float(self.c) if found.has_c else DEFAULT_C
         if not -1 < c < float("inf"):
             raise UsageError(f"c={c:g}", expected="a number above -1, so that c + rank is above 0")
         object.__setattr__(self, "c", c)
