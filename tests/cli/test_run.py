@@ -140,10 +140,16 @@ def test_the_same_bytes_twice(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatc
     assert datetime.fromisoformat(made).timestamp() == 1_700_000_000
 
 
-@pytest.mark.parametrize("value", ["²", "99999999999999999", "yesterday", ""])
-def test_a_time_that_is_none_is_no_crash(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    before = datetime.now(UTC).replace(microsecond=0)
+@pytest.mark.parametrize("value", ["²", "99999999999999999", "yesterday"])
+def test_an_invalid_time_is_a_usage_error(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
+    outcome = rankjury("run", "--json")
+    assert outcome.code == 2 and f"SOURCE_DATE_EPOCH is {value!r}; expected whole seconds since 1970" in outcome.err
+
+
+def test_an_empty_time_is_the_clock(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "")
     made = report_of(rankjury("run", "--json"))["provenance"]["made"]
     assert before <= datetime.fromisoformat(made) <= datetime.now(UTC), "now, as without it"
 

@@ -97,7 +97,7 @@ class TestWhatItMakes:
 
         put_plan(sweep='concurrency = 2\ncheapest = "size"')
         changed = rankjury("sweep", "-o", "out/here")
-        assert any("under other conditions (concurrency): begun anew" in line for line in changed.warnings)
+        assert any("under other conditions (concurrency): measured again" in line for line in changed.warnings)
         assert "(by size)" in " ".join(changed.out.split())
 
         put_plan()

@@ -1,4 +1,4 @@
-"""Fingerprints: the same for any order of rows, another for any change."""
+"""Hashes: the same for any order of rows, another for any change."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankjury.core.hashing import fingerprint, fingerprint_ids
+from rankjury.core.hashing import hash_ids, hash_json, hash_strings, hash_vectors
 from rankjury.core.types import Vectors
 from tests.retrieval.bench.support import vectors
 
@@ -17,7 +17,7 @@ names = st.lists(st.text(max_size=3), min_size=1, max_size=6, unique=True)
 
 def changed(**changes: Any) -> str:
     given_ = {"ids": ONE.ids, "values": ONE.values} | changes
-    return fingerprint(Vectors(given_["ids"], given_["values"]))
+    return hash_vectors(Vectors(given_["ids"], given_["values"]))
 
 
 class TestVectors:
@@ -26,23 +26,23 @@ class TestVectors:
         """Also beyond what is hashed at once."""
         whole = vectors(n, "i", 2, 2)
         order = np.random.default_rng(0).permutation(n)
-        assert fingerprint(whole.take(order)) == fingerprint(whole)
-        assert len(fingerprint(whole)) == 64 and set(fingerprint(whole)) <= set("0123456789abcdef")
+        assert hash_vectors(whole.take(order)) == hash_vectors(whole)
+        assert len(hash_vectors(whole)) == 64 and set(hash_vectors(whole)) <= set("0123456789abcdef")
 
     @pytest.mark.parametrize("row", [0, 4095, 4096, 4999])
     def test_the_last_digit_of_any_number_counts(self, row: int) -> None:
         whole = vectors(5000, "i", 2, 2)
         values = whole.values.copy()
         values[row, 1] = np.nextafter(values[row, 1], np.float32(9))
-        assert fingerprint(Vectors(whole.ids, values)) != fingerprint(whole)
+        assert hash_vectors(Vectors(whole.ids, values)) != hash_vectors(whole)
 
     def test_ids_count(self) -> None:
-        assert changed(ids=ONE.ids.replace("i3", "i33")) != fingerprint(ONE)
+        assert changed(ids=ONE.ids.replace("i3", "i33")) != hash_vectors(ONE)
 
     def test_which_vector_is_whose_counts(self) -> None:
         values = ONE.values.copy()
         values[[0, 1]] = values[[1, 0]]
-        assert changed(values=values) != fingerprint(ONE)
+        assert changed(values=values) != hash_vectors(ONE)
 
     def test_the_width_of_the_numbers_counts(self) -> None:
         values = np.round(ONE.values)
@@ -55,11 +55,11 @@ class TestVectors:
         assert changed(values=zeros) != changed(values=zeros[:, :3])
 
     def test_how_they_lie_in_memory_does_not(self) -> None:
-        assert changed(values=np.asfortranarray(ONE.values)) == fingerprint(ONE)
-        assert changed(values=np.repeat(ONE.values, 2, axis=0)[::2]) == fingerprint(ONE)
+        assert changed(values=np.asfortranarray(ONE.values)) == hash_vectors(ONE)
+        assert changed(values=np.repeat(ONE.values, 2, axis=0)[::2]) == hash_vectors(ONE)
 
     def test_where_they_are_from_does_not(self) -> None:
-        assert fingerprint(Vectors(ONE.ids, ONE.values, source="elsewhere", numbered=True)) == fingerprint(ONE)
+        assert hash_vectors(Vectors(ONE.ids, ONE.values, source="elsewhere", numbered=True)) == hash_vectors(ONE)
 
 
 class TestIds:
@@ -68,20 +68,31 @@ class TestIds:
     def test_any_order_gives_the_same(self, ids: list[str], chance: Any) -> None:
         shuffled = list(ids)
         chance.shuffle(shuffled)
-        assert fingerprint_ids(pl.Series(shuffled)) == fingerprint_ids(pl.Series(ids))
+        assert hash_ids(pl.Series(shuffled)) == hash_ids(pl.Series(ids))
 
     @given(names, names)
     @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     def test_only_the_same_ids_give_the_same(self, one: list[str], other: list[str]) -> None:
-        same = fingerprint_ids(pl.Series(one)) == fingerprint_ids(pl.Series(other))
+        same = hash_ids(pl.Series(one)) == hash_ids(pl.Series(other))
         assert same is (sorted(one) == sorted(other))
 
     @pytest.mark.parametrize(("one", "other"), [(["ab", "c"], ["a", "bc"]), (["a", "b"], ["ab"]), (["a"], ["a", ""])])
     def test_ids_do_not_run_into_each_other(self, one: list[str], other: list[str]) -> None:
-        assert fingerprint_ids(pl.Series(one)) != fingerprint_ids(pl.Series(other))
+        assert hash_ids(pl.Series(one)) != hash_ids(pl.Series(other))
 
     def test_whole_numbers_stand_for_their_decimal_form(self) -> None:
-        assert fingerprint_ids(pl.Series([10, 9])) == fingerprint_ids(pl.Series(["9", "10"]))
+        assert hash_ids(pl.Series([10, 9])) == hash_ids(pl.Series(["9", "10"]))
 
     def test_none_at_all(self) -> None:
-        assert fingerprint_ids(pl.Series([], dtype=pl.String)) == fingerprint_ids(pl.Series([], dtype=pl.String))
+        assert hash_ids(pl.Series([], dtype=pl.String)) == hash_ids(pl.Series([], dtype=pl.String))
+
+
+def test_texts_cannot_run_into_each_other() -> None:
+    pairs = [(["ab"], ["c"]), (["a"], ["bc"]), (["abc"], [""]), (["a", "b"], ["c", ""])]
+    hashes = [hash_strings(pl.Series(left), pl.Series(right)) for left, right in pairs]
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_equal_json_has_equal_hashes() -> None:
+    assert hash_json({"a": 1, "b": [1.5, None]}) == hash_json({"b": [1.5, None], "a": 1})
+    assert hash_json({"a": 1}) != hash_json({"a": "1"})

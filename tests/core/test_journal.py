@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.core.journal import SCHEMA, Entry, Journal, digest
+from rankjury.core.journal import SCHEMA, Entry, Journal
 from rankjury.errors import DataError
 from tests.retrieval.bench.support import lines_of
 
@@ -121,8 +121,3 @@ class TestRefusals:
         with Journal(path), pytest.raises(DataError, match="another process writes here"):
             Journal(path)
         Journal(path).close()
-
-
-def test_equal_things_have_equal_digests() -> None:
-    assert digest({"a": 1, "b": [1.5, None]}) == digest({"b": [1.5, None], "a": 1})
-    assert digest({"a": 1}) != digest({"a": "1"})

@@ -11,12 +11,13 @@ import polars as pl
 import pytest
 from safetensors.numpy import save_file
 
+from rankjury.core.hashing import hash_vectors
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.headers import Header, read_headers
 from rankjury.io.vectors.listing import list_vectors
-from rankjury.io.vectors.metadata import fingerprint, hash_strings, read_metadata, time_now
+from rankjury.io.vectors.metadata import read_metadata
 from rankjury.io.vectors.quantize import DTYPES, vary
 from rankjury.io.vectors.write import write_vectors
 
@@ -35,7 +36,7 @@ def test_what_is_written_is_read_as_the_variant(tmp_path: Path, dtype: str) -> N
     assert found.ids.to_list() == IDS
     assert found.values.dtype == variant.values.dtype and found.values.tobytes() == variant.values.tobytes()
     assert read_metadata(path) == told
-    assert fingerprint(found) == told["vectors_sha256"]
+    assert hash_vectors(found) == told["vectors_sha256"]
     assert read_vectors(f"{path}:vectors").values.tobytes() == found.values.tobytes()
 
 
@@ -124,31 +125,6 @@ def with_record(path: Path, **changes: Any) -> Path:
 def test_a_record_that_does_not_fit_is_refused(tmp_path: Path, changes: dict[str, Any], found: str) -> None:
     with pytest.raises(DataError, match=found.replace("(", r"\(")):
         read_vectors(with_record(tmp_path / "v.npz", **changes))
-
-
-def test_texts_cannot_run_into_each_other() -> None:
-    pairs = [(["ab"], ["c"]), (["a"], ["bc"]), (["abc"], [""]), (["a", "b"], ["c", ""])]
-    hashes = [hash_strings(pl.Series(left), pl.Series(right)) for left, right in pairs]
-    assert len(set(hashes)) == len(hashes)
-
-
-def test_a_fingerprint_is_of_ids_and_numbers() -> None:
-    others = [
-        Vectors(pl.Series("id", ["a", "é", "x"]), VALUES),
-        Vectors(VECTORS.ids, VALUES.astype(np.float64)),
-        Vectors(VECTORS.ids, VALUES + np.float32(1)),
-        Vectors(VECTORS.ids, np.ascontiguousarray(VALUES[:, :5])),
-    ]
-    assert len({fingerprint(one) for one in [VECTORS, *others]}) == 5
-    assert fingerprint(Vectors(VECTORS.ids, VALUES.copy(), "elsewhere")) == fingerprint(VECTORS)
-
-
-def test_the_time_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert time_now() == "1970-01-02T00:00:00Z"
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH is 'yesterday'"):
-        time_now()
 
 
 # --- what headers tell ----------------------------------------------------------------------------------------------

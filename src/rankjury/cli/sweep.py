@@ -47,8 +47,8 @@ def sweep_command(
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
+    from rankjury.core.clock import timestamp
     from rankjury.plan.parse import read_plan
-    from rankjury.plan.run import timestamp
     from rankjury.plan.systems.index import on_database
     from rankjury.reporting.tables.sweep import sweeps_to_json
     from rankjury.retrieval.engines.temp_folder import clear_left_over

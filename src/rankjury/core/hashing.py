@@ -1,6 +1,8 @@
-"""What tells one set of vectors from another, whatever the order of its rows."""
+"""Hashes of data: the same for the same ids, vectors, strings or JSON, another for any change."""
 
+import json
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,18 +12,35 @@ from rankjury.core.types import Vectors
 _ROWS_AT_ONCE = 4096
 
 
-def fingerprint_ids(ids: pl.Series) -> str:
-    """Of ids in their own order."""
+def hash_ids(ids: pl.Series) -> str:
+    """Return the hash of a set of ids; their order does not count."""
     digest = sha256()
     for name in ids.cast(pl.String).sort().to_list():
         digest.update(str(name).encode() + b"\0")
     return digest.hexdigest()
 
 
-def fingerprint(vectors: Vectors) -> str:
-    """Of ids and numbers, row by row in the order of ids; the width of the numbers counts as well."""
-    digest = sha256(fingerprint_ids(vectors.ids).encode() + str(vectors.values.dtype).encode())
+def hash_vectors(vectors: Vectors) -> str:
+    """Return the hash of ids, numbers and their type; the order of rows does not count."""
+    digest = sha256(hash_ids(vectors.ids).encode() + str(vectors.values.dtype).encode())
     order = vectors.ids.cast(pl.String).arg_sort().to_numpy()
     for first in range(0, len(order), _ROWS_AT_ONCE):
         digest.update(np.ascontiguousarray(vectors.values[order[first : first + _ROWS_AT_ONCE]]).tobytes())
     return digest.hexdigest()
+
+
+def hash_strings(*columns: pl.Series) -> str:
+    """Return the hash of strings row by row, each with its length before it, so that none runs into the next."""
+    digest = sha256()
+    for row in zip(*columns, strict=True):
+        for text in row:
+            content = text.encode()
+            digest.update(len(content).to_bytes(8, "little"))
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def hash_json(value: Any) -> str:
+    """Return the hash of JSON values; the order of keys does not count."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return sha256(canonical.encode()).hexdigest()

@@ -18,18 +18,18 @@ def is_function_name(spelling: str) -> bool:
     return bool(colon) and all(part.replace(".", "_").isidentifier() for part in (module, function))
 
 
-def function_at(spelling: str, takes: str) -> Callable[..., Any]:
+def import_function(spelling: str, takes: str) -> Callable[..., Any]:
     """The function, from a module that is installed or lies in the current folder; ``takes`` is said of what it is."""
-    found = thing_at(spelling)
+    found = import_object(spelling)
     if not callable(found):
         raise UsageError(f"{spelling} is no function", expected=f"one that takes {takes}")
     return found  # type: ignore[no-any-return]
 
 
-def thing_at(spelling: str) -> Any:
+def import_object(spelling: str) -> Any:
     """Whatever a module has under a name."""
     module, _, name = spelling.partition(":")
-    with looked_for_here():
+    with cwd_on_path():
         try:
             holder = import_module(module)
         except (Exception, SystemExit) as error:
@@ -46,7 +46,7 @@ def thing_at(spelling: str) -> Any:
         raise UnknownName("function", name, names, where=module) from error
 
 
-def code_digest(spelling: str, function: Callable[..., Any]) -> str | None:
+def hash_code(spelling: str, function: Callable[..., Any]) -> str | None:
     """Return a digest of the code of a function that was imported; None where its modules have no file.
 
     It covers the module that ``module:function`` names and the one that defines the function, not what these import.
@@ -63,7 +63,7 @@ def code_digest(spelling: str, function: Callable[..., Any]) -> str | None:
 
 
 @contextmanager
-def looked_for_here() -> Iterator[None]:
+def cwd_on_path() -> Iterator[None]:
     """The current folder is first where modules are looked for, and last afterwards, for what they import later."""
     here = str(Path.cwd())
     sys.path.insert(0, here)

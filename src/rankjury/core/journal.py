@@ -1,33 +1,51 @@
-"""What a sweep or a search has measured, kept line by line, so that a kill loses at most the point being measured.
+"""Journal of resumable work: finished results of a sweep or a search, so that a kill loses at most the current one.
 
-A file of JSON lines: what it is, then one line a finished point, each on the disk before the next point begins. A last
-line that was torn by a kill is dropped. One process writes at a time.
+The file has JSON lines: the schema, then one line per result, each on the disk before the next result is computed. A
+last line that was torn by a kill is dropped. A lock lets one process write at a time.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from json import JSONDecodeError, dumps, loads
 from pathlib import Path
 from typing import Any, Self
 
+from rankjury.core.hashing import hash_json
+from rankjury.core.text import plural
 from rankjury.errors import DataError
 
 SCHEMA = "rankjury.journal/1"
 _HEAD = f'{{"schema":"{SCHEMA}"}}\n'.encode()
 
 
-def digest(form: Any) -> str:
-    """Of anything that JSON can hold; equal things have equal digests."""
-    canonical = dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return sha256(canonical.encode()).hexdigest()
+def lock_file(handle: int, *, wait: bool = False) -> bool | None:
+    """Lock an open file or folder until its handle is closed, also by the end of the process.
+
+    Args:
+        handle: The file descriptor.
+        wait: Wait until another holder closes it.
+
+    Returns:
+        Whether it is locked now; None where the system or the file system has no locks.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished point: its key, what it hangs on, and what was found."""
+    """A finished result: its key, the conditions that it depends on, and the result itself."""
 
     key: str
     sweep: str
@@ -35,41 +53,38 @@ class Entry:
     setting: str
     """A digest of its settings alone."""
     about: dict[str, Any]
-    """Everything that decides the result but the settings: tells what has changed when the key is another."""
+    """Everything that decides the result except its settings; shows what has changed when the key differs."""
     point: dict[str, Any]
 
 
 class Journal:
-    """Finished points by their key. Opened once: another process that writes to it is an error."""
+    """Finished results by key, in a file that one process at a time may open.
+
+    Args:
+        path: The file; it is made where it is missing.
+        fresh: Drop the results that are in it.
+
+    Raises:
+        DataError: The file cannot be written, is not a journal, or is open in another process.
+    """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
-        """``fresh``: forget what is in it."""
         self.path = path
         self.dropped = 0
-        """How many lines could not be read."""
+        """The number of lines that could not be read."""
         self._entries: dict[str, Entry] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
             raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
         try:
-            self._lock()
+            if lock_file(self._file) is False:
+                hint = "Wait for it, or choose another folder."
+                raise DataError("another process writes here", where=str(path), hint=hint)
             self._read(fresh)
         except BaseException:
             self.close()
             raise
-
-    def _lock(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # where there is no such lock, two sweeps at once are the user's care
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise DataError(
-                "another process writes here", where=str(self.path), hint="Wait for it, or choose another folder."
-            ) from error
 
     def _read(self, fresh: bool) -> None:
         content = self.path.read_bytes()
@@ -89,7 +104,7 @@ class Journal:
             os.fsync(self._file)
 
     def _keep(self, line: bytes) -> bool:
-        """Whether the line could be read; the last of several with one key counts."""
+        """Return whether the line could be read; the last of several with one key counts."""
         with suppress(JSONDecodeError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
             entry = Entry(**loads(line))
             if isinstance(entry.key, str) and isinstance(entry.about, dict) and isinstance(entry.point, dict):
@@ -108,7 +123,7 @@ class Journal:
         return self._entries.get(key)
 
     def add(self, entry: Entry) -> None:
-        """Keep a finished point; it is on the disk when this returns."""
+        """Store a finished result; it is on the disk when this returns."""
         line = dumps(vars(entry), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         self._append(line.encode() + b"\n")
         self._entries[entry.key] = entry
@@ -131,3 +146,56 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class JournalScope:
+    """The results of one sweep or search in a journal, by setting, as far as they were made under the same conditions.
+
+    Scopes of other names share results that were made under equal conditions.
+
+    Args:
+        journal: None: nothing is found, and nothing is stored.
+        name: The name of the sweep or search.
+        about: The conditions: everything except the settings that decides a result.
+        fresh: Find nothing; new results replace the stored ones.
+    """
+
+    def __init__(self, journal: Journal | None, name: str, about: dict[str, Any], *, fresh: bool = False) -> None:
+        self.journal, self.name, self.about, self.fresh = journal, name, about, fresh
+        self._conditions = hash_json(about)
+        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
+        self._changed: list[Entry] = []
+
+    def find(self, setting: str, *, noted: bool = True) -> dict[str, Any] | None:
+        """Return the stored result of a setting; None where there is none.
+
+        One that was made under other conditions is not returned, but counted for ``notes`` unless ``noted`` is False.
+        """
+        if self.journal is None or self.fresh:
+            return None
+        entry = self.journal.find(self._key(setting))
+        if entry is None and noted and setting in self._before:
+            self._changed.append(self._before[setting])
+        return None if entry is None else entry.point
+
+    def add(self, setting: str, point: dict[str, Any]) -> None:
+        """Store the result of a setting."""
+        if self.journal is not None:
+            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point))
+
+    def _key(self, setting: str) -> str:
+        return hash_json([self._conditions, setting])
+
+    def notes(self, words: Mapping[str, str] | None = None) -> list[str]:
+        """Return a note on the results that could not be used; ``words`` are the names of conditions by key."""
+        if not self._changed:
+            return []
+        keys = dict.fromkeys(
+            key
+            for entry in self._changed
+            for key in (*self.about, *entry.about)
+            if entry.about.get(key) != self.about.get(key)
+        )
+        settings = plural(len(self._changed), "setting was", "settings were")
+        names = ", ".join((words or {}).get(key, key) for key in keys)
+        return [f"{settings} measured before under other conditions ({names}): measured again"]

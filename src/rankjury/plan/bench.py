@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.hashing import fingerprint, fingerprint_ids
+from rankjury.core.hashing import hash_ids, hash_vectors
 from rankjury.core.types import Floats, Gold, Ranking, Vectors, listed
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.drift import drift_between
@@ -202,9 +202,9 @@ def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: 
     norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
     order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
     stability = stability_of(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
-    hashes = {"items": fingerprint_ids(corpus.ids), "queries": fingerprint_ids(queries.ids)}
+    hashes = {"items": hash_ids(corpus.ids), "queries": hash_ids(queries.ids)}
     if corpus.dimensions:
-        hashes |= {"vectors": fingerprint(corpus), "query_vectors": fingerprint(queries)}
+        hashes |= {"vectors": hash_vectors(corpus), "query_vectors": hash_vectors(queries)}
     return stability, Fingerprints(hashes)
 
 

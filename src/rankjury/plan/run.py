@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
+from rankjury.core.clock import timestamp
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_entry
 from rankjury.core.text import join_names, plural
@@ -228,6 +228,7 @@ class Inputs:
 
 def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
+    timestamp()  # an invalid SOURCE_DATE_EPOCH is an error before anything is computed
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
     for table in checked.plan.explicit_tables():
@@ -355,12 +356,3 @@ def _provenance(checked: CheckedPlan) -> dict[str, object]:
         "dialect": plan.conventions.dialect,
         "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
     }
-
-
-def timestamp() -> str:
-    """Now, or what SOURCE_DATE_EPOCH says, for results that are the same to the byte."""
-    try:
-        now = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
-    except (KeyError, ValueError, OverflowError, OSError):
-        now = datetime.now(UTC)
-    return now.isoformat(timespec="seconds").replace("+00:00", "Z")

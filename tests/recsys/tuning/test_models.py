@@ -264,7 +264,7 @@ class TestGoingOn:
         found = tuned([0, 5], folder=tmp_path, **changed)
         assert found.to_json()["resumed"] == 0
         (note,) = found.notes
-        assert note.startswith("2 settings were tried before under other conditions (") and word in note
+        assert note.startswith("2 settings were measured before under other conditions (") and word in note
         assert tuned([0, 5], folder=tmp_path).to_json()["resumed"] == 2, "the first ones are still there"
 
     def test_lines_that_somebody_spoiled_are_tried_anew(self, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def vectors(count: int, prefix: str, seed: int, dimensions: int = 8) -> Vectors:
 
 
 def bench(engine: str = "glance", *, seed: int = 0, **more: Any) -> Bench:
-    given: dict[str, Any] = {"k": K, "how": Resampling(resamples=100)} | more
+    given: dict[str, Any] = {"k": K, "resampling": Resampling(resamples=100)} | more
     return Bench(vectors(ITEMS, "i", seed), vectors(QUERIES, "q", seed + 1), engine=engine, **given)
 
 

@@ -87,7 +87,7 @@ def settings_of(engine: str, call: str = "service", **more: Any) -> dict[str, An
 
 def bench_of(engine: str = "exact", *, call: str = "service", text: bool = False, **more: Any) -> Bench:
     opened = settings_of(engine, call, text=text)
-    given: dict[str, Any] = {"k": K, "attributes": KINDS, "how": Resampling(resamples=100)} | more
+    given: dict[str, Any] = {"k": K, "attributes": KINDS, "resampling": Resampling(resamples=100)} | more
     sides = given.pop("corpus", CORPUS), given.pop("queries", QUERIES)
     return Bench(*sides, engine=engine, settings=opened, **given)
 
@@ -228,7 +228,7 @@ class TestRecall:
         assert exact.values.tolist() == [1.0] * len(QUERIES) and (exact.k, recall.k) == (K, K)
 
     def test_without_resampling_without_interval(self) -> None:
-        with bench_of(how=None).build() as built:
+        with bench_of(resampling=None).build() as built:
             assert built.recall().ci is None
 
     @pytest.mark.parametrize("call", ["deaf_service", "filtering_service"])

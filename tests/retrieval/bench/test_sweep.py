@@ -190,7 +190,7 @@ class TestResuming:
         swept(grid, tmp_path)
         found = swept(grid, tmp_path, **{**change, "bench": bench(**change.get("bench", {}))})
         assert found.resumed == 0
-        assert found.notes == (f"2 settings were measured before under other conditions {word}: begun anew",)
+        assert found.notes == (f"2 settings were measured before under other conditions {word}: measured again",)
         assert swept(grid, tmp_path).resumed == 2  # the old ones are still there
 
     def test_another_sweep_of_the_same_index_shares_its_points(self, tmp_path: Path) -> None:

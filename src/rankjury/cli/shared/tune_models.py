@@ -317,8 +317,8 @@ def _form(
     """Everything, as JSON."""
     from json import dumps
 
+    from rankjury.core.clock import timestamp
     from rankjury.core.version import __version__
-    from rankjury.plan.run import timestamp
 
     form: dict[str, Any] = {
         "schema": _SCHEMA,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankjury.core.hashing import hash_vectors
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import replacing
-from rankjury.io.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME, fingerprint
+from rankjury.io.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME
 from rankjury.io.vectors.quantize import are_units, encode
 
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
@@ -40,7 +41,7 @@ def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dt
         "dtype": dtype,
         **({} if codes.scale is None else {"scale": codes.scale}),
         "normalised": are_units(vectors.values),
-        "vectors_sha256": fingerprint(vectors),
+        "vectors_sha256": hash_vectors(vectors),
     }
     with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
         content = json.dumps(told, indent=2, ensure_ascii=False) + "\n"

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import polars as pl
 
+from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.io.atomic import write_text
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
-from rankjury.io.vectors.metadata import hash_strings
 from rankjury.labeling.products.queries import read_queries
 
 PINS_SCHEMA = "pins/1"

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankjury.core.importing import is_function_name, thing_at
+from rankjury.core.importing import import_object, is_function_name
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix
@@ -40,7 +40,7 @@ class CallableRecommender(Recommender):
             spelling = str(self.settings["function"])
             if not is_function_name(spelling):
                 raise UsageError(f"function is {spelling!r}", expected="module:name")
-            found = _made(thing_at(spelling), spelling)
+            found = _made(import_object(spelling), spelling)
             if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
                 expected = "a function, or an object with score or predict"
                 raise UsageError(f"{spelling} is no function", expected=expected)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.hashing import fingerprint_ids
-from rankjury.core.journal import Journal
+from rankjury.core.hashing import hash_ids
+from rankjury.core.journal import Journal, JournalScope
 from rankjury.core.params import Param, Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats
@@ -30,7 +30,7 @@ from rankjury.recsys.models import Recommender
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.split import WINDOWS
 from rankjury.recsys.task import Task
-from rankjury.recsys.tuning.result import ModelTuning, Trial, TrialJournal
+from rankjury.recsys.tuning.result import ModelTuning, Trial
 from rankjury.recsys.tuning.search import SearchSpace, settings_to_try, widen_grid
 from rankjury.retrieval.bench.grid import key_of
 from rankjury.retrieval.rank import apply_threshold
@@ -47,8 +47,8 @@ def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
             attributes.update(matrix.tobytes())
     return {
         **about,
-        "users": fingerprint_ids(task.log.users),
-        "items": fingerprint_ids(task.log.items),
+        "users": hash_ids(task.log.users),
+        "items": hash_ids(task.log.items),
         "training interactions": _of_log(task.train),
         f"{task.window} interactions": _of_log(task.split.window(task.window)),
         "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
@@ -148,7 +148,7 @@ def tune_model(
     task, metric = subject.task, subject.asked.measure.metric
     queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
     search = f"{subject.place}/{subject.system}"
-    memory = TrialJournal(journal, search, subject.identity, len(queries), fresh=fresh)
+    stored = JournalScope(journal, search, {"search": search, **subject.identity}, fresh=fresh)
     trials: dict[str, Trial] = {}
     extensions = 0
     while True:
@@ -158,16 +158,16 @@ def tune_model(
             if key in trials:
                 continue
             progress.update(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
-            trial = memory.find(key)
+            trial = Trial.from_entry(stored.find(key), len(queries))
             if trial is None:
                 trial = _carried_out(subject, params)
-                memory.keep(key, trial)
+                stored.add(key, trial.as_entry())
             trials[key] = replace(trial, params=dict(params), number=len(trials))
         found = ModelTuning(
             subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
             task.window, task.fit_on, queries, tuple(trials.values()), subject.tried, subject.known,
             {**subject.search, **({"extensions": extensions} if extensions else {})},
-            resampling or Resampling(), tuple(memory.notes()),
+            resampling or Resampling(), tuple(stored.notes()),
         )  # fmt: skip
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break

@@ -4,7 +4,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as BadBase64
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 from zlib import (
@@ -16,7 +16,6 @@ from zlib import (
 import numpy as np
 import polars as pl
 
-from rankjury.core.journal import Entry, Journal, digest
 from rankjury.core.params import Param, Params, Setting, settled
 from rankjury.core.text import plural
 from rankjury.core.types import Floats, freeze
@@ -24,7 +23,6 @@ from rankjury.measures.measure import Aggregate
 from rankjury.recsys.split import Window
 from rankjury.recsys.tuning.search import GridEdge, SearchSpace, grid_edges
 from rankjury.retrieval.bench.grid import spelled
-from rankjury.retrieval.bench.identity import changes
 from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
 from rankjury.stats.estimates import Estimate, estimate_all
 from rankjury.stats.resampling import Resampling, keys_of
@@ -69,7 +67,16 @@ class Trial:
         }
 
     @classmethod
-    def from_entry(cls, form: Mapping[str, Any]) -> "Trial":
+    def from_entry(cls, form: Mapping[str, Any] | None, users: int) -> "Trial | None":
+        """Read a stored trial of so many users; None where it failed, or was tampered with."""
+        with suppress(KeyError, TypeError, ValueError, BadBase64, ZlibError):
+            trial = None if form is None else cls._read(form)
+            if trial is not None and trial.values is not None and trial.values.size == users:
+                return trial
+        return None
+
+    @classmethod
+    def _read(cls, form: Mapping[str, Any]) -> "Trial":
         values = form["values"]
         if values is not None:
             values = np.frombuffer(decompress(b64decode(values)), dtype="<f8").astype(np.float64)
@@ -77,49 +84,6 @@ class Trial:
             dict(form["params"]), values, form["error"], form["fit_seconds"], form["recommend_seconds"],
             tuple(form["notes"]), resumed=True,
         )  # fmt: skip
-
-
-class TrialJournal:
-    """What a journal knows of one search, by the key of a setting; without a journal it forgets."""
-
-    def __init__(
-        self, journal: Journal | None, search: str, about: dict[str, Any], users: int, *, fresh: bool = False
-    ) -> None:
-        """``fresh``: find nothing, whatever is there; what is kept takes its place."""
-        self.journal, self.search, self.about, self.users, self.fresh = journal, search, about, users, fresh
-        self.id = digest(about)
-        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == search}
-        self._changed: list[Entry] = []
-
-    def find(self, setting: str) -> Trial | None:
-        """As it was made; None where it was not, not under these conditions, or failed."""
-        if self.journal is None or self.fresh:
-            return None
-        entry = self.journal.find(self._key(setting))
-        if entry is None and setting in self._before:
-            self._changed.append(self._before[setting])
-        # a line that was tampered with is tried anew
-        with suppress(KeyError, TypeError, ValueError, BadBase64, ZlibError):
-            trial = None if entry is None else Trial.from_entry(entry.point)
-            if trial is not None and trial.values is not None and trial.values.size == self.users:
-                return trial
-        return None
-
-    def keep(self, setting: str, trial: Trial) -> None:
-        if self.journal is not None:
-            form = replace(trial, resumed=False).as_entry()
-            self.journal.add(Entry(self._key(setting), self.search, setting, self.about, form))
-
-    def _key(self, setting: str) -> str:
-        return digest([self.search, self.id, setting])
-
-    def notes(self) -> list[str]:
-        """What of the journal could not be used, and why."""
-        if not self._changed:
-            return []
-        differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
-        found = plural(len(self._changed), "setting was", "settings were")
-        return [f"{found} tried before under other conditions ({', '.join(differing)}): tried anew"]
 
 
 _SAME = 12

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.hashing import fingerprint
+from rankjury.core.hashing import hash_vectors
 from rankjury.core.secrets import Masker
 from rankjury.core.version import __version__
 from rankjury.retrieval.bench.build import Bench
@@ -19,14 +19,14 @@ from rankjury.retrieval.engines.base import Engine
 
 _ALWAYS = ("numpy",)
 _SECRETS = ("key", "token", "password", "secret", "header")
-_WORDS = {
+WORDS = {
     "corpus": "the items' vectors",
     "order": "the items' order",
     "queries": "the queries' vectors",
     "texts": "the queries' texts",
     "settings": "where the engine is",
-    "how": "resampling",
 }
+"""What the keys of an identity stand for, where they do not say it."""
 
 
 def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
@@ -37,9 +37,9 @@ def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) ->
         "metric": bench.metric,
         "settings": _hashed_settings(bench),
         "k": bench.k,
-        "corpus": fingerprint(bench.corpus),
+        "corpus": hash_vectors(bench.corpus),
         "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
-        "queries": fingerprint(bench.queries),
+        "queries": hash_vectors(bench.queries),
         "texts": None if bench.texts is None else _hashed(dumps(list(bench.texts)).encode()),
         "filters": _hashed(dumps([str(one) for one in bench.filters]).encode()) if any(bench.filters) else None,
         "attributes": attributes,
@@ -51,12 +51,6 @@ def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) ->
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "versions": versions_of(bench.kind),
     }
-
-
-def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What differs between two of them, in words."""
-    names = [name for name in (*after, *before) if before.get(name) != after.get(name)]
-    return [_WORDS.get(name, name) for name in dict.fromkeys(names)]
 
 
 def versions_of(engine: type[Engine]) -> dict[str, str]:

@@ -26,73 +26,24 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from json import dumps, loads
 from time import perf_counter
-from typing import Any
 
-from rankjury.core.journal import Entry, Journal, digest
+from rankjury.core.hashing import hash_json
+from rankjury.core.journal import Journal, JournalScope
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
 from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built
 from rankjury.retrieval.bench.grid import Grid, key_of, not_above, spelled
-from rankjury.retrieval.bench.identity import changes, identity_of
+from rankjury.retrieval.bench.identity import WORDS, identity_of
 from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
 from rankjury.retrieval.bench.points import Point
 from rankjury.retrieval.bench.sweep_result import COSTS, Cost, Sweep
 from rankjury.retrieval.bench.timing.latency import summarise
 
 
-class Memory:
-    """Of one sweep, by the digest of a point's settings; without a journal it forgets."""
-
-    def __init__(self, journal: Journal | None, name: str, about: dict[str, Any]) -> None:
-        self.journal, self.name, self.about = journal, name, about
-        self.id = digest(about)
-        self.taken = 0
-        self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
-        self._changed: list[Entry] = []
-
-    def find(self, setting: str) -> Point | None:
-        """As it was measured; None where it was not, or not under these conditions."""
-        entry = self.journal.find(self._key(setting)) if self.journal is not None else None
-        with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured anew
-            if entry is not None:
-                point = Point.from_json(entry.point)
-                self.taken += point.status == "measured"
-                return point
-        if entry is None and setting in self._before:
-            self._changed.append(self._before[setting])
-        return None
-
-    def keep(self, setting: str, form: dict[str, Any]) -> None:
-        """Add the JSON of a point, or of paired times, to the journal."""
-        if self.journal is not None:
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, form))
-
-    def find_times(self, candidates: Sequence[Point]) -> PairedTimes | None:
-        """Return the paired times of exactly these candidates; None where they were not compared before."""
-        entry = self.journal.find(self._key(_together(candidates))) if self.journal is not None else None
-        with suppress(KeyError, TypeError, ValueError):
-            return None if entry is None else PairedTimes.from_json(entry.point["comparison"])
-        return None
-
-    def keep_times(self, candidates: Sequence[Point], times: PairedTimes) -> None:
-        self.keep(_together(candidates), {"comparison": times.to_json()})
-
-    def _key(self, setting: str) -> str:
-        return digest([self.id, setting])
-
-    def notes(self) -> list[str]:
-        """What of the journal could not be used, and why."""
-        if not self._changed:
-            return []
-        differing = dict.fromkeys(word for entry in self._changed for word in changes(entry.about, self.about))
-        found = plural(len(self._changed), "setting was", "settings were")
-        return [f"{found} measured before under other conditions ({', '.join(differing)}): begun anew"]
-
-
 def _together(candidates: Sequence[Point]) -> str:
-    return digest(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
+    return hash_json(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
 
 
 def needless(search: Params, measured: Sequence[Point], known: Mapping[str, Param]) -> Point | None:
@@ -145,13 +96,13 @@ def sweep(
         (), target, limit_p95_ms, bench.resampling.level if bench.resampling else None, timed, about,
     )  # fmt: skip
     compares = whole.aims and cheapest == "p95"
-    run = _Run(bench, grid, whole, Memory(journal, name, about), progress, prune, compares)
+    run = _Run(bench, grid, whole, JournalScope(journal, name, about), progress, prune, compares)
     try:
         whole = replace(whole, points=tuple(run.points()))
         whole = replace(whole, times=run.times(whole)) if compares else whole
     finally:
         run.close_all_but(())
-    return replace(whole, notes=(*run.memory.notes(), *run.notes), resumed=run.memory.taken)
+    return replace(whole, notes=(*run.stored.notes(WORDS), *run.notes), resumed=run.resumed)
 
 
 @dataclass(frozen=True)
@@ -167,9 +118,16 @@ class _Run:
     """One sweep under way."""
 
     def __init__(
-        self, bench: Bench, grid: Grid, whole: Sweep, memory: Memory, progress: Progress, prune: bool, compares: bool
+        self,
+        bench: Bench,
+        grid: Grid,
+        whole: Sweep,
+        stored: JournalScope,
+        progress: Progress,
+        prune: bool,
+        compares: bool,
     ) -> None:
-        self.bench, self.grid, self.name, self.memory = bench, grid, whole.name, memory
+        self.bench, self.grid, self.name, self.stored = bench, grid, whole.name, stored
         self.rounds, self.warm_up, self.concurrency = (whole.timed[key] for key in ("rounds", "warm_up", "concurrency"))
         self.progress, self.prune = progress, prune
         self.whole, self.compares = whole, compares
@@ -178,7 +136,7 @@ class _Run:
         """Indexes that are held to be compared, by the key of their build."""
         self.known = bench.kind.search_params
         self.notes: list[str] = []
-        self.done = 0
+        self.done = self.resumed = 0
         self.of = len(grid) + grid.number_of_builds + compares
 
     def points(self) -> list[Point]:
@@ -197,8 +155,16 @@ class _Run:
 
     def _part(self, build: dict[str, Setting]) -> _Part:
         key = key_of(build, self.bench.kind.build_params)
-        searches = {digest([key, key_of(search, self.known)]): search for search in self.grid.searches(self.known)}
-        return _Part(build, searches, {one: point for one in searches if (point := self.memory.find(one)) is not None})
+        searches = {hash_json([key, key_of(search, self.known)]): search for search in self.grid.searches(self.known)}
+        found = {setting: point for setting in searches if (point := self._stored_point(setting)) is not None}
+        self.resumed += sum(point.status == "measured" for point in found.values())
+        return _Part(build, searches, found)
+
+    def _stored_point(self, setting: str) -> Point | None:
+        with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured again
+            form = self.stored.find(setting)
+            return None if form is None else Point.from_json(form)
+        return None
 
     def _of_build(self, part: _Part) -> list[Point]:
         """It is built only where something is left to measure."""
@@ -265,7 +231,7 @@ class _Run:
                 if not isinstance(error, UsageError):
                     return f"not tried after {spelled(search)} failed: {_told(error)}"
             else:
-                self.memory.keep(setting, point.to_json())
+                self.stored.add(setting, point.to_json())
                 part.found[setting] = point
                 self.notes += [note for note in point.facts.get("notes") or () if note not in self.notes]
                 self.done += 1
@@ -273,7 +239,7 @@ class _Run:
 
     def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
         point = Point(part.build, part.searches[setting], "skipped", because=_told(error))
-        self.memory.keep(setting, point.to_json())
+        self.stored.add(setting, point.to_json())
         part.found[setting] = point
         self.done += 1
 
@@ -304,11 +270,14 @@ class _Run:
                 f"{plural(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, "
                 f"for which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
             )
-        found = self.memory.find_times(candidates) if len(candidates) > 1 else None
+        found, setting = None, _together(candidates)
+        with suppress(KeyError, TypeError, ValueError):
+            form = self.stored.find(setting, noted=False) if len(candidates) > 1 else None
+            found = None if form is None else PairedTimes.from_json(form["comparison"])
         if found is None and len(candidates) > 1:
             try:
                 found = self._measure_times(candidates)
-                self.memory.keep_times(candidates, found)
+                self.stored.add(setting, {"comparison": found.to_json()})
             except Exception as error:
                 self.notes.append(f"the settings that meet the target could not be compared: {_told(error)}")
         self.done += 1

@@ -7,6 +7,7 @@ from functools import cached_property
 import polars as pl
 
 from rankjury.core.convert import find_id_column
+from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed, names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
@@ -14,7 +15,6 @@ from rankjury.io.json import records_by_id
 from rankjury.io.jsonl import read_json_table
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors.ids import TABLES, read_table
-from rankjury.io.vectors.metadata import hash_strings
 
 EMPTY_POLICIES = ("error", "skip")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.importing import code_digest, function_at
+from rankjury.core.importing import hash_code, import_function
 from rankjury.retrieval.embedding.models import Embedder, Singles
 
 _SHORT = 16
@@ -17,7 +17,7 @@ class CallableModel:
     def __init__(self, name: str, function: Callable[[list[str]], Any]) -> None:
         self.name = name
         self.function = function
-        self.code = code_digest(name, function)
+        self.code = hash_code(name, function)
         """A digest of the file of its module: vectors of an edited function must not be mixed with earlier ones."""
         declared = getattr(function, "version", None)
         self.version: str | None = self.code and self.code[:_SHORT] if declared is None else str(declared)
@@ -30,4 +30,4 @@ class CallableModel:
 
 def find_callable(spelling: str) -> Embedder:
     """The function, from a module that is installed or lies in the current folder."""
-    return CallableModel(spelling, function_at(spelling, "a list of texts"))
+    return CallableModel(spelling, import_function(spelling, "a list of texts"))

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from rankjury.core.journal import lock_file
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import make_folder, write_text
 from rankjury.retrieval.embedding.models import Singles
@@ -81,7 +82,8 @@ def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
     except OSError as error:
         raise _cannot(error, folder) from error
     with opened as file:
-        _lock(file, folder)
+        if lock_file(file.fileno()) is False:
+            raise UsageError("another run is making the same output", where=str(folder))
         try:
             if not resumed:
                 file.truncate(0)
@@ -96,15 +98,3 @@ def keeping(folder: Path, settings: Mapping[str, Any]) -> Iterator[KeptRows]:
 
 def _cannot(error: OSError, folder: Path) -> DataError:
     return DataError(f"cannot keep what is finished: {error.strerror or error}", where=str(folder))
-
-
-def _lock(file: BinaryIO, folder: Path) -> None:
-    """Refuse a second run into the same output; where the system has no such locks, nothing is refused."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UsageError("another run is making the same output", where=str(folder)) from error

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.clock import timestamp
+from rankjury.core.hashing import hash_vectors
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors
 from rankjury.errors import UsageError
-from rankjury.io.vectors.metadata import fingerprint, read_metadata, time_now
+from rankjury.io.vectors.metadata import read_metadata
 from rankjury.io.vectors.quantize import normalised, vary
 from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.retrieval.embedding.corpus import Corpus
@@ -104,7 +106,7 @@ def vary_into(output: Path, vectors: Vectors, choices: Choices, *, source: Mappi
         **{name: told.get(name) for name in _CARRIED},
         "normalise": choices.normalise,
         "truncate": choices.truncate,
-        "of": {"name": Path(vectors.source).name, "sha256": fingerprint(vectors)},
+        "of": {"name": Path(vectors.source).name, "sha256": hash_vectors(vectors)},
     }
     dtype = choices.dtype or str(vectors.values.dtype)
     found = _there(output, {**record, "dtype": dtype})
@@ -147,6 +149,6 @@ def _short(value: Any) -> str:
 
 
 def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> Made:
-    told = write_vectors(output, vectors, {**record, "made": time_now()}, dtype=dtype)
+    told = write_vectors(output, vectors, {**record, "made": timestamp()}, dtype=dtype)
     bare = np.flatnonzero(~vectors.values.any(axis=1))
     return Made(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))

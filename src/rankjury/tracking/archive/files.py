@@ -15,14 +15,9 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
+from rankjury.core.journal import lock_file
 from rankjury.core.temp_files import new_part
 from rankjury.errors import DamagedRun, DataError
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # no such locks on this system: processes are told dead from alive by their ids
-    fcntl = None
 
 HASH_SHOWN = 8
 """How many hexadecimal digits of a digest stand in a name."""
@@ -245,9 +240,7 @@ def lock_archive(archive: Path) -> Iterator[None]:
     """One at a time, for the short moments in which the archive itself changes. A killed holder gives way at once."""
     handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: the moments are short
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        lock_file(handle, wait=True)  # on a file system without locks, the moments are short
         yield
     finally:
         os.close(handle)
@@ -255,21 +248,15 @@ def lock_archive(archive: Path) -> Iterator[None]:
 
 def lock_folder(folder: Path) -> int | None:
     """Hold a folder; to be closed by the holder. None where another holds it, −1 where this cannot be known."""
-    if fcntl is None:
-        return -1
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
         return -1
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    except OSError:
-        os.close(handle)
-        return -1
-    return handle
+    locked = lock_file(handle)
+    if locked:
+        return handle
+    os.close(handle)
+    return -1 if locked is None else None
 
 
 def write_error(error: OSError, archive: Path) -> DataError:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from rankjury.core.importing import function_at, is_function_name
+from rankjury.core.importing import import_function, is_function_name
 from rankjury.core.params import Param, Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import Masker, forms_of, mask_settings, read_variable, redact
@@ -74,7 +74,7 @@ def find_function(spelling: str) -> Callable[..., Any]:
     """The function, from a module that is installed or lies in the current folder."""
     if not is_function_name(spelling):
         raise UsageError(f"call is {spelling!r}", expected=_EXPECTED)
-    found = function_at(spelling, _TAKES)
+    found = import_function(spelling, _TAKES)
     if inspect.iscoroutinefunction(found):
         raise UsageError(f"{spelling} is no plain function", expected=f"one that takes {_TAKES}")
     return found
