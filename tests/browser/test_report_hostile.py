@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rankjury.core.text import visible
-from rankjury.reporting.html.page import page_of
+from rankjury.reporting.html.page import render_page
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, MARK, SYSTEMS, hostile_report, item_of, title_of
 from tests.browser.reported import Reported, rows_on_all_pages
@@ -123,6 +123,6 @@ def test_hostile_texts_make_no_query_hard_to_use(page: "Page", hostile: Reported
 
 def test_half_of_a_pair_is_shown_as_unknown(page: "Page", tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    file.write_text(page_of(hostile_report()), encoding="utf-8")
+    file.write_text(render_page(hostile_report()), encoding="utf-8")
     page.goto(file.as_uri())
     assert LONE_SURROGATE.replace("\ud83d", "\ufffd") in page.inner_text("#warnings")

@@ -11,7 +11,7 @@ import pytest
 import rankjury.core.registry
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reporting.writers import WRITERS, Request, find_writer, writer
+from rankjury.reporting.writers import WRITERS, OutputRequest, find_writer, writer
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure
 
@@ -20,7 +20,7 @@ PLAN = "gold = 'gold.qrels'\nmeasures = ['rr']\nsystems.a = 'a.trec'\nsystems.b 
 GROUP = "rankjury.writers"
 
 
-def _refuse_long_names(request: Request) -> None:
+def _refuse_long_names(request: OutputRequest) -> None:
     if len(request.path.stem) > 12:
         raise UsageError("the name of a toy has at most 12 characters")
 
@@ -29,12 +29,12 @@ def _register_toys() -> None:
     """What the module of a third party does when it is imported: two writers, one of several files."""
 
     @writer("toy", ".toy", check=_refuse_long_names)
-    def to_toy(report: Report, request: Request) -> str:
+    def to_toy(report: Report, request: OutputRequest) -> str:
         verdict = "" if request.gate is None else f" {request.gate.outcome}"
         return f"toy of {', '.join(report.systems)}{verdict}"
 
     @writer("blocks", ".toy", by_suffix=False)
-    def to_blocks(report: Report, request: Request) -> dict[Path, bytes]:
+    def to_blocks(report: Report, request: OutputRequest) -> dict[Path, bytes]:
         return {Path(request.file.replace("{block}", name)): name.encode() for name in report.systems}
 
 
@@ -84,9 +84,9 @@ class TestThirdParty:
 
     def test_messages_list_it(self) -> None:
         with pytest.raises(UsageError, match=r"expected a suffix among \.csv, \.html, .*\.svg, \.toy"):
-            find_writer(Request("a.txt"))
+            find_writer(OutputRequest("a.txt"))
         with pytest.raises(UnknownName, match=r"unknown form 'bloks'\. Did you mean blocks"):
-            find_writer(Request("a.toy", "bloks"))
+            find_writer(OutputRequest("a.toy", "bloks"))
 
     def test_a_suffix_is_registered_once(self) -> None:
         with pytest.raises(UsageError, match=r"form '\.csv' is registered twice"):
@@ -96,20 +96,20 @@ class TestThirdParty:
 @pytest.mark.parametrize(
     ("request_", "name"),
     [
-        (Request("a.JSON"), "json"),
-        (Request("a.svg", "report"), "curves"),
-        (Request("a.md"), "markdown"),
-        (Request("a.md", "pull-request"), "pull-request"),
-        (Request("a.csv", "csv"), "csv"),
+        (OutputRequest("a.JSON"), "json"),
+        (OutputRequest("a.svg", "report"), "curves"),
+        (OutputRequest("a.md"), "markdown"),
+        (OutputRequest("a.md", "pull-request"), "pull-request"),
+        (OutputRequest("a.csv", "csv"), "csv"),
     ],
 )
-def test_by_suffix_and_by_name(request_: Request, name: str) -> None:
+def test_by_suffix_and_by_name(request_: OutputRequest, name: str) -> None:
     request_.check()
     assert find_writer(request_).name == name
 
 
 def test_a_suffix_is_not_a_name_and_a_name_has_its_suffixes() -> None:
     with pytest.raises(UnknownName):
-        find_writer(Request("a.csv", ".csv"))
+        find_writer(OutputRequest("a.csv", ".csv"))
     with pytest.raises(UsageError, match=r"the form charts is PNG or SVG, not \.jpg"):
-        Request("{chart}.jpg", "charts").check()
+        OutputRequest("{chart}.jpg", "charts").check()

@@ -14,7 +14,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target
-from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers import OutputRequest, write_reports
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=200)
@@ -174,7 +174,7 @@ class TestGate:
 
     def test_a_saved_one_gives_the_same_verdicts(self, report: Report, tmp_path: Path) -> None:
         path = tmp_path / "r.json"
-        write_reports(report, [Request(str(path))])
+        write_reports(report, [OutputRequest(str(path))])
         shutil.copy(path, tmp_path / "copy.json")
         targets = ["ndcg@5 gain > 0", "ap drop <= 1 %", "ap >= 0.5"]
         fresh = rankjury.gate(report, *targets).verdicts

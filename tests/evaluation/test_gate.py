@@ -15,7 +15,7 @@ from rankjury.evaluation.gate import Gate, Verdict, check_targets, measures_of
 from rankjury.evaluation.report import SCHEMA, Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target, parse_target
-from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers import OutputRequest, write_reports
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=300)
@@ -272,7 +272,7 @@ def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: 
     kept = {q: GOLD[q] for q in list(GOLD)[queries]}
     scores = rankjury.evaluate(kept, RUNS[name], more.get("measures", MEASURES))
     path = folder / f"{name}.json"
-    write_reports(report_on(name, scores, more.get("how", QUICK)), [Request(str(path))])
+    write_reports(report_on(name, scores, more.get("how", QUICK)), [OutputRequest(str(path))])
     assert looks_like_report(str(path))
     found = read_report(str(path))
     return found if keep else replace(found, queries=None)

@@ -9,7 +9,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.report import read_report
 from rankjury.evaluation.targets import parse_target
-from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers import OutputRequest, write_reports
 
 QUICK = rankjury.Resampling(resamples=300)
 GOLD = {f"q{n:02}": {"a": 1, "b": 0} for n in range(24)}
@@ -51,7 +51,7 @@ def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
     made = report(["rr"], good=GOOD, bad=BAD)
     for name, latency in (("old", 10.0), ("new", 13.0)):
         changed = made.with_recorded({"bad": {"latency_ms": latency}})
-        write_reports(changed, [Request(str(tmp_path / f"{name}.json"))])
+        write_reports(changed, [OutputRequest(str(tmp_path / f"{name}.json"))])
     new, old = (read_report(str(tmp_path / f"{name}.json")) for name in ("new", "old"))
     limits = ["gain <= 2", "gain <= 40 %", "drop <= 0"]
     targets = [parse_target(f"latency_ms {limit}", {"system": "bad"}) for limit in limits]
@@ -61,7 +61,7 @@ def test_figures_recorded_in_both_reports_are_compared(tmp_path: Path) -> None:
 def test_a_slice_is_paired_with_a_report_that_has_no_slices(tmp_path: Path) -> None:
     halves = {"query_id": list(GOLD), "half": ["odd" if n % 2 else "even" for n in range(24)]}
     new = rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], slices=halves, by="half", resampling=QUICK)
-    write_reports(report(["rr"], good=GOOD, bad=BAD), [Request(str(tmp_path / "old.json"))])
+    write_reports(report(["rr"], good=GOOD, bad=BAD), [OutputRequest(str(tmp_path / "old.json"))])
     target = parse_target("rr drop <= 0", {"slice": "half=odd", "system": "bad"})
     (found,) = rankjury.gate(new, target, baseline=tmp_path / "old.json").verdicts
     assert (found.outcome, found.value, found.ci, found.n) == ("pass", 0.0, (0.0, 0.0), 12)

@@ -11,8 +11,8 @@ import rankjury
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Section
-from rankjury.reporting.sections import Block
-from rankjury.reporting.tables import Table
+from rankjury.reporting.sections import SectionBlock
+from rankjury.reporting.tables import TextTable
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Resampling
 
@@ -74,6 +74,6 @@ def with_only(report: Report, kind: type[Section], found: Mapping[str, Section])
     return replace(report, systems=systems)
 
 
-def tables_of(block: Block | None, *header: str) -> list[Table]:
+def tables_of(block: SectionBlock | None, *header: str) -> list[TextTable]:
     """The tables of a block whose first columns have these names."""
     return [] if block is None else [one for one in block.tables if one.header[: len(header)] == list(header)]

@@ -3,10 +3,12 @@
 import pytest
 
 from rankjury.reporting.console import print_table
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.tables import TextTable, make_table
 
 
-def printed(found: Table, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def printed(
+    found: TextTable, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(width))
     print_table(found)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
@@ -14,7 +16,9 @@ def printed(found: Table, width: int, monkeypatch: pytest.MonkeyPatch, capsys: p
     return lines
 
 
-WIDE = table(["name", "first", "second", "empty"], [["a", "1" * 12, "2" * 12, ""], ["b", "3", "4", ""]], notes=["end"])
+WIDE = make_table(
+    ["name", "first", "second", "empty"], [["a", "1" * 12, "2" * 12, ""], ["b", "3", "4", ""]], notes=["end"]
+)
 
 
 def test_columns_are_dropped_in_order_and_empty_ones_at_once() -> None:
@@ -34,7 +38,7 @@ def test_the_first_layout_that_fits(
 def test_a_table_with_fixed_columns_is_parted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = table(["name", "first", "second"], [["a", "1" * 12, "2" * 12]], fixed=1)
+    found = make_table(["name", "first", "second"], [["a", "1" * 12, "2" * 12]], fixed=1)
     lines = printed(found, 24, monkeypatch, capsys)
     assert [line.split() for line in lines if "name" in line] == [["name", "first"], ["name", "second"]]
     assert [line.split() for line in lines if line.startswith("a")] == [["a", "1" * 12], ["a", "2" * 12]]
@@ -43,16 +47,16 @@ def test_a_table_with_fixed_columns_is_parted(
 def test_texts_wrap_before_rows_become_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = table(["name", "first"], [["x" * 20, "1" * 12]], wraps=(0,))
+    found = make_table(["name", "first"], [["x" * 20, "1" * 12]], wraps=(0,))
     lines = printed(found, 24, monkeypatch, capsys)
     assert sum("x" in line for line in lines) == 2 and any("1" * 12 in line for line in lines)
-    lines = printed(table(["name", "first"], [["x" * 12, "1" * 12]]), 20, monkeypatch, capsys)
+    lines = printed(make_table(["name", "first"], [["x" * 12, "1" * 12]]), 20, monkeypatch, capsys)
     assert lines[:2] == ["name:", "x" * 12] and lines[2].startswith("  first:")
 
 
 def test_a_terminal_shows_some_rows_and_counts_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = table(["name"], [[str(n)] for n in range(5)], shown=2, title="all")
+    found = make_table(["name"], [[str(n)] for n in range(5)], shown=2, title="all")
     lines = printed(found, 40, monkeypatch, capsys)
     assert lines[0] == "all" and lines[-3:] == ["0", "1", "… 3 more in the report"]

@@ -12,12 +12,12 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.reporting.writers.gate import (
-    check_form,
+    check_gate_suffix,
+    format_verdict_value,
     gate_to_json,
     gate_to_junit,
     gate_to_markdown,
     print_gate,
-    value_shown,
     verdicts_table,
     write_gates,
 )
@@ -120,7 +120,7 @@ class TestFigures:
         ],
     )
     def test_shown(self, text: str, value: float, ci: Any, shown: str) -> None:
-        assert value_shown(Verdict(parse_target(text), "s", "pass", value, ci, 9)) == shown
+        assert format_verdict_value(Verdict(parse_target(text), "s", "pass", value, ci, 9)) == shown
 
 
 def test_json_is_the_versioned_form() -> None:
@@ -143,7 +143,7 @@ class TestFiles:
         [("g.xml", gate_to_junit), ("g.md", gate_to_markdown), ("g.json", gate_to_json), ("G.XML", gate_to_junit)],
     )
     def test_the_suffix_names_the_form(self, tmp_path: Path, name: str, form: Any) -> None:
-        check_form(tmp_path / name)
+        check_gate_suffix(tmp_path / name)
         write_gates(GATE, [tmp_path / name])
         assert (tmp_path / name).read_text(encoding="utf-8") == form(GATE)
 
@@ -152,7 +152,7 @@ class TestFiles:
         with pytest.raises(
             UsageError, match=rf"cannot tell the form from '{name}'; expected a suffix among \.xml, \.md"
         ):
-            check_form(Path(name))
+            check_gate_suffix(Path(name))
 
 
 def test_a_figure_has_no_count() -> None:

@@ -15,7 +15,7 @@ from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.sections import Facts, Fingerprints
 from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.reporting.writers import Request
+from rankjury.reporting.writers import OutputRequest
 from rankjury.reporting.writers.index_evaluation import to_evaluation
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints
@@ -74,7 +74,7 @@ def form(outcome: Outcome) -> dict[str, Any]:
 
 def form_of(report: Report, system: str = "ivf", outcome: Outcome | None = None) -> dict[str, Any]:
     """As it is read by anybody: plain JSON, without numbers that are none."""
-    text = to_evaluation(report, Request("e.json", system=system, gate=None if outcome is None else outcome.gate))
+    text = to_evaluation(report, OutputRequest("e.json", system=system, gate=None if outcome is None else outcome.gate))
     assert text.endswith("\n") and "NaN" not in text and "Infinity" not in text
     return json.loads(text)  # type: ignore[no-any-return]
 
@@ -202,7 +202,7 @@ class TestReadBack:
     @pytest.fixture
     def path(self, report: Report, tmp_path: Path) -> str:
         path = tmp_path / "eval.json"
-        path.write_text(to_evaluation(report, Request("e.json", system="ivf")), encoding="utf-8")
+        path.write_text(to_evaluation(report, OutputRequest("e.json", system="ivf")), encoding="utf-8")
         return str(path)
 
     def test_as_a_report(self, path: str, report: Report) -> None:
@@ -227,7 +227,7 @@ class TestReadBack:
 
     def test_by_drift(self, rankjury: Rankjury, path: str, report: Report) -> None:
         assert rankjury("drift", path, path).code == 0
-        Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
+        Path("exact.json").write_text(to_evaluation(report, OutputRequest("e.json", system="exact")))
         other = json.loads(rankjury("drift", "exact.json", path, "--json").out)
         (one,) = other.get("drifts", [other])
         assert (one["system"], one["old_system"]) == ("exact", "ivf")
@@ -239,7 +239,7 @@ class TestReadBack:
 
     def test_compared_with_another(self, rankjury: Rankjury, path: str, report: Report) -> None:
         """An evaluation is a baseline of another, query by query."""
-        Path("exact.json").write_text(to_evaluation(report, Request("e.json", system="exact")))
+        Path("exact.json").write_text(to_evaluation(report, OutputRequest("e.json", system="exact")))
         Path("targets.toml").write_text('targets = ["recall@10 drop <= 0.0001"]\n')
         found = rankjury("gate", "targets.toml", path, "--baseline", "exact.json", "--json")
         (verdict,) = json.loads(found.out)["targets"]
@@ -255,7 +255,7 @@ class TestReadBack:
         paths = list(write_outputs(plan, outcome.report, tmp_path / "out", outcome.gate))
         assert [path.name for path in paths] == ["exact.json", "ivf.json"]
         assert paths[1].read_text("utf-8") == to_evaluation(
-            outcome.report, Request("e.json", system="ivf", gate=outcome.gate)
+            outcome.report, OutputRequest("e.json", system="ivf", gate=outcome.gate)
         )
 
 
@@ -295,11 +295,11 @@ class TestNames:
         assert parts == {"date": "2026-11-16", "model": model, "index": "ivf"}
 
     def test_an_index_that_is_there(self) -> None:
-        Request("e.json", "evaluation", "a", indexes=["a"]).check()
+        OutputRequest("e.json", "evaluation", "a", indexes=["a"]).check()
         with pytest.raises(UsageError, match=r"no index is called 'b'; expected \{index\} in the name of the file"):
-            Request("e.json", "evaluation", "b", indexes=["a"]).check()
+            OutputRequest("e.json", "evaluation", "b", indexes=["a"]).check()
         with pytest.raises(UsageError, match="which index is not said"):
-            Request("e.json", "evaluation", indexes=["a"]).check()
+            OutputRequest("e.json", "evaluation", indexes=["a"]).check()
 
 
 def test_a_measure_that_no_query_defines_is_null(report: Report) -> None:

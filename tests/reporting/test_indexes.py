@@ -16,7 +16,7 @@ from rankjury.evaluation.similarity_profile import Spread, Stability, stability_
 from rankjury.reporting.console import print_block
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.index import render_examples, render_indexes, render_stability
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
 from rankjury.retrieval.bench.timing.latency import Latency, Percentile
 from rankjury.stats.estimates import Estimate
@@ -74,7 +74,7 @@ def report_of(**indexes: Indexed) -> Report:
     return with_only(report, Stability, {name: stable() for name in names})
 
 
-def latency_table(report: Report) -> Table:
+def latency_table(report: Report) -> TextTable:
     (found,) = tables_of(render_indexes(report, False), "index", "asked")
     return found
 
@@ -85,7 +85,7 @@ def index_lines(report: Report) -> list[str]:
     return list(block.lines)
 
 
-def stability_table(report: Report) -> Table:
+def stability_table(report: Report) -> TextTable:
     (found,) = tables_of(render_stability(report, False), "system")
     return found
 
@@ -147,7 +147,7 @@ class TestIndexes:
         assert rows[0] == ["x", "search alone", "–", "–", "–", "–", "0", "80"]
 
     def test_columns_left_out(self) -> None:
-        found = table(["a", "b", "c"], [["1", "2", "3"], ["4", "5", "6"]])
+        found = make_table(["a", "b", "c"], [["1", "2", "3"], ["4", "5", "6"]])
         assert found.without("a", "c").header == ["b"] and found.without("a", "c").texts == [["2"], ["5"]]
         assert found.without() == found
 

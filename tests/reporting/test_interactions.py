@@ -18,7 +18,7 @@ from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions, WindowSize
 from rankjury.reporting.console import print_report
 from rankjury.reporting.sections.interactions import render_exposure, render_interactions, windows_table
-from rankjury.reporting.tables import Table
+from rankjury.reporting.tables import TextTable
 from rankjury.reporting.writers.markdown import to_markdown
 from tests.reporting.small import tables_of, with_estimates, with_only
 
@@ -98,7 +98,7 @@ def without_intervals(report: Report) -> Report:
     return replace(report, resampling=None, baseline=None, comparisons=(), slices=())
 
 
-def board(report: Report) -> Table:
+def board(report: Report) -> TextTable:
     """Systems down, measures across; not the comparison, whose first column has the same name."""
     (found,) = tables_of(render_interactions(report, True), "system", *report.labels)
     return found
@@ -110,7 +110,7 @@ def tiers_rows(report: Report, label: str, *, ends: bool = False) -> list[list[s
     return next((one.texts for one in tables if one.title.startswith(f"{label} by tier")), [])
 
 
-def exposure_table(report: Report) -> Table:
+def exposure_table(report: Report) -> TextTable:
     (found,) = tables_of(render_exposure(report, False))
     return found
 

@@ -11,9 +11,9 @@ from rankjury.errors import UnknownName
 from rankjury.evaluation.report import Report
 from rankjury.reporting.console import print_block
 from rankjury.reporting.sections.agreement import render_reference
-from rankjury.reporting.tables import Table
-from rankjury.reporting.tables.cutoffs import by_cutoff, display_names
-from rankjury.reporting.writers import Request
+from rankjury.reporting.tables import TextTable
+from rankjury.reporting.tables.cutoffs import cutoff_grid, display_names
+from rankjury.reporting.writers import OutputRequest
 from rankjury.reporting.writers.tables import to_cutoff_csv
 from rankjury.stats.estimates import Estimate
 from tests.reporting.small import tables_of, with_estimates
@@ -37,7 +37,7 @@ def alfa() -> Report:
     return example(["Recall@1", "Recall@5", "Precision@5", "NDCG@5"], dialect="alfa")
 
 
-def cutoff_tables(report: Report) -> list[Table]:
+def cutoff_tables(report: Report) -> list[TextTable]:
     return tables_of(render_reference(report, False), "k")
 
 
@@ -53,7 +53,7 @@ def as_published(report: Report) -> Report:
 
 
 def rows_of(report: Report, system: str = "base") -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(to_cutoff_csv(report, Request("a.csv", "cutoffs", system)))))
+    return list(csv.DictReader(io.StringIO(to_cutoff_csv(report, OutputRequest("a.csv", "cutoffs", system)))))
 
 
 class TestTables:
@@ -85,7 +85,7 @@ class TestCsv:
     def test_columns(self, report: Report) -> None:
         figures = ("mean", "std", "ci_low", "ci_high")
         names = [f"{short}_{figure}" for short in ("recall", "ndcg", "mrr", "map") for figure in figures]
-        assert to_cutoff_csv(report, Request("a.csv", "cutoffs", "base")).splitlines()[0].split(",") == [
+        assert to_cutoff_csv(report, OutputRequest("a.csv", "cutoffs", "base")).splitlines()[0].split(",") == [
             "k",
             *names,
             "n",
@@ -104,8 +104,8 @@ class TestCsv:
                 assert int(row["n"]) == one.n == 24
 
     def test_systems_differ(self, report: Report) -> None:
-        assert to_cutoff_csv(report, Request("a.csv", "cutoffs", "base")) != to_cutoff_csv(
-            report, Request("a.csv", "cutoffs", "tuned")
+        assert to_cutoff_csv(report, OutputRequest("a.csv", "cutoffs", "base")) != to_cutoff_csv(
+            report, OutputRequest("a.csv", "cutoffs", "tuned")
         )
 
     def test_what_is_unknown_is_empty(self) -> None:
@@ -131,7 +131,7 @@ class TestCsv:
 
     def test_a_system_that_is_not_there(self, report: Report) -> None:
         with pytest.raises(UnknownName, match=r"unknown system 'bse'.*Did you mean base"):
-            to_cutoff_csv(report, Request("a.csv", "cutoffs", "bse"))
+            to_cutoff_csv(report, OutputRequest("a.csv", "cutoffs", "bse"))
 
 
 class TestConsole:
@@ -161,7 +161,7 @@ class TestConsole:
         lines = self.printed(wide, capsys, monkeypatch)
         assert max(map(len, lines)) <= 80
         names = [name for line in lines if line.split()[:1] == ["k"] for name in line.split()[1:]]
-        assert names == [measure.name for measure in by_cutoff(wide).measures] * 2
+        assert names == [measure.name for measure in cutoff_grid(wide).measures] * 2
         text = "\n".join(lines)
         for estimate in wide.estimates["tuned"].values():
             assert f"{estimate.mean:.3f}±{estimate.std:.3f}" in text
@@ -185,12 +185,12 @@ class TestBothNames:
         assert rows[1]["precision_common_name"] == "recall@5" and "ndcg_common_name" not in rows[1]
 
     def test_elsewhere(self, alfa: Report) -> None:
-        assert [one.name_at_k for one in by_cutoff(alfa).measures][:2] == [
+        assert [one.name_at_k for one in cutoff_grid(alfa).measures][:2] == [
             "Recall@k = precision@k",
             "Precision@k = recall@k",
         ]
         assert display_names(alfa)["Recall@5"] == "Recall@5 = precision@5"
 
     def test_other_measures_are_as_they_were(self, report: Report) -> None:
-        assert "common_name" not in to_cutoff_csv(report, Request("a.csv", "cutoffs", "base"))
-        assert all(one.both_names == one.name for one in by_cutoff(report).measures)
+        assert "common_name" not in to_cutoff_csv(report, OutputRequest("a.csv", "cutoffs", "base"))
+        assert all(one.both_names == one.name for one in cutoff_grid(report).measures)

@@ -10,7 +10,7 @@ import pytest
 import rankjury
 from rankjury.errors import DataError
 from rankjury.evaluation.report import looks_like_report, read_report
-from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers import OutputRequest, write_reports
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
 RUNS = {"old": {query: ["a"] for query in GOLD}, "new": {query: ["b", "a"] for query in GOLD}}
@@ -23,7 +23,7 @@ def form(tmp_path: Path) -> Form:
     report = rankjury.compare(
         GOLD, RUNS, ["rr"], slices=kinds, by="kind", resampling=rankjury.Resampling(resamples=200)
     )
-    write_reports(report, [Request(str(tmp_path / "r.json"))])
+    write_reports(report, [OutputRequest(str(tmp_path / "r.json"))])
     made: Form = json.loads((tmp_path / "r.json").read_text())
     return made
 

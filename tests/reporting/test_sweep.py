@@ -20,7 +20,7 @@ from rankjury.reporting.charts.matplotlib import to_figure, to_picture
 from rankjury.reporting.tables.sweep import (
     SCHEMA,
     choice_lines,
-    left_out_lines,
+    omitted_lines,
     print_sweep,
     sweep_table,
     sweeps_to_csv,
@@ -176,13 +176,13 @@ class TestWords:
 
     def test_what_the_engine_refuses_is_skipped_with_its_reason(self, small: Sweep) -> None:
         refused = [Point({"m": 3}, {"ef": ef}, "skipped", because="m is 3, which does not divide 8") for ef in (1, 2)]
-        lines = list(left_out_lines(replace(small, points=(*small.points, *refused))))
+        lines = list(omitted_lines(replace(small, points=(*small.points, *refused))))
         assert "2 settings skipped, as the engine refuses them: m is 3, which does not divide 8" in lines
         picture = to_figure(sweeps_chart([replace(small, points=(*small.points, *refused))]))
         assert "1 pruned, 2 skipped, 1 failed of 7 settings" in " ".join(picture.get_supxlabel().split())
 
     def test_what_was_left_out(self, small: Sweep) -> None:
-        assert list(left_out_lines(small)) == [
+        assert list(omitted_lines(small)) == [
             "1 setting was pruned: a lower one of the same build finds as much, and is no slower",
             "m=16 ef=16 failed: could not be built: no room",
             "2 settings were measured by an earlier sweep",

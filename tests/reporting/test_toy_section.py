@@ -14,10 +14,10 @@ import pytest
 from rankjury.evaluation.report import Report, read_report
 from rankjury.evaluation.sections import SECTIONS, UnknownSection
 from rankjury.reporting.console import print_report
-from rankjury.reporting.html.page import page_of
+from rankjury.reporting.html.page import render_page
 from rankjury.reporting.sections import RENDERERS
-from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.reporting.writers.markdown import to_markdown
+from rankjury.reporting.writers.pull_request import to_comment
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import Origin
 from rankjury.tracking.archive.run import ArchivedRun
@@ -82,7 +82,7 @@ def report(made: tuple[Report, Origin]) -> Report:
 def run(made: tuple[Report, Origin], tmp_path: Path) -> ArchivedRun:
     """The report in an archive, with its page."""
     report, origin = made
-    return Archive(tmp_path / ".rankjury").store(report, origin, time=START, page=lambda stored, _: page_of(stored))
+    return Archive(tmp_path / ".rankjury").store(report, origin, time=START, page=lambda stored, _: render_page(stored))
 
 
 def text_of(html: str) -> str:
@@ -127,7 +127,7 @@ def test_markdown(report: Report) -> None:
 
 
 def test_page(report: Report) -> None:
-    page = page_of(report)
+    page = render_page(report)
     assert '<a href="#weather">Weather</a>' in page
     check_text(text_of(page))
 
@@ -139,7 +139,7 @@ def test_notebook(report: Report) -> None:
 
 
 def test_pull_request(report: Report) -> None:
-    text = summary_of(report)
+    text = to_comment(report)
     assert "<summary>Weather</summary>" in text
     check_text(re.sub(r"[|:-]+\n", "\n", text))
 

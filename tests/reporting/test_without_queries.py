@@ -10,9 +10,9 @@ import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Quantiles
 from rankjury.reporting.html import to_html
-from rankjury.reporting.html.query_data import Details
-from rankjury.reporting.writers.github_comment import summary_of
+from rankjury.reporting.html.query_data import QueryDetails
 from rankjury.reporting.writers.markdown import to_markdown
+from rankjury.reporting.writers.pull_request import to_comment
 from rankjury.stats.estimates import QuantileValues
 from rankjury.tracking.integrations.loggable import report_artifacts
 from tests.scale.made import Study
@@ -37,7 +37,7 @@ def without_losses(report: Report) -> Report:
 def test_texts_lack_nothing_but_the_largest_losses(reports: tuple[Report, Report]) -> None:
     whole, blocks = without_losses(reports[0]), reports[1]
     assert to_markdown(blocks) == to_markdown(whole)
-    assert summary_of(blocks) == summary_of(whole)
+    assert to_comment(blocks) == to_comment(whole)
     assert repr(blocks) == repr(whole) and blocks._repr_html_() == whole._repr_html_()
 
 
@@ -50,7 +50,7 @@ def test_scores_in_a_notebook(reports: tuple[Report, Report]) -> None:
 
 
 def test_the_page_has_charts_and_says_that_it_lacks_queries(reports: tuple[Report, Report]) -> None:
-    assert Details.of(reports[1]) is None
+    assert QueryDetails.of(reports[1]) is None
     page = to_html(reports[1])
     assert page.count("<svg") > 1 and "This report does not hold the scores of single queries." in page
     assert 'id="query-table"' not in page and 'id="table"' not in page

@@ -21,16 +21,16 @@ from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import Cuts
 from rankjury.evaluation.slices.stats import Gap, break_down
 from rankjury.reporting import tables as model
-from rankjury.reporting.html.query_data import Details
+from rankjury.reporting.html.query_data import QueryDetails
 from rankjury.reporting.tables.differences import (
     changes_table,
     comparison_table,
+    format_tally,
     power_lines,
     slices_table,
-    tally,
-    verdict_of,
+    verdict_style,
 )
-from rankjury.reporting.writers import Request, write_reports
+from rankjury.reporting.writers import OutputRequest, write_reports
 from rankjury.reporting.writers.gate import gate_to_markdown
 from rankjury.reporting.writers.json import to_json
 from rankjury.reporting.writers.markdown import markdown_table, to_markdown
@@ -115,7 +115,7 @@ class TestCsv:
 
 class TestJson:
     def test_it_reads_back(self, report: Report, tmp_path: Path) -> None:
-        write_reports(report, [Request(str(tmp_path / "r.json"))])
+        write_reports(report, [OutputRequest(str(tmp_path / "r.json"))])
         saved = read_report(str(tmp_path / "r.json"))
         assert looks_like_report(str(tmp_path / "r.json"))
         assert saved == report and saved.to_json(queries=True) == report.to_json(queries=True)
@@ -145,7 +145,7 @@ class TestJson:
     @pytest.mark.parametrize("name", ["r", "r.txt", "r.jsn"])
     def test_a_suffix_that_names_no_form(self, name: str) -> None:
         with pytest.raises(UsageError, match=rf"cannot tell the form of the report from '{name}'"):
-            Request(name).check()
+            OutputRequest(name).check()
 
     def test_what_does_not_look_like_a_report(self, tmp_path: Path) -> None:
         (tmp_path / "gold.json").write_text('{"q1": {"d1": 1}}')
@@ -207,7 +207,11 @@ class TestMarkdown:
         self.check(to_markdown(example("a\nb", "c", ("x\ny", "z"))))
 
     def test_cells(self) -> None:
-        assert markdown_table(model.table(["a", "b"], [["x|", "1"]])) == ["| a | b |", "|:--|--:|", "| x&#124; | 1 |"]
+        assert markdown_table(model.make_table(["a", "b"], [["x|", "1"]])) == [
+            "| a | b |",
+            "|:--|--:|",
+            "| x&#124; | 1 |",
+        ]
 
 
 class TestTables:
@@ -220,7 +224,7 @@ class TestTables:
         assert (
             rows[1][5:] == ["24", f"{one.better}/{one.equal}/{one.worse}"] and one.better + one.equal + one.worse == 24
         )
-        assert tally(one) == f"new, ndcg@5: {one.better} better · {one.worse} worse · {one.equal} equal"
+        assert format_tally(one) == f"new, ndcg@5: {one.better} better · {one.worse} worse · {one.equal} equal"
 
     def test_less_is_better_turns_it_around(self, report: Report) -> None:
         one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "unjudged@5"))
@@ -266,7 +270,7 @@ class TestTables:
         ],
     )
     def test_verdicts(self, difference: float, p_holm: float | None, lower: bool, expected: str) -> None:
-        assert verdict_of(Gap("s", "m", difference, None, 0.01, lower, p_holm=p_holm), 0.95) == expected
+        assert verdict_style(Gap("s", "m", difference, None, 0.01, lower, p_holm=p_holm), 0.95) == expected
 
     def test_changes(self) -> None:
         moves = (Move("a", 1.0, 5, 2), Move("b", 2.0, 2, None), Move("c", 3.0, None, None), Move("d", 1.0, 4, 4))
@@ -289,7 +293,7 @@ class TestTables:
             made = replace(report, queries=replace(data, queries_are_items=are_items))
             ((query, *_, moves),) = changes_table(made, [change]).texts
             assert query == name and moves.startswith("A document")
-            details = Details.of(made)
+            details = QueryDetails.of(made)
             assert details is not None and details.query(0)["text"] == text
             assert queries_table(made)["text"].to_list() == [text]
         asked = replace(report, queries=replace(data, query_texts={"1": "what is it?"}, queries_are_items=True))

@@ -67,11 +67,11 @@ def gate_command(
     """Check a report, or runs, against targets: pass, fail, or unsure."""
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
-    from rankjury.reporting.writers.gate import check_form
+    from rankjury.reporting.writers.gate import check_gate_suffix
 
     check_distinct_outputs(output or ())
     for path in output or ():
-        check_form(path)
+        check_gate_suffix(path)
         check_folder(path)
     check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
     asked = parse_targets(Source.open(targets).text(), targets)

@@ -103,11 +103,11 @@ def _content(run: "ArchivedRun", suffix: str) -> str | bytes:
 
         return dumps(run.report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if suffix == ".md":
-        from rankjury.reporting.writers.github_comment import summary_of
+        from rankjury.reporting.writers.pull_request import to_comment
 
-        return summary_of(run.report)
+        return to_comment(run.report)
     if run.file(_PAGE) is not None:
         return run.read(_PAGE)
-    from rankjury.reporting.html.page import page_of
+    from rankjury.reporting.html.page import render_page
 
-    return page_of(run.report)
+    return render_page(run.report)

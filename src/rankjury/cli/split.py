@@ -174,7 +174,7 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     from dataclasses import replace
 
     from rankjury.reporting.console import console, print_table
-    from rankjury.reporting.tables import table
+    from rankjury.reporting.tables import make_table
 
     rows = [
         (f"fold-{number} {name}" if several else name, window)
@@ -186,8 +186,8 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     narrow = ["rows", "users", "cold", "items", "cold", "from", "to"]
     cells = [[name, *_cells(window)] for name, window in rows]
     slim = [[*row[:2], *row[3:]] for row in cells]
-    wide = table(["window", *figures], cells, text=(0, 7, 8), wraps=(0, 7, 8))
-    print_table(replace(wide, narrower=(table(["window", *narrow], slim, text=(0, 6, 7), wraps=(0, 6, 7)),)))
+    wide = make_table(["window", *figures], cells, text=(0, 7, 8), wraps=(0, 7, 8))
+    print_table(replace(wide, narrower=(make_table(["window", *narrow], slim, text=(0, 6, 7), wraps=(0, 6, 7)),)))
     for number, record in enumerate(records, 1):
         for line in _lines(record):
             console().print(f"fold-{number}: {line}" if several else line)

@@ -77,12 +77,12 @@ def page_with_history(archive: Archive) -> Callable[[Report, ArchivedRun], str]:
     """Return what makes the page of an archived run: with where it comes from, and the runs of the plan before it."""
 
     def page(report: Report, run: ArchivedRun) -> str:
-        from rankjury.reporting.html.page import page_of
+        from rankjury.reporting.html.page import render_page
         from rankjury.tracking.view.trends import history_charts
 
         earlier = archive.recent(run.plan, _HISTORY)
         history = history_charts([*earlier, run], run.headline[0]) if earlier else []
-        return page_of(report, manifest=run.manifest, history=history)
+        return render_page(report, manifest=run.manifest, history=history)
 
     return page
 

@@ -14,7 +14,7 @@ from rankjury.io.atomic import check_destination
 from rankjury.plan.earlier_reports import EarlierReports
 from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.schema import OutputTable, Plan
-from rankjury.reporting.writers import Request, Writer, as_file_name, find_writer, write_reports
+from rankjury.reporting.writers import OutputRequest, Writer, as_file_name, find_writer, write_reports
 
 _DATE = "{date}"
 
@@ -43,7 +43,7 @@ def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
         seen.add(normpath(request.file))
 
 
-def _is_reference(path: Path, request: Request, checked: CheckedPlan) -> bool:
+def _is_reference(path: Path, request: OutputRequest, checked: CheckedPlan) -> bool:
     """Tell whether a report would overwrite the earlier one: a run that failed its drift target would be the next."""
     pattern = checked.plan.lab.earlier
     if pattern is None or _DATE in request.file:
@@ -62,14 +62,14 @@ def _read_by(plan: Plan) -> set[str]:
     return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
 
 
-def _requests(checked: CheckedPlan) -> Iterator[tuple[Request, str]]:
+def _requests(checked: CheckedPlan) -> Iterator[tuple[OutputRequest, str]]:
     """Yield the plan's outputs, one per file, each with its place in the plan."""
     plan = checked.plan
     short = [plan.outputs] if isinstance(plan.outputs, str) else plan.outputs
     outputs = [(("outputs", number), OutputTable(file=file)) for number, file in enumerate(short)]
     outputs += [(("output", number), output) for number, output in enumerate(plan.output)]
     for key, output in outputs:
-        request = Request(
+        request = OutputRequest(
             **output.model_dump(),
             systems=list(plan.systems),
             rankings=[name for name, system in plan.systems.items() if system.ranks],
@@ -123,7 +123,7 @@ def _exists(path: Path) -> bool:
     return exists(path) if pattern == path.name else any(path.parent.glob(pattern))
 
 
-def _file_name(request: Request, report: Report, number: int) -> Path:
+def _file_name(request: OutputRequest, report: Report, number: int) -> Path:
     """Return the name with date and model filled in; a dated one with the run's number, unless it is the first."""
     if not any(part in request.file for part in (_DATE, "{model}")):
         return request.path

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rankjury.core.text import visible
 from rankjury.evaluation.report import Report
-from rankjury.reporting.sections import Block, render_sections
-from rankjury.reporting.tables import Cell, Table, headline_table, table
+from rankjury.reporting.sections import SectionBlock, render_sections
+from rankjury.reporting.tables import TableCell, TextTable, headline_table, make_table
 from rankjury.reporting.tables.differences import (
     changes_table,
     comparison_table,
+    format_tally,
     largest_losses,
     power_lines,
     slices_table,
-    tally,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _print_comparison(report: Report) -> None:
     for one in report.comparisons:
         if one.measure == label:
             losses = largest_losses(report, label, one.system)
-            screen.print(f"\n{tally(one)}" + ("; largest losses:" if losses else ""))
+            screen.print(f"\n{format_tally(one)}" + ("; largest losses:" if losses else ""))
             if losses:
                 print_table(changes_table(report, losses))
                 screen.print()
@@ -89,7 +89,7 @@ def _print_slices(report: Report) -> None:
     print_table(replace(found.first(_SLICES_SHOWN), title=title, notes=(*notes, *found.notes)))
 
 
-def print_block(block: Block) -> None:
+def print_block(block: SectionBlock) -> None:
     """Print a block: its tables, with an empty line between them, then its sentences."""
     for number, found in enumerate(block.tables):
         if number:
@@ -99,7 +99,7 @@ def print_block(block: Block) -> None:
         console().print(line)
 
 
-def print_table(found: Table, *, indent: str = "") -> None:
+def print_table(found: TextTable, *, indent: str = "") -> None:
     """Print a table in the first of its layouts that fits the terminal, with its title and notes.
 
     Where none fits, it is printed as several tables if it has ``fixed`` columns, else its columns that may wrap do so.
@@ -127,17 +127,17 @@ def print_table(found: Table, *, indent: str = "") -> None:
 
 def print_rows(
     header: Sequence[str],
-    rows: Sequence[Sequence[str | Cell]],
+    rows: Sequence[Sequence[str | TableCell]],
     *,
     text: Sequence[int] = (0,),
     wraps: Sequence[int] = (-1,),
     fixed: int = 0,
 ) -> None:
     """Print a table of plain values; columns of ``text`` are aligned to the left, those of ``wraps`` may wrap."""
-    print_table(table(header, rows, text=text, wraps=wraps, fixed=fixed))
+    print_table(make_table(header, rows, text=text, wraps=wraps, fixed=fixed))
 
 
-def _widths(found: Table) -> list[int]:
+def _widths(found: TextTable) -> list[int]:
     """Return the columns' widths if nothing wraps, each but the first with the gap before it."""
     from rich.cells import cell_len
 
@@ -145,7 +145,7 @@ def _widths(found: Table) -> list[int]:
     return [width + (_GAP if place else 0) for place, width in enumerate(widths)]
 
 
-def _parts(found: Table, room: int) -> Iterator[Table]:
+def _parts(found: TextTable, room: int) -> Iterator[TextTable]:
     """Return a table as several under each other that fit the room; the ``fixed`` columns are in each."""
     widths = _widths(found)
     least = sum(widths[: found.fixed])
@@ -158,7 +158,7 @@ def _parts(found: Table, room: int) -> Iterator[Table]:
     yield found.columns_at([*range(found.fixed), *taken])
 
 
-def _print_cells(screen: "Console", found: Table, indent: str) -> None:
+def _print_cells(screen: "Console", found: TextTable, indent: str) -> None:
     wrapped = sum(
         min(width, _FOLDED + _GAP) if column.wraps else width
         for width, column in zip(_widths(found), found.columns, strict=True)
@@ -176,7 +176,7 @@ def _print_cells(screen: "Console", found: Table, indent: str) -> None:
                 screen.print(f"{indent}  {name}: {cell}" if name.strip() else f"{indent}  {cell}")
 
 
-def _rich_table(found: Table, indent: str) -> "RenderableType":
+def _rich_table(found: TextTable, indent: str) -> "RenderableType":
     from rich import box
     from rich.padding import Padding
     from rich.table import Table as RichTable

@@ -7,7 +7,7 @@ from math import log10
 import pytest
 from hypothesis import given, strategies as st
 
-from rankjury.reporting.charts.layout import even_ticks, linear_ticks, log_ticks, numbers_shown, time_ticks
+from rankjury.reporting.charts.layout import even_ticks, format_ticks, linear_ticks, log_ticks, time_ticks
 
 ENDS = st.tuples(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-3, 1e6, allow_nan=False), st.integers(2, 12)).map(
     lambda one: (one[0], one[0] + one[1], one[2])
@@ -45,7 +45,7 @@ class TestLinear:
     @given(ENDS)
     def test_names_read_back_as_the_ticks(self, ends: tuple[float, float, int]) -> None:
         ticks = linear_ticks(*ends)
-        names = numbers_shown(ticks)
+        names = format_ticks(ticks)
         assert len(set(names)) == len(names)
         read = [float(name.replace("−", "-").replace(",", "")) for name in names]
         assert read == pytest.approx(ticks, rel=1e-6, abs=1e-9 * (ends[1] - ends[0]))
@@ -108,7 +108,7 @@ class TestTime:
 
 
 def test_how_numbers_are_written() -> None:
-    assert numbers_shown([-0.5, 0.0, 0.5]) == ["−0.5", "0.0", "0.5"]
-    assert numbers_shown([0.0, 20_000.0]) == ["0", "20,000"]
-    assert numbers_shown([-0.05, 0.1], shares=True) == ["−5 %", "10 %"]
-    assert numbers_shown([0.0, 1e12]) == ["0", "1e+12"]
+    assert format_ticks([-0.5, 0.0, 0.5]) == ["−0.5", "0.0", "0.5"]
+    assert format_ticks([0.0, 20_000.0]) == ["0", "20,000"]
+    assert format_ticks([-0.05, 0.1], shares=True) == ["−5 %", "10 %"]
+    assert format_ticks([0.0, 1e12]) == ["0", "1e+12"]

@@ -21,7 +21,7 @@ from rankjury.reporting.charts.builders.drift import drift_chart
 from rankjury.reporting.charts.builders.history import history_chart
 from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
 from rankjury.reporting.charts.builders.sweep import frontier_chart
-from rankjury.reporting.charts.spec import DotPlot, Histogram
+from rankjury.reporting.charts.spec import DotPlot, HistogramChart
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.diagnostics import (
     Duplicates,
@@ -261,7 +261,7 @@ class TestScores:
             found = report.needed_section(ScoreHistogram, bars.name)
             assert (bars.edges, bars.counts) == (found.edges, found.counts)
 
-    def lengths(self, *edges_and_counts: tuple[list[float], list[int]]) -> list[Histogram]:
+    def lengths(self, *edges_and_counts: tuple[list[float], list[int]]) -> list[HistogramChart]:
         systems = {
             f"s{n}": SystemResult({}, {}, sections={"space": space(edges, counts)})
             for n, (edges, counts) in enumerate(edges_and_counts)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, strategies as st
 
-from rankjury.reporting.charts.layout import Box, clean, fit, place_labels, width_of
+from rankjury.reporting.charts.layout import Box, clean_text, fit_text, place_labels, text_width
 from rankjury.reporting.charts.matplotlib.figure import font_width, shorten, wrap_text
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
@@ -37,17 +37,17 @@ class TestClean:
         ],
     )
     def test_by_hand(self, given: str, shown: str) -> None:
-        assert clean(given) == shown
+        assert clean_text(given) == shown
 
     @given(ANY)
     def test_any_text_is_valid_and_idle(self, text: str) -> None:
-        shown = clean(text)
+        shown = clean_text(text)
         ElementTree.fromstring(f"<a>{shown.replace('&', '').replace('<', '')}</a>")
-        assert clean(shown) == shown
+        assert clean_text(shown) == shown
         assert not any(unicodedata.bidirectional(one) in ("RLO", "LRO", "RLE", "LRE", "RLI", "LRI") for one in shown)
 
     def test_of_a_long_one_both_ends(self) -> None:
-        shown = clean("first " + "word " * 2_000 + "last", 50)
+        shown = clean_text("first " + "word " * 2_000 + "last", 50)
         assert len(shown) <= 50 and shown.startswith("first word") and shown.endswith("word last")
         assert shown.count("…") == 1
 
@@ -55,25 +55,25 @@ class TestClean:
 class TestWidth:
     @pytest.mark.parametrize("letter", string.printable[:95])
     def test_no_letter_is_wider_than_thought(self, letter: str) -> None:
-        assert width_of(letter, 100.0) >= font_width(letter * 10, 100.0) / 10 - 1.0
+        assert text_width(letter, 100.0) >= font_width(letter * 10, 100.0) / 10 - 1.0
 
     @pytest.mark.parametrize("text", ["cluster=science-fiction", "+0.043 [+0.019, +0.068]", "Größe=übergroß"])
     def test_nor_much_narrower(self, text: str) -> None:
-        assert font_width(text, 12.0) <= width_of(text, 12.0) <= 1.2 * font_width(text, 12.0)
+        assert font_width(text, 12.0) <= text_width(text, 12.0) <= 1.2 * font_width(text, 12.0)
 
 
 class TestFit:
     @given(ANY | st.text(string.ascii_letters, min_size=50, max_size=10_000), st.floats(8, 400))
     def test_always_within_its_room(self, text: str, room: float) -> None:
-        shown = fit(text, room, 12.0)
-        assert width_of(shown, 12.0) <= room or shown == "…"
+        shown = fit_text(text, room, 12.0)
+        assert text_width(shown, 12.0) <= room or shown == "…"
 
     def test_both_ends_stay(self) -> None:
-        shown = fit("item.category=" + "x" * 500 + "=boots", 150.0, 12.0)
+        shown = fit_text("item.category=" + "x" * 500 + "=boots", 150.0, 12.0)
         assert shown.startswith("item.c") and shown.endswith("boots") and shown.count("…") == 1
 
     def test_what_fits_is_left_alone(self) -> None:
-        assert fit("cluster=war", 100.0, 12.0) == "cluster=war"
+        assert fit_text("cluster=war", 100.0, 12.0) == "cluster=war"
 
     @given(ANY, st.floats(20, 300))
     def test_letters_of_pictures_fit_by_the_font_itself(self, text: str, room: float) -> None:

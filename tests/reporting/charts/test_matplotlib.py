@@ -22,7 +22,17 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.reporting.charts.builders import all_charts
 from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures
-from rankjury.reporting.charts.spec import Bars, Chart, Dot, DotPlot, Grid, Histogram, LineChart, Row, Scatter
+from rankjury.reporting.charts.spec import (
+    Bars,
+    Chart,
+    ChartGrid,
+    Dot,
+    DotPlot,
+    DotRow,
+    HistogramChart,
+    LineChart,
+    Scatter,
+)
 from tests.reporting.charts.test_svg import HOSTILE, TestBars, TestPoints, charts_named, lines
 
 PLAIN = charts_named("a name", "another")
@@ -39,7 +49,7 @@ def drawn_lines(axes: Axes) -> list[tuple[list[float], list[float]]]:
 
 class TestWhatIsDrawn:
     def test_dots(self) -> None:
-        rows = (Row("a", (Dot(0.3, 0.1, 0.4), Dot(None, series=1)), "n 3"), Row("b", (Dot(-0.2, muted=True),)))
+        rows = (DotRow("a", (Dot(0.3, 0.1, 0.4), Dot(None, series=1)), "n 3"), DotRow("b", (Dot(-0.2, muted=True),)))
         (axes,) = axes_of(DotPlot("t", "d", "x", rows, ("one", "two"), reference=0.0))
         found = drawn_lines(axes)
         markers = [line for line in axes.lines if line.get_marker() not in ("None", "")]
@@ -62,7 +72,7 @@ class TestWhatIsDrawn:
         assert {(0.0, 0.1), (2.0, 0.6)} <= {(float(x), float(y)) for x, y in band}  # type: ignore[misc]
 
     def test_bars(self) -> None:
-        figure = to_figure(Histogram("t", "d", "score", "items", TestBars.STRIPS))
+        figure = to_figure(HistogramChart("t", "d", "score", "items", TestBars.STRIPS))
         for axes, strip in zip(figure.axes, TestBars.STRIPS, strict=True):
             assert [patch.get_height() for patch in axes.patches] == list(strip.counts)  # type: ignore[attr-defined]
             lefts = [patch.get_x() for patch in axes.patches]  # type: ignore[attr-defined]
@@ -78,10 +88,10 @@ class TestWhatIsDrawn:
         assert sorted(text.get_text() for text in axes.texts) == ["exact", "hnsw", "slow"]
 
     def test_a_grid(self) -> None:
-        dots = DotPlot("by tier", "d", "", (Row("low", (Dot(0.3, 0.1, 0.4), Dot(0.2, series=1))),), ("one", "two"))
+        dots = DotPlot("by tier", "d", "", (DotRow("low", (Dot(0.3, 0.1, 0.4), Dot(0.2, series=1))),), ("one", "two"))
         bars = Bars("behind", (0.0, 1.0, 2.0), (0.5, 0.1))
         five = tuple(replace(lines(), title=f"chart {number}", bars=bars) for number in range(5))
-        figure = to_figure(Grid("t", "d", ("one", "two"), ((dots,), five), footnote="first\nsecond"))
+        figure = to_figure(ChartGrid("t", "d", ("one", "two"), ((dots,), five), footnote="first\nsecond"))
         assert [axes.get_title(loc="left") for axes in figure.axes] == ["by tier", *(one.title for one in five)]
         assert [bool(axes.get_xlabel()) for axes in figure.axes[1:]] == [False, False, True, True, True]
         assert [patch.get_height() for patch in figure.axes[1].patches] == [0.5, 0.1]  # type: ignore[attr-defined]
@@ -94,7 +104,7 @@ class TestWhatIsDrawn:
     def test_a_system_looks_alike_in_all_charts(self) -> None:
         style = {}
         for chart in (
-            DotPlot("t", "d", "x", (Row("a", (Dot(0.1),)),), ("s",), places=(3,)),
+            DotPlot("t", "d", "x", (DotRow("a", (Dot(0.1),)),), ("s",), places=(3,)),
             LineChart("t", "d", "x", "y", lines().lines[:1], places=(3,)),
         ):
             (axes,) = axes_of(chart)
@@ -107,7 +117,7 @@ def texts_in(figure: Figure) -> list[Any]:
     return list(figure.findobj(lambda one: hasattr(one, "get_window_extent") and hasattr(one, "get_text")))
 
 
-def check_inside(chart: Chart | Grid) -> None:
+def check_inside(chart: Chart | ChartGrid) -> None:
     """No text leaves the picture."""
     figure = to_figure(chart)
     with rc_context({"text.parse_math": False}):
@@ -123,7 +133,7 @@ class TestHostile:
     @pytest.mark.parametrize("name", HOSTILE)
     def test_known_ones(self, name: str) -> None:
         charts = charts_named(name, "plain")
-        for chart in (*charts, Grid(name, name, (name, "plain"), ((charts[0],), (charts[1],) * 2), footnote=name)):  # type: ignore[arg-type]
+        for chart in (*charts, ChartGrid(name, name, (name, "plain"), ((charts[0],), (charts[1],) * 2), footnote=name)):  # type: ignore[arg-type]
             check_inside(chart)
 
     @settings(max_examples=5, deadline=None)

@@ -6,20 +6,20 @@ from math import log10
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankjury.reporting.charts.layout import width_of
+from rankjury.reporting.charts.layout import text_width
 from rankjury.reporting.charts.spec import (
     Bars,
     Chart,
+    ChartLine,
     Dot,
     DotPlot,
-    Histogram,
-    Line,
+    DotRow,
+    HistogramChart,
     LineChart,
     Mark,
-    Point,
     Ring,
-    Row,
     Scatter,
+    ScatterPoint,
 )
 from rankjury.reporting.charts.svg import to_svg
 from tests.reporting.charts import Axis, all_of, dots_of, drawn, ends_of, spot_of, texts_of
@@ -42,7 +42,7 @@ HOSTILE = [
 
 def plot(*figures: tuple[float | None, float | None, float | None], **more: object) -> DotPlot:
     rows = tuple(
-        Row(f"row {place}", (Dot(*one, title=f"all of {place}", shown=f"{one[0]}"),), f"n {place}")
+        DotRow(f"row {place}", (Dot(*one, title=f"all of {place}", shown=f"{one[0]}"),), f"n {place}")
         for place, one in enumerate(figures)
     )
     return DotPlot(TITLE, ABOUT, "difference", rows, **more)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ class TestDots:
 
     def test_several_dots_of_a_row_are_told_apart(self) -> None:
         dots = tuple(Dot(0.1 * place, series=place) for place in range(3))
-        chart = DotPlot(TITLE, ABOUT, "x", (Row("a", dots),), ("one", "two", "three"), places=(4, 0, 2))
+        chart = DotPlot(TITLE, ABOUT, "x", (DotRow("a", dots),), ("one", "two", "three"), places=(4, 0, 2))
         svg = drawn(chart)
         heights = [y for _, y in dots_of(svg)]
         assert heights[1] - heights[0] == heights[2] - heights[1] >= 11
@@ -112,7 +112,7 @@ class TestDots:
 
     def test_muted_dots_and_tones_have_their_class(self) -> None:
         dots = (Dot(0.1, muted=True), Dot(0.2, tone="bad"), Dot(0.3, tone="good"))
-        svg = drawn(DotPlot(TITLE, ABOUT, "x", tuple(Row("r", (dot,)) for dot in dots), ("s",)))
+        svg = drawn(DotPlot(TITLE, ABOUT, "x", tuple(DotRow("r", (dot,)) for dot in dots), ("s",)))
         groups = [one.get("class") for one in svg.iter("g") if one.get("class") != "row"]
         assert groups == ["c0 muted", "bad", "good"]
 
@@ -122,7 +122,9 @@ class TestDots:
         assert titles == ["all of 0", "all of 1", "all of 2"]
 
     def test_figures_give_way_where_it_is_narrow(self) -> None:
-        chart = DotPlot(TITLE, ABOUT, "x", (Row("a long name of a slice", (Dot(0.5, shown="0.500 [0.400, 0.600]"),)),))
+        chart = DotPlot(
+            TITLE, ABOUT, "x", (DotRow("a long name of a slice", (Dot(0.5, shown="0.500 [0.400, 0.600]"),)),)
+        )
         assert "0.500 [0.400, 0.600]" in texts_of(drawn(chart))
         assert "0.500 [0.400, 0.600]" not in texts_of(drawn(chart, width=300))
 
@@ -140,8 +142,8 @@ class TestDots:
 
 def lines(**more: object) -> LineChart:
     found = (
-        Line("a", (0.0, 1.0, 2.0), (0.2, 0.4, 0.5), (0.1, 0.3, 0.45), (0.3, 0.5, 0.6)),
-        Line("b", (0.0, 1.0, 2.0), (0.3, None, 0.1), (0.2, None, 0.0), (0.4, None, 0.2), ("first", "", "last")),
+        ChartLine("a", (0.0, 1.0, 2.0), (0.2, 0.4, 0.5), (0.1, 0.3, 0.45), (0.3, 0.5, 0.6)),
+        ChartLine("b", (0.0, 1.0, 2.0), (0.3, None, 0.1), (0.2, None, 0.0), (0.4, None, 0.2), ("first", "", "last")),
     )
     given: dict[str, object] = {"spacing": "even", "x_names": ("1", "5", "10"), "y_range": (0.0, 0.7)}
     return LineChart(TITLE, ABOUT, "k", "ndcg@k", found, **(given | more))  # type: ignore[arg-type]
@@ -183,7 +185,7 @@ class TestLines:
 
     def test_of_very_many_points_there_are_no_markers(self) -> None:
         many = tuple(float(x) for x in range(1_000))
-        chart = LineChart(TITLE, ABOUT, "x", "y", (Line("a", many, tuple(x % 7 for x in many)),))
+        chart = LineChart(TITLE, ABOUT, "x", "y", (ChartLine("a", many, tuple(x % 7 for x in many)),))
         svg = drawn(chart)
         assert dots_of(svg) == [] and len(ends_of(all_of(svg, "line")[0])) == 2_000
 
@@ -197,7 +199,7 @@ class TestLines:
         )
         boxes = []
         for word in all_of(svg, "over"):
-            x, y, half = float(word.get("x", "")), float(word.get("y", "")), width_of(word.text or "", 11) / 2
+            x, y, half = float(word.get("x", "")), float(word.get("y", "")), text_width(word.text or "", 11) / 2
             assert x - half >= 0 and x + half <= 720
             boxes.append((x - half, x + half, y))
         for place, (left, right, y) in enumerate(boxes):
@@ -205,7 +207,7 @@ class TestLines:
 
     def test_times(self) -> None:
         days = tuple(86_400.0 * day for day in (20_000, 20_002, 20_010))
-        svg = drawn(LineChart(TITLE, ABOUT, "time", "y", (Line("a", days, (0.1, 0.2, 0.3)),), spacing="time"))
+        svg = drawn(LineChart(TITLE, ABOUT, "time", "y", (ChartLine("a", days, (0.1, 0.2, 0.3)),), spacing="time"))
         named = {one.text: float(one.get("x", "")) for one in svg.iter("text") if (one.text or "").startswith("2024")}
         (x0, _), (x1, _), (x2, _) = dots_of(svg)
         assert (x1 - x0) / (x2 - x0) == pytest.approx(0.2, abs=0.01)
@@ -214,13 +216,13 @@ class TestLines:
     @pytest.mark.parametrize("xs", [(), (5.0,)])
     def test_little_or_nothing_to_show(self, xs: tuple[float, ...]) -> None:
         for spacing in ("linear", "log", "time"):
-            chart = LineChart(TITLE, ABOUT, "x", "y", (Line("a", xs, xs, xs, xs),), spacing=spacing)
+            chart = LineChart(TITLE, ABOUT, "x", "y", (ChartLine("a", xs, xs, xs, xs),), spacing=spacing)
             assert len(dots_of(drawn(chart))) == len(xs)
 
     def test_bars_behind_lines_and_named_ticks(self) -> None:
         bars = Bars("training", (0.0, 0.5, 1.0), (0.75, 0.25))
         ticks = ((0.5, "half"), (1.0, "all"))
-        line = Line("a", (0.25, 0.75), (0.9, 0.1))
+        line = ChartLine("a", (0.25, 0.75), (0.9, 0.1))
         svg = drawn(
             LineChart(TITLE, ABOUT, "x", "y", (line,), x_range=(0.0, 1.0), y_range=(0.0, 1.0), x_ticks=ticks, bars=bars)
         )
@@ -235,7 +237,7 @@ class TestBars:
     STRIPS = (Bars("a", (0.0, 0.25, 0.5, 1.0), (3, 0, 6), "9 items"), Bars("b", (0.2, 0.6, 0.8), (4, 1)))
 
     def test_bars_reach_from_edge_to_edge_and_as_high_as_their_count(self) -> None:
-        svg = drawn(Histogram(TITLE, ABOUT, "score", "number of items", self.STRIPS))
+        svg = drawn(HistogramChart(TITLE, ABOUT, "score", "number of items", self.STRIPS))
         axis = Axis.across(svg)
         groups = all_of(svg, "bars")
         bases = {float(one.get("y", "")) - 4: one.text for one in svg.iter("text") if one.get("text-anchor") == "end"}
@@ -254,7 +256,7 @@ class TestBars:
                 assert (base - height) / (zero - top) == pytest.approx(count / max(strip.counts), abs=0.01)
 
     def test_a_lone_value_can_be_seen(self) -> None:
-        svg = drawn(Histogram(TITLE, ABOUT, "length", "vectors", (Bars("a", (1.0, 1.0), (50,)),)))
+        svg = drawn(HistogramChart(TITLE, ABOUT, "length", "vectors", (Bars("a", (1.0, 1.0), (50,)),)))
         (bar,) = all_of(svg, "bar")
         assert ends_of(bar)[3] >= 3
         assert Axis.across(svg).at(1.0) == pytest.approx(ends_of(bar)[0] + ends_of(bar)[3] / 2, abs=0.3)
@@ -262,9 +264,9 @@ class TestBars:
 
 class TestPoints:
     POINTS = (
-        Point("exact", 10.0, 1.0, (9.0, 12.0), (1.0, 1.0), on_frontier=True),
-        Point("hnsw", 0.5, 0.98, (0.4, 0.7), (0.97, 0.99), on_frontier=True),
-        Point("slow", 20.0, 0.9),
+        ScatterPoint("exact", 10.0, 1.0, (9.0, 12.0), (1.0, 1.0), on_frontier=True),
+        ScatterPoint("hnsw", 0.5, 0.98, (0.4, 0.7), (0.97, 0.99), on_frontier=True),
+        ScatterPoint("slow", 20.0, 0.9),
     )
 
     def test_on_a_log_axis_ratios_are_distances(self) -> None:
@@ -292,7 +294,7 @@ class TestPoints:
 
     def test_points_of_a_line_are_joined_and_chosen_ones_have_a_ring(self) -> None:
         points = tuple(
-            Point(name, x, y, label=f"{x:g}", line=name, on_frontier=x > 1)
+            ScatterPoint(name, x, y, label=f"{x:g}", line=name, on_frontier=x > 1)
             for name, x, y in (("a", 1.0, 0.5), ("a", 3.0, 0.9), ("b", 2.0, 0.7))
         )
         rings = (Ring("the cheapest", points[1:2]),)
@@ -311,23 +313,26 @@ class TestPoints:
         assert [point.label for point in replace(chart, labelled=False).to_label()] == ["3", "2"]
 
     def test_no_tick_is_above_what_is_possible(self) -> None:
-        points = (Point("a", 1.0, 1.0), Point("b", 2.0, 1.0))
+        points = (ScatterPoint("a", 1.0, 1.0), ScatterPoint("b", 2.0, 1.0))
         values = [value for value, _ in Axis.upright(drawn(Scatter(TITLE, ABOUT, "ms", "r", points, y_most=1.0))).ticks]
         assert max(values) == 1.0 and len(values) > 1
 
 
 def charts_named(name: str, other: str) -> list[Chart]:
     """One of each kind, with a text everywhere that a text can be."""
-    row = Row(name, (Dot(0.1, 0.0, 0.2, 0, title=name, shown=other), Dot(0.3, series=1, title=other)), other)
-    line = Line(name, (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3), (name, other))
-    points = (Point(name, 1.0, 0.5, title=other, line=name), Point(other, 2.0, 0.6, on_frontier=True, label=name))
+    row = DotRow(name, (Dot(0.1, 0.0, 0.2, 0, title=name, shown=other), Dot(0.3, series=1, title=other)), other)
+    line = ChartLine(name, (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3), (name, other))
+    points = (
+        ScatterPoint(name, 1.0, 0.5, title=other, line=name),
+        ScatterPoint(other, 2.0, 0.6, on_frontier=True, label=name),
+    )
     marks = {"x_marks": (Mark(1.5, name),), "y_marks": (Mark(0.55, other),)}
     return [
         DotPlot(name, other, name, (row, row), (name, other), reference=0.0, reference_label=name, footnote=other),
         LineChart(
             name, other, name, other, (line, line), spacing="even", x_names=(name, other), marks=(Mark(0.5, name),)
         ),
-        Histogram(
+        HistogramChart(
             name, other, name, other, (Bars(name, (0.0, 1.0, 2.0), (1, 2), other), Bars(other, (0.0, 1.0), (1,)))
         ),
         Scatter(name, other, name, other, points, rings=(Ring(name, points),), **marks),
@@ -338,7 +343,7 @@ def check_layout(chart: Chart, width: float) -> None:
     """Nothing leaves the sheet, and no figure of a chart hangs on what its names are."""
     svg = drawn(chart, width=width)
     for one in svg.iter("text"):
-        wide, x = width_of(one.text or "", float(one.get("font-size", 12))), float(one.get("x", ""))
+        wide, x = text_width(one.text or "", float(one.get("font-size", 12))), float(one.get("x", ""))
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[one.get("text-anchor", "start")]
         assert left >= -1.5 and left + wide <= width + 1.5, (one.text, left, wide)
     assert float(svg.get("viewBox", "").split()[3]) < 1_000
@@ -366,8 +371,8 @@ class TestHostile:
 class TestModel:
     def test_what_does_not_match_is_refused(self) -> None:
         with pytest.raises(ValueError, match="2 values for 3 places"):
-            Line("a", (1.0, 2.0, 3.0), (1.0, 2.0))
+            ChartLine("a", (1.0, 2.0, 3.0), (1.0, 2.0))
         with pytest.raises(ValueError, match="2 edges for 2 counts"):
             Bars("a", (1.0, 2.0), (1, 2))
         with pytest.raises(ValueError, match="a dot of series 1, but there are 1"):
-            DotPlot(TITLE, ABOUT, "x", (Row("a", (Dot(1.0, series=1),)),), ("s",))
+            DotPlot(TITLE, ABOUT, "x", (DotRow("a", (Dot(1.0, series=1),)),), ("s",))

@@ -5,7 +5,7 @@ import polars as pl
 
 from rankjury.core.types import segments_within
 from rankjury.evaluation.query_lists import Answers, Listed
-from rankjury.reporting.html.query_data import Details
+from rankjury.reporting.html.query_data import QueryDetails
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 
@@ -29,7 +29,7 @@ def listed(rng: np.random.Generator, queries: int, items: int, depth: int, *, sc
 
 def details(
     seed: int, queries: int = 30, systems: int = 3, items: int = 60, depth: int = 12, *, names: bool = True
-) -> Details:
+) -> QueryDetails:
     """Two golds where there are several systems, the last of which is held against the second."""
     rng = np.random.default_rng(seed)
     called = [f"system {number}" for number in range(systems)]
@@ -42,7 +42,7 @@ def details(
     )
     values = {name: {label: rng.random(queries) for label in LABELS} for name in called}
     values[called[0]][LABELS[1]][::7] = np.nan
-    return Details(
+    return QueryDetails(
         answers.queries.to_list(),
         [f"text of {number}" if number % 3 else None for number in range(queries)],
         values,

@@ -19,11 +19,11 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.summary import Interactions
 from rankjury.reporting.html import to_html
-from rankjury.reporting.html.page import measures_matrix, page_of, slice_tables
-from rankjury.reporting.html.query_data import Details, cases_of
-from rankjury.reporting.html.render import cell_html, embedded, script, shown, style
+from rankjury.reporting.html.page import measures_matrix, render_page, slice_tables
+from rankjury.reporting.html.query_data import QueryDetails, select_cases
+from rankjury.reporting.html.render import cell_html, embed_json, page_script, page_style, visible_text
 from rankjury.reporting.sections.interactions import windows_table
-from rankjury.reporting.tables import Cell
+from rankjury.reporting.tables import TableCell
 from tests.reporting.html.unpacking import pieces
 from tests.reporting.small import HOSTILE, small
 from tests.reporting.test_interactions import recommended
@@ -80,7 +80,7 @@ class TestPage:
 
     def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
         for outcome in (movies, driving):
-            assert len(page_of(replace(outcome.report, queries=None)).encode()) < 150_000
+            assert len(render_page(replace(outcome.report, queries=None)).encode()) < 150_000
 
     def test_it_asks_nothing_of_the_network(self, driving: Outcome) -> None:
         page = to_html(driving.report, driving.gate)
@@ -89,9 +89,9 @@ class TestPage:
                 value = attributes.get(name) or ""
                 assert value.startswith("#") or value in ("", "data:,")
             assert not any(name.startswith("on") or name == "style" for name in attributes)
-        assert "url(" not in style()
-        assert "@import" not in style()
-        assert not re.search(r"https?://", script())
+        assert "url(" not in page_style()
+        assert "@import" not in page_style()
+        assert not re.search(r"https?://", page_script())
 
     def test_the_policy_lets_only_its_own_script_run(self, movies: Outcome) -> None:
         page = to_html(movies.report)
@@ -171,20 +171,20 @@ class TestTables:
         assert names[0] == "denseanchor (baseline)\nagainst overall" and names[2] == "densevibe\nagainst vibes"
 
     def test_cells_are_escaped_and_marked(self) -> None:
-        assert cell_html(Cell("<b> [1, 2]")) == '&lt;b&gt; <span class="small">[1, 2]</span>'
-        assert cell_html(Cell("<b> [1, 2]"), "text") == '<bdi class="name">&lt;b&gt; [1, 2]</bdi>'
-        assert cell_html(Cell("FAIL", "fail")) == '<span class="badge fail">FAIL</span>'
-        assert cell_html(Cell("0.5 ▲", "better")) == '<b class="better">0.5 ▲</b>'
+        assert cell_html(TableCell("<b> [1, 2]")) == '&lt;b&gt; <span class="small">[1, 2]</span>'
+        assert cell_html(TableCell("<b> [1, 2]"), "text") == '<bdi class="name">&lt;b&gt; [1, 2]</bdi>'
+        assert cell_html(TableCell("FAIL", "fail")) == '<span class="badge fail">FAIL</span>'
+        assert cell_html(TableCell("0.5 ▲", "better")) == '<b class="better">0.5 ▲</b>'
         assert 'class="difference worse">−1 <span class="small">[−2, &lt;]</span>' in cell_html(
-            Cell("1\n−1 [−2, <]\np 1", "worse")
+            TableCell("1\n−1 [−2, <]\np 1", "worse")
         )
         bold = '<span class="mean">1</span> <span class="small">[0, 2]</span>'
-        assert cell_html(Cell("1 [0, 2]"), strong=True) == bold
+        assert cell_html(TableCell("1 [0, 2]"), strong=True) == bold
         assert (
-            cell_html(Cell("1 [0, 2]\n+1", "better"), strong=True)
+            cell_html(TableCell("1 [0, 2]\n+1", "better"), strong=True)
             == f'{bold}<br><span class="difference better">+1</span>'
         )
-        assert "difference" not in cell_html(Cell("bm25\nagainst gold", "baseline"), "text")
+        assert "difference" not in cell_html(TableCell("bm25\nagainst gold", "baseline"), "text")
 
     def test_means_are_bold_and_the_baseline_is_shaded(self, movies: Outcome) -> None:
         page = to_html(movies.report)
@@ -229,7 +229,7 @@ class TestTables:
         """They were dropped by a budget of bytes without a word."""
         report = recommended()
         slices = tuple(replace(part, name=f"{part.name} {n}") for part in report.slices for n in range(90))
-        page = page_of(replace(report, slices=slices, queries=None))
+        page = render_page(replace(report, slices=slices, queries=None))
         found = re.search(r"The tables have the (\d+) worst of ([\d,]+) slices of each measure\. ([^<]*)<", page)
         assert found is not None
         assert int(found[1]) < len(slices) and found[2] == f"{len(slices):,}"
@@ -261,18 +261,18 @@ class TestTables:
 
 class TestExamples:
     def test_five_that_went_best_and_five_that_went_worst(self, movies: Outcome) -> None:
-        details, label = Details.of(movies.report), movies.report.headline[0]
-        for system, best, worst in cases_of(details, label, lower=False):
+        details, label = QueryDetails.of(movies.report), movies.report.headline[0]
+        for system, best, worst in select_cases(details, label, lower=False):
             values = np.sort(movies.report.scores[system][label])
             assert [float(case.score) for case in best] == pytest.approx(values[::-1][:5].tolist(), abs=6e-4)
             assert [float(case.score) for case in worst] == pytest.approx(values[:5].tolist(), abs=6e-4)
             assert not {case.id for case in best} & {case.id for case in worst}
 
     def test_what_was_missed_is_relevant_and_did_not_come(self, movies: Outcome) -> None:
-        details, label = Details.of(movies.report), movies.report.headline[0]
+        details, label = QueryDetails.of(movies.report), movies.report.headline[0]
         answers = movies.report.answers
         assert answers is not None
-        (system, _, worst), *_ = cases_of(details, label, lower=False, k=5)
+        (system, _, worst), *_ = select_cases(details, label, lower=False, k=5)
         row = details.ids.index(worst[0].id)
         came = {one.item: one.rank for one in answers.systems[system].of(row)}
         gold = [one.item for one in answers.golds["overall"].of(row) if one.grade > 0]
@@ -280,8 +280,8 @@ class TestExamples:
         assert [(one.name, one.rank) for one in worst[0].missed] == wanted
 
     def test_few_queries_are_never_both(self) -> None:
-        details = Details(["a", "b", "c"], [None] * 3, {"s": {"rr": np.array([1.0, nan, 0.5])}})
-        ((_, best, worst),) = cases_of(details, "rr", lower=False)
+        details = QueryDetails(["a", "b", "c"], [None] * 3, {"s": {"rr": np.array([1.0, nan, 0.5])}})
+        ((_, best, worst),) = select_cases(details, "rr", lower=False)
         assert ([case.id for case in best], [case.id for case in worst]) == (["a"], ["c"])
 
 
@@ -307,10 +307,10 @@ class TestHostile:
         text = "".join(elements.texts)
         assert "<script>alert('1')</script>" in text
         assert "\x00" not in page
-        assert shown("null\x00byte") == "null␀byte"
+        assert visible_text("null\x00byte") == "null␀byte"
 
     def test_nothing_ends_the_data(self) -> None:
-        text = embedded({"a": "</script><!--<script>"})
+        text = embed_json({"a": "</script><!--<script>"})
         assert "<" not in text
         assert ">" not in text
 

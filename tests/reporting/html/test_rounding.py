@@ -5,7 +5,7 @@ from math import floor, isfinite, log10
 import numpy as np
 from hypothesis import given, strategies as st
 
-from rankjury.reporting.html.query_data import few_digits
+from rankjury.reporting.html.query_data import round_significant
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
 DECIMALS = st.builds(lambda whole, places: whole / 10**places, st.integers(-(10**7), 10**7), st.integers(0, 9))
@@ -20,7 +20,7 @@ def one_by_one(values: list[float]) -> list[float | None]:
 
 
 def ours(values: list[float]) -> list[float | None]:
-    return [None if value != value else value for value in few_digits(np.array(values)).tolist()]
+    return [None if value != value else value for value in round_significant(np.array(values)).tolist()]
 
 
 @given(st.lists(st.one_of(NUMBERS, DECIMALS), min_size=1, max_size=50))
@@ -39,5 +39,5 @@ def test_a_few_by_hand() -> None:
 
 def test_tables_keep_their_shape() -> None:
     values = np.array([[0.123456, np.nan], [np.inf, 2.0]])
-    found = few_digits(values)
+    found = round_significant(values)
     assert found.shape == (2, 2) and found[0, 0] == 0.1235 and np.isnan(found[0, 1]) and np.isnan(found[1, 0])

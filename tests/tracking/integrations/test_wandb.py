@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rankjury.reporting.writers.github_comment import to_comment
 
 from rankjury.evaluation.report import Report
-from rankjury.reporting.writers.github_comment import summary_of
 from rankjury.tracking.integrations.loggable import flatten, report_tables
 from tests.paths import ROOT
 from tests.reporting.small import HOSTILE, gated, small
@@ -81,7 +81,7 @@ def test_tables_have_all_digits(logged: dict[str, Any]) -> None:
 def test_the_artifact_is_the_whole_report(logged: dict[str, Any]) -> None:
     files = run(logged, "report")["artifacts"]["rankjury-report"]
     assert json.loads(files["report.json"]) == to_json(REPORT.to_json(queries=True) | {"gate": GATE.to_json()})
-    assert files["report.md"] == summary_of(Report.from_json(FORM))
+    assert files["report.md"] == to_comment(Report.from_json(FORM))
     assert "<!doctype html>" in files["report.html"].lower()[:200]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.reporting.html.page import context_of
-from rankjury.reporting.html.query_data import Details, few_digits
+from rankjury.reporting.html.page import page_context
+from rankjury.reporting.html.query_data import QueryDetails, round_significant
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.view.listing import RunCatalog
 from rankjury.tracking.view.open_run import RowRequest
@@ -18,7 +18,7 @@ from tests.browser.reported import SAMPLES, movies_plan
 from tests.tracking.archive.made import START, carried_out
 from tests.tracking.view.asking import get, served
 
-Made = tuple[Details, Report, RunCatalog, str]
+Made = tuple[QueryDetails, Report, RunCatalog, str]
 PLANS = ["movies", "driving", "hostile"]
 
 
@@ -30,7 +30,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     outcome, origin = carried_out(plan)
     archive = Archive(folder / ".rankjury")
     run = archive.store(outcome.report, origin, gate=outcome.gate, time=START)
-    return Details.of(outcome.report), run.report, RunCatalog(archive), run.name
+    return QueryDetails.of(outcome.report), run.report, RunCatalog(archive), run.name
 
 
 def plan_of(name: str, folder: Path) -> Path:
@@ -59,7 +59,7 @@ def test_every_query_is_told_as_the_file_tells_it(made: Made) -> None:
 
 
 def rounded(value: float | None) -> float | None:
-    return None if value is None else float(few_digits(np.array([value]))[0])
+    return None if value is None else float(round_significant(np.array([value]))[0])
 
 
 def test_ids_texts_slices_and_scores_are_those_of_the_report(made: Made) -> None:
@@ -73,13 +73,13 @@ def test_ids_texts_slices_and_scores_are_those_of_the_report(made: Made) -> None
         nothing = np.full(len(details.ids), np.nan)
         expected = np.vstack([columns.get(label, nothing) for columns in details.scores.values()])
         np.testing.assert_array_equal(opened.scores(label), expected)
-        np.testing.assert_array_equal(opened.rounded(label), few_digits(expected))
+        np.testing.assert_array_equal(opened.rounded(label), round_significant(expected))
 
 
 def test_the_page_says_what_the_file_says(made: Made) -> None:
     details, report, shelf, name = made
     opened = shelf.open(name)
-    expected, found = context_of(report, details), context_of(report, opened.examples())
+    expected, found = page_context(report, details), page_context(report, opened.examples())
     for key in set(expected) - {"about"}:
         assert found[key] == expected[key], key
     assert found["about"] | {"large": False} == expected["about"] | {"large": False}

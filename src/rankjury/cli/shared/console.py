@@ -172,10 +172,10 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
     """Refuse a file name that no writer knows before anything is computed; ``per_query`` may not be here."""
     check_distinct_outputs([*(outputs or ()), *([per_query] if per_query else ())])
     if outputs:
-        from rankjury.reporting.writers import Request
+        from rankjury.reporting.writers import OutputRequest
 
         for path in outputs:
-            Request(str(path)).check()
+            OutputRequest(str(path)).check()
             check_folder(path)
     if per_query and here:
         target = Path(per_query)
@@ -186,9 +186,9 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
 
 def check_form(path: Path) -> None:
     """Refuse a file of the queries' scores that has no suffix of a table."""
-    from rankjury.reporting.writers import Request
+    from rankjury.reporting.writers import OutputRequest
 
-    Request(str(path), "queries").check()
+    OutputRequest(str(path), "queries").check()
 
 
 def print_result(
@@ -221,6 +221,6 @@ def print_result(
 def write_outputs(report: "Report", outputs: list[Path] | None) -> None:
     """Write the files asked for: all or none."""
     if outputs:
-        from rankjury.reporting.writers import Request, write_reports
+        from rankjury.reporting.writers import OutputRequest, write_reports
 
-        write_reports(report, [Request(str(path)) for path in outputs])
+        write_reports(report, [OutputRequest(str(path)) for path in outputs])

@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 from rankjury.core.text import escape_spreadsheet, plural
 from rankjury.reporting.console import console, print_table
-from rankjury.reporting.tables import Cell, Style, table
+from rankjury.reporting.tables import CellStyle, TableCell, make_table
 from rankjury.stats.formatting import format_value, interval_decimals
 from rankjury.tracking.archive.files import HASH_SHOWN, display_time
 from rankjury.tracking.archive.history import HistoryPoint, Series, SeriesStep, legend_lines
@@ -66,11 +66,14 @@ def _print_rows(history: History, series: Series, steps: Sequence[SeriesStep]) -
     for point in points:
         step = stepped.get(point.run)
         row = _row(point, history.by_name[point.run], step, history.baseline)
-        styles: dict[str, Style] = {"change": step.verdict if step else "", "verdict": cast(Style, row["verdict"])}
-        rows.append([Cell(row[name], styles.get(name, "")) for name in _COLUMNS])
+        styles: dict[str, CellStyle] = {
+            "change": step.verdict if step else "",
+            "verdict": cast(CellStyle, row["verdict"]),
+        }
+        rows.append([TableCell(row[name], styles.get(name, "")) for name in _COLUMNS])
     numbers = (_COLUMNS.index("value"), _COLUMNS.index("change"))
     text = [place for place in range(len(_COLUMNS)) if place not in numbers]
-    found = table([_HEADERS.get(name, name) for name in _COLUMNS], rows, text=text)
+    found = make_table([_HEADERS.get(name, name) for name in _COLUMNS], rows, text=text)
     # Days instead of times where there is too little room, unless the year would not be known then.
     same_year = len({display_time(point.time)[:4] for point in points}) == 1
     wide = found.without(_HEADERS["day"]).dropping()

@@ -15,10 +15,10 @@ from rankjury.reporting.tables import about_line, first_labels, recorded_table
 from rankjury.reporting.tables.differences import (
     before_after_table,
     changes_table,
+    format_tally,
     measure_table,
-    one_measure,
+    single_measure_table,
     slices_table,
-    tally,
 )
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.tracking.archive.compare import RunComparison
@@ -142,7 +142,9 @@ def print_compared(compared: RunComparison, baselines: Mapping[str, str]) -> Non
 def _print_comparisons(compared: RunComparison) -> None:
     for label, found in groupby(compared.comparisons, key=lambda one: one.measure):
         print()
-        print_table(one_measure(before_after_table(list(found), compared.resampling.level, ("before", "after")), label))
+        print_table(
+            single_measure_table(before_after_table(list(found), compared.resampling.level, ("before", "after")), label)
+        )
     asked = compared.asked
     only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
     over = f"{plural(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
@@ -158,7 +160,7 @@ def _print_losses(compared: RunComparison) -> None:
         losses = [loss for loss in compared.losses if loss.system == one.system]
         if one.measure != first or one.whole or not (one.better or one.worse):
             continue
-        console().print(f"\n{tally(one)}" + ("; largest losses:" if losses else ""))
+        console().print(f"\n{format_tally(one)}" + ("; largest losses:" if losses else ""))
         if losses:
             run = compared.after
             texts = run.texts(loss.query for loss in losses)

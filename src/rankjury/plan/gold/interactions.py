@@ -33,7 +33,7 @@ from rankjury.recsys.splitting import check_options, split_log
 from rankjury.recsys.summary import Interactions
 from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
-from rankjury.reporting.tables.differences import verdict_of
+from rankjury.reporting.tables.differences import verdict_style
 from rankjury.retrieval.embedding.models import find_model
 
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
@@ -312,7 +312,7 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
             yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
     if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
         models = [one for one in report.comparisons if one.measure == label and one.system not in random]
-        verdicts = {one.system: verdict_of(one, report.level) for one in models}
+        verdicts = {one.system: verdict_style(one, report.level) for one in models}
         worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
         even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
         if worse:

@@ -11,15 +11,15 @@ from rankjury.reporting.charts.builders.sweep import frontier_chart, sweeps_char
 from rankjury.reporting.charts.css import CHART_CSS
 from rankjury.reporting.charts.grids import curves_grid, recommenders_grid
 from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures
-from rankjury.reporting.charts.spec import Chart, DotPlot, Grid, Histogram, LineChart, Scatter
+from rankjury.reporting.charts.spec import Chart, ChartGrid, DotPlot, HistogramChart, LineChart, Scatter
 from rankjury.reporting.charts.svg import to_svg
 
 __all__ = [
     "CHART_CSS",
     "Chart",
+    "ChartGrid",
     "DotPlot",
-    "Grid",
-    "Histogram",
+    "HistogramChart",
     "HistoryPoint",
     "HistorySeries",
     "LineChart",

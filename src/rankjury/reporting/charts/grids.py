@@ -11,8 +11,8 @@ from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions
 from rankjury.reporting.charts.builders.measures import curve_chart
 from rankjury.reporting.charts.layout import range_with_zero
-from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, Grid, Line, LineChart, Row
-from rankjury.reporting.tables.cutoffs import ByCutoff, CutMeasure, by_cutoff
+from rankjury.reporting.charts.spec import Bars, ChartGrid, ChartLine, Dot, DotPlot, DotRow, LineChart
+from rankjury.reporting.tables.cutoffs import CutMeasure, CutoffGrid, cutoff_grid
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import format_percent
 
@@ -23,9 +23,9 @@ _TICKS_APART = 0.06
 """As a share of the axis: nearer ticks would have labels that overlap."""
 
 
-def curves_grid(report: Report) -> Grid:
+def curves_grid(report: Report) -> ChartGrid:
     """Return a chart for each measure at its cut-offs, with a line and its interval for each system."""
-    grid = by_cutoff(report)
+    grid = cutoff_grid(report)
     measures = grid.measures[:_MOST_PANELS]
     charts = _curves(grid, measures)
     known = any(low is not None for chart in charts for line in chart.lines for low in line.lows)
@@ -36,7 +36,7 @@ def curves_grid(report: Report) -> Grid:
         notes.append(f"Vertical axes that do not begin at 0: {'all' if len(cut) == len(charts) else ', '.join(cut)}")
     if len(grid.measures) > len(charts):
         notes.append(f"The first {len(charts)} of {len(grid.measures)} measures")
-    return Grid(
+    return ChartGrid(
         title=str(report.provenance.get("name") or ""),
         description=f"{', '.join(chart.title for chart in charts)} of {', '.join(grid.systems)}.",
         series=grid.systems,
@@ -45,7 +45,7 @@ def curves_grid(report: Report) -> Grid:
     )
 
 
-def _curves(grid: ByCutoff, measures: Sequence[CutMeasure]) -> tuple[LineChart, ...]:
+def _curves(grid: CutoffGrid, measures: Sequence[CutMeasure]) -> tuple[LineChart, ...]:
     charts = [_curve(grid, measure) for measure in measures]
     ends = [(min(values, default=0.0), max(values, default=1.0)) for values in (chart.figures() for chart in charts)]
     low, high = range_with_zero(min(low for low, _ in ends), max(high for _, high in ends))
@@ -56,7 +56,7 @@ def _curves(grid: ByCutoff, measures: Sequence[CutMeasure]) -> tuple[LineChart, 
     )
 
 
-def _curve(grid: ByCutoff, measure: CutMeasure) -> LineChart:
+def _curve(grid: CutoffGrid, measure: CutMeasure) -> LineChart:
     ks = grid.ks_of(measure)
     name = measure.name_at_k + (" (less is better)" if measure.lower_is_better else "")
     return curve_chart(
@@ -67,13 +67,13 @@ def _curve(grid: ByCutoff, measure: CutMeasure) -> LineChart:
     )
 
 
-def recommenders_grid(report: Report) -> Grid:
+def recommenders_grid(report: Report) -> ChartGrid:
     """Return the first measure by tier, what is recommended by popularity, and measures by cut-off."""
     interactions = report.section(Interactions)
     if not interactions:
         raise UsageError("the report is of no log", expected="a gold of the kind interactions")
     measure, slices = _tiers(report)
-    grid = by_cutoff(report) if any("@" in label for label in report.labels) else None
+    grid = cutoff_grid(report) if any("@" in label for label in report.labels) else None
     measures = [one for one in grid.measures if len(grid.ks_of(one)) > 1][:_MOST_CUTS] if grid else []
     notes = [
         f"Evaluated on {interactions.window}",
@@ -87,7 +87,7 @@ def recommenders_grid(report: Report) -> Grid:
     parts: list[tuple[DotPlot | LineChart, ...]] = [(_tier_chart(report, slices, measure),)] if slices else []
     parts += [(_exposure_chart(report),)] if report.sections_of(Exposure) else []
     parts += [_curves(grid, measures)] if grid and measures else []
-    return Grid(
+    return ChartGrid(
         title=str(report.provenance.get("name") or ""),
         description="; ".join(chart.description for part in parts for chart in part),
         series=tuple(report.systems),
@@ -116,7 +116,7 @@ def _tier_chart(report: Report, slices: Sequence[Slice], measure: str) -> DotPlo
     for part in slices:
         estimates = [part.estimates[name][measure] for name in report.systems]
         n = max(of[measure].n for of in part.estimates.values())
-        rows.append(Row(f"{part.name} ({n:,})", tuple(dot(place, one) for place, one in enumerate(estimates))))
+        rows.append(DotRow(f"{part.name} ({n:,})", tuple(dot(place, one) for place, one in enumerate(estimates))))
     name = report.both_names(measure)
     chart = DotPlot(f"{name} by tier (n users)", f"Mean {name} by tier", "", tuple(rows), tuple(report.systems))
     values = chart.figures()
@@ -141,7 +141,7 @@ def _exposure_chart(report: Report) -> LineChart:
         description=f"{title}, by parts of the catalogue",
         x_label="catalogue, most popular in training first",
         y_label="share",
-        lines=tuple(Line(names[place], middles, exposures[names[place]].recommended) for place in places),
+        lines=tuple(ChartLine(names[place], middles, exposures[names[place]].recommended) for place in places),
         places=tuple(places),
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.02),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, inf, log10
 from unicodedata import category, east_asian_width
 
-from rankjury.reporting.charts.spec import DotPlot, Histogram, LineChart, Scatter, Spacing
+from rankjury.reporting.charts.spec import DotPlot, HistogramChart, LineChart, Scatter, Spacing
 from rankjury.stats.formatting import format_percent, format_value
 
 _ROOM = 0.04
@@ -88,7 +88,7 @@ class Scale:
         values = [value for value in find(self.low, self.high, most) if value <= self.most]
         if self.spacing == "log":
             return [(value, f"{value:,.10g}") for value in values]
-        return list(zip(values, numbers_shown(values, shares=self.shares), strict=True))
+        return list(zip(values, format_ticks(values, shares=self.shares), strict=True))
 
     def fitting_ticks(self, most: int, room: float, width: Callable[[str], float], gap: float) -> list[Tick]:
         """Return as many ticks as there is room for their names, which are ``width`` wide and ``gap`` apart."""
@@ -99,11 +99,11 @@ class Scale:
         return ticks
 
 
-def across_of(chart: DotPlot | LineChart | Histogram | Scatter) -> Scale:
+def x_scale(chart: DotPlot | LineChart | HistogramChart | Scatter) -> Scale:
     """The axis from left to right."""
     if isinstance(chart, DotPlot):
         return Scale(*(chart.x_range or _with_room(chart.figures())), shares=chart.percent)
-    if isinstance(chart, Histogram):
+    if isinstance(chart, HistogramChart):
         lone = all(len(bars.counts) == 1 for bars in chart.strips)
         return Scale(*_with_room(chart.figures(), 0.0, least=_LONE if lone else _ROUNDING))
     xs = chart.xs()
@@ -121,7 +121,7 @@ def across_of(chart: DotPlot | LineChart | Histogram | Scatter) -> Scale:
     return Scale(low, high)
 
 
-def upright_of(chart: LineChart | Scatter) -> Scale:
+def y_scale(chart: LineChart | Scatter) -> Scale:
     """The axis from the bottom up."""
     if isinstance(chart, LineChart) and chart.y_range is not None:
         return Scale(*chart.y_range)
@@ -219,7 +219,7 @@ def _time(seconds: float) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
-def decimals_for(values: list[float]) -> int:
+def decimals_needed(values: list[float]) -> int:
     """As few as write all of them, to a thousandth of what they are apart."""
     apart = min((after - before for before, after in pairwise(sorted(set(values)))), default=abs(values[0]) * 1e-6)
     for decimals in range(_MOST_DECIMALS):
@@ -228,14 +228,14 @@ def decimals_for(values: list[float]) -> int:
     return _MOST_DECIMALS
 
 
-def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
+def format_ticks(values: list[float], *, shares: bool = False) -> list[str]:
     """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
     if shares:
         return [format_percent(value) for value in values]
     if not values:
         return []
     largest = max(map(abs, values))
-    decimals = decimals_for(values)
+    decimals = decimals_needed(values)
     if largest >= 1e9 or (decimals > 7 and largest < 1e-4):
         return [f"{value:g}".replace("-", "−") for value in values]
     if largest >= _THOUSANDS:
@@ -244,7 +244,7 @@ def numbers_shown(values: list[float], *, shares: bool = False) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def clean(text: str, longest: int = _LONGEST) -> str:
+def clean_text(text: str, longest: int = _LONGEST) -> str:
     """One line of characters that XML may hold, its middle left out where it is very long.
 
     Marks that change the direction of text are shown as something that cannot be.
@@ -269,7 +269,7 @@ def _without_middle(whole: str, kept: int) -> str:
     return f"{whole[: ceil(kept / 2)].rstrip()}…{whole[len(whole) - kept // 2 :].lstrip()}"
 
 
-def width_of(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """About how wide it is in a sans-serif font, rather more than less."""
     return size * sum(map(_em, text))
 
@@ -285,17 +285,17 @@ def _em(letter: str) -> float:
     return _FOREIGN if not letter.isascii() else _UPPER if letter.isupper() else _LOWER
 
 
-def fit(text: str, room: float, size: float) -> str:
+def fit_text(text: str, room: float, size: float) -> str:
     """Cleaned, with its middle left out where it is too long."""
-    whole = shown = clean(text)
+    whole = shown = clean_text(text)
     kept = len(whole)
-    while kept > 0 and (width := width_of(shown, size)) > room:
+    while kept > 0 and (width := text_width(shown, size)) > room:
         kept = max(0, min(kept - 1, int(kept * room / width)))
         shown = _without_middle(whole, kept)
     return shown
 
 
-def rows_for(spans: Sequence[tuple[float, float]], gap: float) -> list[int]:
+def stack_rows(spans: Sequence[tuple[float, float]], gap: float) -> list[int]:
     """In which row each span finds room, from left to right: the first in which the last one ended before it."""
     order = sorted(range(len(spans)), key=lambda one: spans[one])
     rows, ends = [0] * len(spans), list[float]()

@@ -47,7 +47,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Row:
+class DotRow:
     """What stands on one line of a dot plot: a slice, a system, a figure; one dot a series."""
 
     label: str
@@ -61,7 +61,7 @@ class DotPlot(_Titled):
     """Figures with their intervals under each other, in the order in which they are to be read."""
 
     x_label: str
-    rows: tuple[Row, ...]
+    rows: tuple[DotRow, ...]
     series: tuple[str, ...] = ()
     """Names of those told apart by colour and marker."""
     keyed: bool = True
@@ -89,7 +89,7 @@ class DotPlot(_Titled):
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A series against x, with a band where intervals are known."""
 
     name: str
@@ -136,7 +136,7 @@ class LineChart(_Titled):
 
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     spacing: Spacing = "linear"
     x_names: tuple[str, ...] = ()
     """What places are called where they are evenly spaced."""
@@ -163,7 +163,7 @@ class LineChart(_Titled):
 
 
 @dataclass(frozen=True)
-class Histogram(_Titled):
+class HistogramChart(_Titled):
     """Distributions, a strip each, over one axis."""
 
     x_label: str
@@ -179,7 +179,7 @@ class Histogram(_Titled):
 
 
 @dataclass(frozen=True)
-class Point:
+class ScatterPoint:
     """One of a scatter, with intervals both ways where they are known."""
 
     name: str
@@ -205,7 +205,7 @@ class Ring:
 
     label: str
     """Its meaning, in the legend."""
-    points: tuple[Point, ...]
+    points: tuple[ScatterPoint, ...]
     """The most important first."""
     faint: bool = False
 
@@ -216,7 +216,7 @@ class Scatter(_Titled):
 
     x_label: str
     y_label: str
-    points: tuple[Point, ...]
+    points: tuple[ScatterPoint, ...]
     log_x: bool = False
     rings: tuple[Ring, ...] = ()
     x_marks: tuple[Mark, ...] = ()
@@ -233,27 +233,27 @@ class Scatter(_Titled):
         return tuple(dict.fromkeys(point.name for point in self.points))
 
     @property
-    def frontiers(self) -> list[list[Point]]:
+    def frontiers(self) -> list[list[ScatterPoint]]:
         """By group, from left to right; those of one point left out, as there is no line to draw."""
-        found: dict[int, list[Point]] = {}
+        found: dict[int, list[ScatterPoint]] = {}
         for point in sorted(self.points, key=lambda one: (one.x, one.y)):
             if point.on_frontier:
                 found.setdefault(point.group, []).append(point)
         return [found[group] for group in sorted(found) if len(found[group]) > 1]
 
     @property
-    def lines(self) -> list[list[Point]]:
+    def lines(self) -> list[list[ScatterPoint]]:
         """Points that are joined, from left to right."""
-        found: dict[str, list[Point]] = {}
+        found: dict[str, list[ScatterPoint]] = {}
         for point in sorted(self.points, key=lambda one: (one.x, one.y)):
             found.setdefault(point.line, []).append(point)
         return [points for line, points in found.items() if line]
 
-    def to_label(self) -> list[Point]:
+    def to_label(self) -> list[ScatterPoint]:
         """Return the points that have a label, the most important first: these choose their place first."""
         chosen = [ring.points[0] for ring in self.rings]
 
-        def rank(point: Point) -> int:
+        def rank(point: ScatterPoint) -> int:
             return 0 if point in chosen else 1 if point.on_frontier else 2
 
         return sorted((one for one in self.points if self.labelled or rank(one) < 2), key=rank)
@@ -266,11 +266,11 @@ class Scatter(_Titled):
         return _known([*ends, *(mark.at for mark in self.y_marks)])
 
 
-Chart = DotPlot | LineChart | Histogram | Scatter
+Chart = DotPlot | LineChart | HistogramChart | Scatter
 
 
 @dataclass(frozen=True)
-class Grid(_Titled):
+class ChartGrid(_Titled):
     """Charts on one page, with one legend and one footnote."""
 
     series: tuple[str, ...]

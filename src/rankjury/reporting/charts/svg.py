@@ -9,15 +9,25 @@ from rankjury.reporting.charts.layout import (
     Box,
     Scale,
     Spot,
-    across_of,
-    clean,
-    fit,
+    clean_text,
+    fit_text,
     place_labels,
-    rows_for,
-    upright_of,
-    width_of,
+    stack_rows,
+    text_width,
+    x_scale,
+    y_scale,
 )
-from rankjury.reporting.charts.spec import Bars, Chart, DotPlot, Histogram, Line, LineChart, Point, Row, Scatter
+from rankjury.reporting.charts.spec import (
+    Bars,
+    Chart,
+    ChartLine,
+    DotPlot,
+    DotRow,
+    HistogramChart,
+    LineChart,
+    Scatter,
+    ScatterPoint,
+)
 
 TEXT, SMALL = 12.0, 11.0
 _SERIES = 8
@@ -64,7 +74,7 @@ def to_svg(chart: Chart, prefix: str, *, width: float = 720.0) -> str:
         height = draw_dots(sheet, chart)
     elif isinstance(chart, LineChart):
         height = draw_lines(sheet, chart)
-    elif isinstance(chart, Histogram):
+    elif isinstance(chart, HistogramChart):
         height = draw_bars(sheet, chart)
     else:
         height = draw_points(sheet, chart)
@@ -134,8 +144,8 @@ class Sheet:
         """Names of the series along the top, in as many lines as they need; how high it is."""
         x, y = 0.0, 13.0
         for series, name in enumerate(names):
-            shown = fit(name, self.width - _SWATCH, TEXT)
-            wide = _SWATCH + width_of(shown, TEXT)
+            shown = fit_text(name, self.width - _SWATCH, TEXT)
+            wide = _SWATCH + text_width(shown, TEXT)
             if x and x + wide > self.width:
                 x, y = 0.0, y + _LEGEND_LINE
             self.open(f"{self.hue(series)} key")
@@ -149,12 +159,12 @@ class Sheet:
 
     def centred(self, middle: float, y: float, content: str, kind: str = "note") -> None:
         """Under or over a place, as near to it as the sheet's edges let it; already shortened to its room."""
-        half = width_of(content, SMALL) / 2
+        half = text_width(content, SMALL) / 2
         self.text(max(half, min(self.width - half, middle)), y, content, kind, "middle")
 
 
 def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
-    return escape(clean(text, longest), quote=False)
+    return escape(clean_text(text, longest), quote=False)
 
 
 def height_for(width: float) -> float:
@@ -182,7 +192,7 @@ class Plot:
     def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
         """With room to the left for the figures of the upright axis."""
         names = [name for _, name in upright.ticks(_most(high))]
-        left = max((width_of(name, SMALL) for name in names), default=0.0) + 8
+        left = max((text_width(name, SMALL) for name in names), default=0.0) + 8
         return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
 
     def x(self, value: float) -> float:
@@ -197,19 +207,19 @@ class Plot:
         for value, name in self.upright.ticks(_most(self.bottom - self.top)):
             sheet.across(self.left, self.right, self.y(value), "grid")
             sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
-        sheet.text(0.0, self.top - 9 - above, fit(y_label, self.right, SMALL), "note")
+        sheet.text(0.0, self.top - 9 - above, fit_text(y_label, self.right, SMALL), "note")
         self.draw_across(x_label)
 
     def draw_across(self, x_label: str) -> None:
         """The axis at the bottom."""
         sheet = self.sheet
         wide = self.right - self.left
-        ticks = self.across.fitting_ticks(_MOST_ACROSS, wide, lambda name: width_of(name, SMALL), 12)
+        ticks = self.across.fitting_ticks(_MOST_ACROSS, wide, lambda name: text_width(name, SMALL), 12)
         for value, name in ticks:
             sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
-            sheet.centred(self.x(value), self.bottom + 18, fit(name, wide / len(ticks) - 12, SMALL), "tick")
+            sheet.centred(self.x(value), self.bottom + 18, fit_text(name, wide / len(ticks) - 12, SMALL), "tick")
         sheet.across(self.left, self.right, self.bottom, "axis")
-        sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit(x_label, sheet.width, SMALL))
+        sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit_text(x_label, sheet.width, SMALL))
 
 
 @dataclass(frozen=True)
@@ -231,7 +241,7 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
     if chart.reference_label:
         top += 16.0
     bottom = top + sum(map(_height, chart.rows))
-    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), columns.left, columns.right, top, bottom)
+    plot = Plot(sheet, x_scale(chart), Scale(0.0, 1.0), columns.left, columns.right, top, bottom)
     _draw_ground(plot, chart)
     y = top
     for row in chart.rows:
@@ -239,20 +249,22 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
         y += _height(row)
     if not chart.rows:
         sheet.text(columns.left, bottom + 4, "nothing to show", "note")
-    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit(chart.x_label, sheet.width, SMALL))
+    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit_text(chart.x_label, sheet.width, SMALL))
     return bottom + 44.0
 
 
-def _height(row: Row) -> float:
+def _height(row: DotRow) -> float:
     return max(_ROW, 8.0 + _DOT * len(row.dots))
 
 
 def _columns(chart: DotPlot, width: float) -> _Columns:
     """Figures are left out where they would leave too little for the dots."""
-    label = min(max((width_of(clean(row.label), TEXT) for row in chart.rows), default=0.0), _WIDEST_LABEL * width)
-    note = max((width_of(clean(row.note), SMALL) for row in chart.rows), default=0.0)
+    label = min(
+        max((text_width(clean_text(row.label), TEXT) for row in chart.rows), default=0.0), _WIDEST_LABEL * width
+    )
+    note = max((text_width(clean_text(row.note), SMALL) for row in chart.rows), default=0.0)
     note = min(note, 0.2 * width)
-    shown = max((width_of(clean(dot.shown), SMALL) for dot in chart.dots), default=0.0)
+    shown = max((text_width(clean_text(dot.shown), SMALL) for dot in chart.dots), default=0.0)
     left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
     figures = shown > 0 and width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * width
     right = width - (shown + 1.4 * _GAP if figures else _GAP)
@@ -273,21 +285,21 @@ def _draw_ground(plot: Plot, chart: DotPlot) -> None:
     if chart.reference is not None:
         sheet.upright(plot.x(chart.reference), plot.top - 4, plot.bottom, "reference")
     if chart.reference is not None and chart.reference_label:
-        shown = fit(chart.reference_label, wide, SMALL)
-        half = width_of(shown, SMALL) / 2
+        shown = fit_text(chart.reference_label, wide, SMALL)
+        half = text_width(shown, SMALL) / 2
         x = max(plot.left + half, min(plot.right - half, plot.x(chart.reference)))
         sheet.text(x, plot.top - 8, shown, "note", "middle")
 
 
-def _draw_row(plot: Plot, chart: DotPlot, row: Row, columns: _Columns, y: float) -> None:
+def _draw_row(plot: Plot, chart: DotPlot, row: DotRow, columns: _Columns, y: float) -> None:
     sheet, middle = plot.sheet, y + _height(row) / 2
     if y > plot.top:
         sheet.across(0.0, sheet.width, y, "grid")
     sheet.open("row", row.label)
-    sheet.text(0.0, middle + 4, fit(row.label, columns.label, TEXT))
+    sheet.text(0.0, middle + 4, fit_text(row.label, columns.label, TEXT))
     sheet.close()
     if row.note:
-        sheet.text(columns.note, middle + 4, fit(row.note, 0.2 * sheet.width, SMALL), "note", "end")
+        sheet.text(columns.note, middle + 4, fit_text(row.note, 0.2 * sheet.width, SMALL), "note", "end")
     y = middle - _DOT * (len(row.dots) - 1) / 2
     for dot in row.dots:
         kinds = (dot.tone or sheet.hue(dot.series), "muted" if dot.muted else "")
@@ -297,7 +309,7 @@ def _draw_row(plot: Plot, chart: DotPlot, row: Row, columns: _Columns, y: float)
         if dot.value is not None:
             sheet.marker(plot.x(dot.value), y, chart.place(dot.series))
         if columns.figures:
-            sheet.text(sheet.width, y + 4, clean(dot.shown), "tick", "end")
+            sheet.text(sheet.width, y + 4, clean_text(dot.shown), "tick", "end")
         sheet.close()
         y += _DOT
 
@@ -308,13 +320,13 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
     marks = _placed_marks(chart, sheet.width)
     rows = 1 + max((row for _, _, row in marks), default=-1)
     high = height_for(sheet.width)
-    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22 + _MARK_LINE * rows, high)
+    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22 + _MARK_LINE * rows, high)
     plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
     heights = [plot.top - _MARK_LINE * (rows - row - 1) - 5 for _, _, row in marks]
     for (x, _, _), y in zip(marks, heights, strict=True):
         sheet.upright(plot.x(x), y + 3, plot.bottom, "mark")
     for (x, label, _), y in zip(marks, heights, strict=True):
-        half = width_of(label, SMALL) / 2
+        half = text_width(label, SMALL) / 2
         sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
     if chart.bars is not None:
         sheet.open("bars behind", chart.bars.name)
@@ -330,17 +342,17 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
 
 def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]]:
     """Marks with the row in which their word finds room, by a rough guess of where they stand."""
-    scale = across_of(chart)
-    labels = [fit(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
+    scale = x_scale(chart)
+    labels = [fit_text(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
     spans = []
     for mark, label in zip(chart.marks, labels, strict=True):
-        middle, half = scale.part(mark.at) * 0.85 * width, width_of(label, SMALL) / 2
+        middle, half = scale.part(mark.at) * 0.85 * width, text_width(label, SMALL) / 2
         spans.append((middle - half, middle + half))
-    rows = rows_for(spans, _MARK_GAP)
+    rows = stack_rows(spans, _MARK_GAP)
     return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
 
 
-def _draw_band(plot: Plot, line: Line, hue: str) -> None:
+def _draw_band(plot: Plot, line: ChartLine, hue: str) -> None:
     """A band where neighbours have intervals; a bar where one stands alone."""
     if not line.lows or not line.highs:
         return
@@ -353,7 +365,7 @@ def _draw_band(plot: Plot, line: Line, hue: str) -> None:
             plot.sheet.upright(x, high, low, f"whisker {hue}")
 
 
-def _draw_line(plot: Plot, line: Line, series: int) -> None:
+def _draw_line(plot: Plot, line: ChartLine, series: int) -> None:
     sheet = plot.sheet
     known = list(zip(line.xs, line.ys, strict=True))
     sheet.open(sheet.hue(series))
@@ -389,14 +401,14 @@ def _through(spots: Sequence[Spot]) -> str:
     return "M" + "L".join([f"{x:.1f} {y:.1f}" for x, y in spots])
 
 
-def draw_bars(sheet: Sheet, chart: Histogram) -> float:
+def draw_bars(sheet: Sheet, chart: HistogramChart) -> float:
     """How high it became."""
     high = _STRIP if len(chart.strips) > 1 else _LONE
     most = max((count for bars in chart.strips for count in bars.counts), default=1)
-    left = max(30.0, width_of(f"{most:,}", SMALL) + 8)
+    left = max(30.0, text_width(f"{most:,}", SMALL) + 8)
     y = 20.0
-    sheet.text(0.0, 11.0, fit(chart.y_label, sheet.width, SMALL), "note")
-    plot = Plot(sheet, across_of(chart), Scale(0.0, 1.0), left, sheet.width - 14, y, y)
+    sheet.text(0.0, 11.0, fit_text(chart.y_label, sheet.width, SMALL), "note")
+    plot = Plot(sheet, x_scale(chart), Scale(0.0, 1.0), left, sheet.width - 14, y, y)
     for series, bars in enumerate(chart.strips):
         plot = Plot(sheet, plot.across, Scale(0.0, max(*bars.counts, 1)), left, plot.right, y + _NAME, y + _NAME + high)
         _draw_strip(plot, bars, sheet.hue(series))
@@ -410,11 +422,11 @@ def _draw_strip(plot: Plot, bars: Bars, hue: str) -> None:
     sheet.across(plot.left, plot.right, plot.top, "grid")
     sheet.text(plot.left - 6, plot.top + 4, f"{most:,}", "tick", "end")
     sheet.text(plot.left - 6, plot.bottom + 4, "0", "tick", "end")
-    note = fit(bars.note, 0.45 * sheet.width, SMALL)
-    room = plot.right - plot.left - width_of(note, SMALL) - 12
-    sheet.text(plot.left, plot.top - 5, fit(bars.name, room, TEXT))
+    note = fit_text(bars.note, 0.45 * sheet.width, SMALL)
+    room = plot.right - plot.left - text_width(note, SMALL) - 12
+    sheet.text(plot.left, plot.top - 5, fit_text(bars.name, room, TEXT))
     sheet.text(plot.right, plot.top - 5, note, "note", "end")
-    sheet.open(f"bars {hue}", clean(f"{bars.name} {bars.note}"))
+    sheet.open(f"bars {hue}", clean_text(f"{bars.name} {bars.note}"))
     for left, right, count in zip(bars.edges, bars.edges[1:], bars.counts, strict=False):
         if count:
             _draw_bar(plot, left, right, count)
@@ -434,7 +446,7 @@ def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
 def draw_points(sheet: Sheet, chart: Scatter) -> float:
     """How high it became."""
     top = sheet.legend(chart.series, lines=bool(chart.lines)) if len(chart.series) > 1 else 2.0
-    plot = Plot.laid_out(sheet, across_of(chart), upright_of(chart), top + 22.0, height_for(sheet.width) + 40)
+    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22.0, height_for(sheet.width) + 40)
     plot.draw_ground(chart.x_label, chart.y_label)
     for frontier in chart.frontiers:
         sheet.path(_joined(plot, frontier), "frontier", ' fill="none"')
@@ -453,7 +465,7 @@ def draw_points(sheet: Sheet, chart: Scatter) -> float:
     return plot.bottom + 44.0
 
 
-def _joined(plot: Plot, points: Sequence[Point]) -> str:
+def _joined(plot: Plot, points: Sequence[ScatterPoint]) -> str:
     return "M" + "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in points)
 
 
@@ -462,21 +474,21 @@ def _draw_marks(plot: Plot, chart: Scatter) -> list[Box]:
     sheet, taken = plot.sheet, []
     for mark in chart.y_marks:
         sheet.across(plot.left, plot.right, plot.y(mark.at), "reference")
-        shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+        shown = fit_text(mark.label, _WIDEST_NAME * sheet.width, SMALL)
         sheet.text(plot.left + 4, plot.y(mark.at) - 4, shown, "note")
-        taken.append((plot.left, plot.y(mark.at) - 15, plot.left + 4 + width_of(shown, SMALL), plot.y(mark.at)))
+        taken.append((plot.left, plot.y(mark.at) - 15, plot.left + 4 + text_width(shown, SMALL), plot.y(mark.at)))
     for mark in chart.x_marks:
         if 0 < plot.across.part(mark.at) < 1:
             sheet.upright(plot.x(mark.at), plot.top, plot.bottom, "reference")
-            shown = fit(mark.label, _WIDEST_NAME * sheet.width, SMALL)
-            half = width_of(shown, SMALL) / 2
+            shown = fit_text(mark.label, _WIDEST_NAME * sheet.width, SMALL)
+            half = text_width(shown, SMALL) / 2
             x = max(plot.left + half, plot.x(mark.at) - half - 4)
             sheet.text(x, plot.bottom - 5, shown, "note", "middle")
             taken.append((x - half, plot.bottom - 16, x + half, plot.bottom))
     return taken
 
 
-def _draw_point(plot: Plot, point: Point, series: int) -> None:
+def _draw_point(plot: Plot, point: ScatterPoint, series: int) -> None:
     """Hollow where another point is better."""
     sheet, x, y = plot.sheet, plot.x(point.x), plot.y(point.y)
     sheet.open(f"{sheet.hue(series)}{'' if point.on_frontier else ' muted'}", point.title)
@@ -491,10 +503,12 @@ def _draw_point(plot: Plot, point: Point, series: int) -> None:
 def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
     """Write names beside points; where there is no room, only pointing at the point shows it."""
     points = chart.to_label()
-    names = [fit(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points]
+    names = [
+        fit_text(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points
+    ]
     spots = [(plot.x(one.x), plot.y(one.y)) for one in points]
     around = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
-    sizes = [(width_of(name, TEXT), SMALL + 2) for name in names]
+    sizes = [(text_width(name, TEXT), SMALL + 2) for name in names]
     within = plot.left, plot.top - 4, plot.right + 10, plot.bottom
     places = place_labels(spots, sizes, within, [*around, *taken], gap=8.0)
     for name, spot, size, place in zip(names, spots, sizes, places, strict=True):

@@ -15,24 +15,24 @@ from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting import charts
-from rankjury.reporting.html.payload import Packed, pack
-from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of
-from rankjury.reporting.html.render import embedded, rendered
+from rankjury.reporting.html.payload import PackedQueries, pack_queries
+from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, select_cases
+from rankjury.reporting.html.render import embed_json, render_template
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.systems import quantiles_table
 from rankjury.reporting.tables import (
-    Cell,
-    Column,
-    Style,
-    Table,
-    conventions_of,
+    CellStyle,
+    TableCell,
+    TableColumn,
+    TextTable,
     headline_labels,
     idle_systems,
     interval_note,
+    list_conventions,
+    make_table,
     recorded_table,
-    table,
 )
-from rankjury.reporting.tables.differences import ITEM_SLICES, p_legend, verdict_of
+from rankjury.reporting.tables.differences import ITEM_SLICES, p_legend, verdict_style
 from rankjury.reporting.writers.gate import verdicts_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -58,7 +58,7 @@ _BEFORE_QUERIES = ("hints", "interactions")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PageChart:
     """A chart on the page."""
 
     svg: Markup
@@ -66,17 +66,17 @@ class Drawn:
     caption: str = ""
 
     @classmethod
-    def of(cls, chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> "Drawn":
+    def of(cls, chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> "PageChart":
         """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
         return cls(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
 
 
 @dataclass(frozen=True)
-class Slices:
+class PageSlices:
     """What the section on slices shows."""
 
-    charts: tuple[Drawn, ...]
-    tables: Mapping[str, Table]
+    charts: tuple[PageChart, ...]
+    tables: Mapping[str, TextTable]
     """By measure."""
     notes: tuple[str, ...]
     """How slices of items are scored; what there was no room for, and where it is; marks in the tables."""
@@ -89,11 +89,13 @@ class PageBlock:
     id: str
     title: str
     lines: Sequence[str] = ()
-    tables: Sequence[Table] = ()
-    charts: Sequence[Drawn] = ()
+    tables: Sequence[TextTable] = ()
+    charts: Sequence[PageChart] = ()
 
 
-def page_of(report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[charts.Chart] = ()) -> str:
+def render_page(
+    report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[charts.Chart] = ()
+) -> str:
     """Return the page of a report, fresh or read back.
 
     Args:
@@ -101,21 +103,21 @@ def page_of(report: Report, *, manifest: Mapping[str, Any] | None = None, histor
         manifest: Of an archived run: its inputs, packages and machine.
         history: Charts of earlier runs.
     """
-    details = Details.of(report)
-    context = context_of(report, details, manifest=manifest, history=history)
+    details = QueryDetails.of(report)
+    context = page_context(report, details, manifest=manifest, history=history)
     about = context["about"]
-    bare = rendered("report.html", context | {"about": embedded(about)}, inline=True)
+    bare = render_template("report.html", context | {"about": embed_json(about)}, inline=True)
     if details is None or not about["labels"]:
         return bare
     labels = about["labels"]
     lower = [label for label, less in zip(labels, about["lower"], strict=True) if less]
     room = max(_ROOM - len(bare.encode()), 0)
-    packed = pack(details, labels, report.baseline, lower, room, idle_systems(report))
+    packed = pack_queries(details, labels, report.baseline, lower, room, idle_systems(report))
     about = about | _held(packed, about)
-    return rendered("report.html", context | {"about": embedded(about), "packed": packed}, inline=True)
+    return render_template("report.html", context | {"about": embed_json(about), "packed": packed}, inline=True)
 
 
-def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
+def _held(packed: PackedQueries, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the script is to know of how queries were packed."""
     return {
         "labels": list(packed.labels),
@@ -127,7 +129,7 @@ def _held(packed: Packed, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
+def _left_out(packed: PackedQueries, about: Mapping[str, Any]) -> Iterator[str]:
     """Yield what there was no room for."""
     many, fineness = about["many"], packed.fineness
     if packed.queries < about["queries"]:
@@ -153,9 +155,9 @@ def _left_out(packed: Packed, about: Mapping[str, Any]) -> Iterator[str]:
         yield "names of the items that matter most"
 
 
-def context_of(
+def page_context(
     report: Report,
-    details: Details | None,
+    details: QueryDetails | None,
     *,
     manifest: Mapping[str, Any] | None = None,
     history: Sequence[charts.Chart] = (),
@@ -173,12 +175,12 @@ def context_of(
     if details is not None and shown:
         label, measure = shown[0], report.measure(shown[0])
         rule: dict[str, Any] = {"rel": report.relevant_from(label), "k": None if measure is None else measure.k}
-        cases = cases_of(details, label, lower=report.lower_is_better(label), **rule)
+        cases = select_cases(details, label, lower=report.lower_is_better(label), **rule)
     blocks = list(_blocks(report, history))
     first = [block for block in blocks if block.id in _BEFORE_QUERIES]
     last = [block for block in blocks if block not in first]
     contents = [("verdicts", "Verdicts"), ("headline", "Measures"), *((block.id, block.title) for block in first)]
-    contents += [("slices", "Slices")] if slices is not None else []
+    contents += [("slices", "PageSlices")] if slices is not None else []
     contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
     contents += [(block.id, block.title) for block in last]
     # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
@@ -194,7 +196,7 @@ def context_of(
         "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
         "headline": measures_matrix(report, labels),
         "headline_note": ". ".join(filter(None, _headline_notes(report))),
-        "headline_charts": [Drawn.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
+        "headline_charts": [PageChart.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
         if len(report.systems) > 1
         else [],
         "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
@@ -206,7 +208,7 @@ def context_of(
         "example_label": shown[0] if shown else "",
         "about_labels": shown,
         "last_blocks": last,
-        "conventions": conventions_of(report),
+        "conventions": list_conventions(report),
         "provenance": provenance_table(report, manifest),
         "warnings": report.warning_lines,
         "many": many,
@@ -228,7 +230,7 @@ def _headline_notes(report: Report) -> Iterator[str]:
         yield LEGEND
 
 
-def _about(report: Report, details: Details | None, labels: Sequence[str]) -> dict[str, Any]:
+def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) -> dict[str, Any]:
     """Return what the script is to know."""
     systems, idle = list(report.systems), idle_systems(report)
     compared = {one.system for one in report.comparisons}
@@ -255,13 +257,13 @@ def _about(report: Report, details: Details | None, labels: Sequence[str]) -> di
     }
 
 
-def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
+def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     if not report.slices:
         return None
     compared = dict.fromkeys(one.system for one in report.comparisons)
     systems = [name for name in compared or report.systems if name not in idle_systems(report)]
     # One chart for each measure before there are several of one.
-    drawn: list[Drawn] = []
+    drawn: list[PageChart] = []
     left = 0
     for system, label in product(systems, labels):
         chart = charts.slices_chart(report, label, system)
@@ -270,7 +272,7 @@ def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
         if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
             left += 1
             continue
-        drawn.append(Drawn.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
+        drawn.append(PageChart.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
     tables, cut, omitted = slice_tables(report, labels, _FOR_SLICE_TABLES)
     shown = max((len(table.rows) for table in tables.values()), default=0)
     notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
@@ -283,14 +285,14 @@ def _slices(report: Report, labels: Sequence[str]) -> Slices | None:
     if report.baseline and len(tables) > 1:
         against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
         notes.append(f"Marks: ▲ better, ▼ worse {against}.")
-    return Slices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
+    return PageSlices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
 
 
 def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlock]:
     """Yield curves, the blocks of sections, and the history."""
 
-    def drawn(id_: str, found: Sequence[charts.Chart]) -> list[Drawn]:
-        return [Drawn.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
+    def drawn(id_: str, found: Sequence[charts.Chart]) -> list[PageChart]:
+        return [PageChart.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
 
     if curves := drawn("curves", charts.curves_charts(report)):
         yield PageBlock("curves", "Curves", charts=curves)
@@ -302,7 +304,7 @@ def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlo
         yield PageBlock("history", "History", charts=drawn("history", history))
 
 
-def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = True) -> Table:
+def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = True) -> TextTable:
     """Return means with differences to the baseline: one row per system, or per measure where not ``across``."""
     compared = {(one.system, one.measure): one for one in report.comparisons}
     cells = {
@@ -314,24 +316,28 @@ def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = Tru
     for name, system in report.systems.items():
         mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
         gold = f"\nagainst {visible(system.gold, one_line=True)}" if system.gold and across else ""
-        style: Style = "baseline" if name == report.baseline else ""
-        names[name] = Cell(visible(name, one_line=True) + mark + gold, style)
+        style: CellStyle = "baseline" if name == report.baseline else ""
+        names[name] = TableCell(visible(name, one_line=True) + mark + gold, style)
     titles = {label: report.both_names(label) for label in labels}
-    rows: list[list[str | Cell]]
+    rows: list[list[str | TableCell]]
     if across:
         rows = [[names[name], *(cells[name, label] for label in labels)] for name in report.systems]
-        return table([Column("system", "text"), *(Column(title, strong=True) for title in titles.values())], rows)
+        return make_table(
+            [TableColumn("system", "text"), *(TableColumn(title, strong=True) for title in titles.values())], rows
+        )
     rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
-    return table([Column("measure", "text"), *(Column(name.text, strong=True) for name in names.values())], rows)
+    return make_table(
+        [TableColumn("measure", "text"), *(TableColumn(name.text, strong=True) for name in names.values())], rows
+    )
 
 
-def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> Cell:
+def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> TableCell:
     """Return a mean with its interval; on further lines the difference to the baseline, its p-value and the tally."""
     if estimate is None:
-        return Cell(NO_VALUE)
+        return TableCell(NO_VALUE)
     undefined = f" ({estimate.undefined:,} undefined)" if estimate.undefined else ""
     if compared is None or isnan(compared.difference) or isnan(estimate.mean):
-        return Cell(format_estimate(estimate) + undefined)
+        return TableCell(format_estimate(estimate) + undefined)
     tally = "" if compared.whole else f" · {compared.better:,}/{compared.equal:,}/{compared.worse:,}"
     p = format_p(compared.p_holm, at_floor=compared.at_floor)
     lines = [
@@ -339,10 +345,10 @@ def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) 
         format_difference(compared.difference, compared.ci),
         f"p {p}{tally}",
     ]
-    return Cell("\n".join(lines), verdict_of(compared, level))
+    return TableCell("\n".join(lines), verdict_style(compared, level))
 
 
-def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, Table], int, int]:
+def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, TextTable], int, int]:
     """Return tables of slices by measure, worst slice first, and how many measures and slices there was no room for.
 
     Measures of ``labels`` come first, and the first of all has intervals and p-values. Where not all slices fit into
@@ -354,15 +360,15 @@ def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict
     known = {label: parts for label, parts in ordered.items() if parts}
     row_bytes = len(systems) * (_FULL_CELL + _BRIEF_CELL * (len(known) - 1))
     most = max(_FEWEST_SLICES, room // max(1, row_bytes))
-    tables: dict[str, Table] = {}
+    tables: dict[str, TextTable] = {}
     used = 0
     for label, parts in known.items():
         used += min(most, len(parts)) * len(systems) * (_BRIEF_CELL if tables else _FULL_CELL)
         if tables and used > 2 * room:
             break
         rows = [_slice_row(report, part, label, systems, brief=bool(tables)) for part in parts[:most]]
-        columns = (Column(name, strong=not tables) for name in systems)
-        tables[label] = table([Column("slice", "text"), Column("n"), *columns], rows)
+        columns = (TableColumn(name, strong=not tables) for name in systems)
+        tables[label] = make_table([TableColumn("slice", "text"), TableColumn("n"), *columns], rows)
     omitted = max((len(parts) - most for label, parts in known.items() if label in tables), default=0)
     return tables, len(known) - len(tables), max(omitted, 0)
 
@@ -389,24 +395,26 @@ def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Sli
     return [part for _, _, part in sorted(found, key=lambda one: one[:2])]
 
 
-def _slice_row(report: Report, part: Slice, label: str, systems: Sequence[str], *, brief: bool) -> list[str | Cell]:
+def _slice_row(
+    report: Report, part: Slice, label: str, systems: Sequence[str], *, brief: bool
+) -> list[str | TableCell]:
     """Return slice, number of queries that the measure is over (a range where systems differ), and cells."""
     compared = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == label}
     estimates = {name: part.estimates.get(name, {}).get(label) for name in systems}
     numbers = {one.n for one in estimates.values() if one is not None} or {0}
-    row: list[str | Cell] = [part.name, "–".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))]
+    row: list[str | TableCell] = [part.name, "–".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))]
     for name, estimate in estimates.items():
         one = compared.get(name)
         if not brief or estimate is None or isnan(estimate.mean):
             row.append(_cell(estimate, one, report.level))
             continue
-        style = "" if one is None else verdict_of(one, report.level)
+        style = "" if one is None else verdict_style(one, report.level)
         mean = format_estimate(estimate).partition(" [")[0]
-        row.append(Cell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
+        row.append(TableCell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
     return row
 
 
-def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) -> Table:
+def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) -> TextTable:
     """Return what came from where, as names and values; of an archived run with its inputs, packages and machine."""
     about, resampling = dict(report.provenance), report.resampling
     rows: list[tuple[str, Any]] = [("rankjury", report.version), ("schema", SCHEMA)]
@@ -425,7 +433,7 @@ def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) 
     rows += _flat("log", _chosen(None if log is None else log.to_json(), _LOG_FACTS))
     rows += _flat("", _chosen(manifest, _RUN_FACTS))
     known = [(key, str(value)) for key, value in rows if value not in (None, "", {}, [])]
-    return table(["name", "value"], known, text=(0, 1))
+    return make_table(["name", "value"], known, text=(0, 1))
 
 
 def _chosen(value: Mapping[str, Any] | None, keys: Sequence[str]) -> dict[str, Any]:

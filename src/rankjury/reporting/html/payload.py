@@ -22,7 +22,7 @@ import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segments_within
 from rankjury.evaluation.query_lists import Answers, Listed
-from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, few_digits, shortened
+from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, round_significant, shorten_text
 
 BLOCK = 100
 _LEVEL = 6
@@ -48,7 +48,7 @@ _SPARING = 0.97
 
 
 @dataclass(frozen=True)
-class Fineness:
+class DetailLevel:
     """How much of every query's answers is held."""
 
     depth: int | None
@@ -57,21 +57,21 @@ class Fineness:
     keywords: bool = False
 
 
-FINENESSES = (
-    Fineness(None, scores=True, keywords=True),
-    Fineness(None, scores=False, keywords=True),
-    Fineness(10, scores=True),
-    Fineness(10, scores=False),
-    Fineness(5, scores=True),
-    Fineness(5, scores=False),
-    Fineness(3, scores=False),
+DETAIL_LEVELS = (
+    DetailLevel(None, scores=True, keywords=True),
+    DetailLevel(None, scores=False, keywords=True),
+    DetailLevel(10, scores=True),
+    DetailLevel(10, scores=False),
+    DetailLevel(5, scores=True),
+    DetailLevel(5, scores=False),
+    DetailLevel(3, scores=False),
 )
 """From the finest on."""
-FINEST = FINENESSES[0]
+FULL_DETAIL = DETAIL_LEVELS[0]
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedLists:
     """A list of every query, its items as numbers."""
 
     starts: Ints
@@ -81,28 +81,29 @@ class Coded:
     total: Ints
     ranks: Ints
 
-    def first(self, depth: int | None) -> "Coded":
+    def first(self, depth: int | None) -> "CodedLists":
         """Of every query the first so many."""
         if depth is None:
             return self
         kept = segments_within(self.starts) < depth
         starts = np.concatenate(([0], np.cumsum(kept)))[self.starts]
         scores = None if self.scores is None else self.scores[kept]
-        return Coded(starts, self.items[kept], self.grades[kept], scores, self.total, self.ranks[kept])
+        return CodedLists(starts, self.items[kept], self.grades[kept], scores, self.total, self.ranks[kept])
 
-    def take(self, rows: Ints) -> "Coded":
+    def take(self, rows: Ints) -> "CodedLists":
         """Of some queries."""
         starts, at = gathered(self.starts, rows)
         scores = None if self.scores is None else self.scores[at]
-        return Coded(starts, self.items[at], self.grades[at], scores, self.total[rows], self.ranks[at])
+        return CodedLists(starts, self.items[at], self.grades[at], scores, self.total[rows], self.ranks[at])
 
 
-def coded(answers: Answers) -> tuple[list[str], list[Coded], list[Coded]]:
+def encode_lists(answers: Answers) -> tuple[list[str], list[CodedLists], list[CodedLists]]:
     """All items by id, ascending; golds and systems with their places there."""
     listed = [*answers.golds.values(), *answers.systems.values()]
     known = _known(listed)
     found = [
-        Coded(one.starts, places_in(known, one.items), one.grades, one.scores, one.total, one.ranks) for one in listed
+        CodedLists(one.starts, places_in(known, one.items), one.grades, one.scores, one.total, one.ranks)
+        for one in listed
     ]
     golds = len(answers.golds)
     return known.to_list(), found[:golds], found[golds:]
@@ -115,7 +116,9 @@ def _known(listed: Sequence[Listed]) -> Any:
     return pl.concat(items).unique().sort() if items else pl.Series([], dtype=pl.String)
 
 
-def block_of(golds: Sequence[Coded], systems: Sequence[Coded], fineness: Fineness, keywords: Any = None) -> str:
+def encode_block(
+    golds: Sequence[CodedLists], systems: Sequence[CodedLists], fineness: DetailLevel, keywords: Any = None
+) -> str:
     """Some queries: of each the items that anybody lists, each once, and who has them where."""
     parts = [*golds, *systems]
     queries = len(parts[0].total)
@@ -126,8 +129,8 @@ def block_of(golds: Sequence[Coded], systems: Sequence[Coded], fineness: Finenes
     grades = list(np.unique(np.concatenate([part.grades for part in parts])))
     known = [one for one in grades if not np.isnan(one)]
     form = {
-        "sizes": planes_of(sizes),
-        "union": planes_of(union),
+        "sizes": encode_planes(sizes),
+        "union": encode_planes(union),
         "grades": known,
         "golds": [_list(part, at, known, scores=False) for part, at in zip(golds, places[: len(golds)], strict=True)],
         "systems": [
@@ -136,7 +139,7 @@ def block_of(golds: Sequence[Coded], systems: Sequence[Coded], fineness: Finenes
         ],
         "keywords": keywords,
     }
-    return deflated(form)
+    return deflate(form)
 
 
 def _unions(owner: Ints, code: Ints, queries: int) -> tuple[Ints, Ints, Ints]:
@@ -152,40 +155,40 @@ def _unions(owner: Ints, code: Ints, queries: int) -> tuple[Ints, Ints, Ints]:
     return (distinct % many)[order], rank[inverse] - begins[owner], sizes
 
 
-def _list(part: Coded, places: Ints, known: Sequence[float], *, scores: bool) -> Mapping[str, Any]:
+def _list(part: CodedLists, places: Ints, known: Sequence[float], *, scores: bool) -> Mapping[str, Any]:
     grades = np.searchsorted(known, part.grades) + 1 if known else np.zeros(len(part.items), dtype=np.int64)
     return {
-        "lengths": planes_of(np.diff(part.starts)),
-        "places": planes_of(places),
-        "total": planes_of(part.total),
-        "gaps": planes_of(part.ranks - segments_within(part.starts) - 1),
-        "grades": planes_of(np.where(np.isnan(part.grades), 0, grades)),
+        "lengths": encode_planes(np.diff(part.starts)),
+        "places": encode_planes(places),
+        "total": encode_planes(part.total),
+        "gaps": encode_planes(part.ranks - segments_within(part.starts) - 1),
+        "grades": encode_planes(np.where(np.isnan(part.grades), 0, grades)),
         "scores": _scores(part) if scores and part.scores is not None else None,
     }
 
 
-def _scores(part: Coded) -> Mapping[str, Any]:
+def _scores(part: CodedLists) -> Mapping[str, Any]:
     """The first of each list, then by how much they fall; and which are undefined."""
     assert part.scores is not None
-    decimals, numbers = scaled(part.scores, part.starts)
+    decimals, numbers = scale_scores(part.scores, part.starts)
     within = segments_within(part.starts)
     fallen = np.where(within > 0, np.concatenate(([0], numbers[:-1])) - numbers, numbers)
     lowest = int(fallen.min(initial=0))
     return {
-        "decimals": planes_of(decimals + OFFSET),
+        "decimals": encode_planes(decimals + OFFSET),
         "lowest": lowest,
-        "falls": planes_of(fallen - lowest),
+        "falls": encode_planes(fallen - lowest),
         "unknown": np.flatnonzero(~np.isfinite(part.scores)).tolist(),
     }
 
 
-def deflated(form: Any) -> str:
+def deflate(form: Any) -> str:
     """JSON as text that an HTML page can hold."""
     text = json.dumps(form, separators=(",", ":"), allow_nan=False)
     return b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
 
-def planes_of(numbers: Ints) -> list[str]:
+def encode_planes(numbers: Ints) -> list[str]:
     """As many strings as the largest number has digits; numbers are 0 or more."""
     if len(numbers) and numbers.min() < 0:
         raise ValueError(f"{numbers.min()} among numbers that are 0 or more")
@@ -197,7 +200,7 @@ def planes_of(numbers: Ints) -> list[str]:
     return planes
 
 
-def scaled(values: Floats, starts: Ints) -> tuple[Ints, Ints]:
+def scale_scores(values: Floats, starts: Ints) -> tuple[Ints, Ints]:
     """Decimals of each segment, and its values as whole numbers of their last one.
 
     There are four digits of the segment's largest value, and two of its smallest where that is not too far away.
@@ -220,7 +223,7 @@ def scaled(values: Floats, starts: Ints) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class PackedBlocks:
     """Blocks of queries, the ids that they use, and which of the items these are."""
 
     blocks: tuple[str, ...]
@@ -233,22 +236,22 @@ class Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class QueryLists:
     """Golds and systems of the queries in some rows."""
 
-    details: Details
+    details: QueryDetails
     ids: Sequence[str]
-    golds: Sequence[Coded]
-    systems: Sequence[Coded]
+    golds: Sequence[CodedLists]
+    systems: Sequence[CodedLists]
     rows: Ints
 
     @classmethod
-    def of(cls, details: Details, rows: Ints) -> "Lists":
+    def of(cls, details: QueryDetails, rows: Ints) -> "QueryLists":
         assert details.answers is not None
-        ids, golds, systems = coded(details.answers)
+        ids, golds, systems = encode_lists(details.answers)
         return cls(details, ids, [one.take(rows) for one in golds], [one.take(rows) for one in systems], rows)
 
-    def likely(self, fineness: Fineness) -> float:
+    def likely(self, fineness: DetailLevel) -> float:
         """About how many bytes a query takes, from a few blocks."""
         blocks = -(-len(self.rows) // BLOCK)
         looked_at = np.unique(np.linspace(0, blocks - 1, min(_SAMPLED, blocks)).astype(int)).tolist()
@@ -256,9 +259,9 @@ class Lists:
         found = sum(len(self._block(number, *cut, fineness)) for number in looked_at)
         return float(found / max(sum(self._end(number) - number * BLOCK for number in looked_at), 1))
 
-    def packed(self, fineness: Fineness, whole: int, held: int) -> Pieces:
+    def packed(self, fineness: DetailLevel, whole: int, held: int) -> PackedBlocks:
         """The first queries whole, then as fine as it is said, up to ``held`` of them."""
-        of_block = [FINEST if first < whole else fineness for first in range(0, held, BLOCK)]
+        of_block = [FULL_DETAIL if first < whole else fineness for first in range(0, held, BLOCK)]
         cuts = {one: self._cut(one) for one in set(of_block)}
         used = np.zeros(len(self.ids), dtype=bool)
         for number, one in enumerate(of_block):
@@ -268,19 +271,21 @@ class Lists:
         for one, (golds, systems) in cuts.items():
             cuts[one] = [_renumbered(part, place) for part in golds], [_renumbered(part, place) for part in systems]
         found = tuple(self._block(number, *cuts[one], one) for number, one in enumerate(of_block))
-        return Pieces(found, deflated([self.ids[item] for item in np.flatnonzero(used).tolist()]), used)
+        return PackedBlocks(found, deflate([self.ids[item] for item in np.flatnonzero(used).tolist()]), used)
 
     def _end(self, number: int) -> int:
         return min((number + 1) * BLOCK, len(self.rows))
 
-    def _cut(self, fineness: Fineness) -> tuple[list[Coded], list[Coded]]:
+    def _cut(self, fineness: DetailLevel) -> tuple[list[CodedLists], list[CodedLists]]:
         golds, systems = ([one.first(fineness.depth) for one in some] for some in (self.golds, self.systems))
         return golds, systems
 
-    def _block(self, number: int, golds: Sequence[Coded], systems: Sequence[Coded], fineness: Fineness) -> str:
+    def _block(
+        self, number: int, golds: Sequence[CodedLists], systems: Sequence[CodedLists], fineness: DetailLevel
+    ) -> str:
         part = np.arange(number * BLOCK, self._end(number))
         keywords = self._keywords(self.rows[part]) if fineness.keywords else None
-        return block_of([one.take(part) for one in golds], [one.take(part) for one in systems], fineness, keywords)
+        return encode_block([one.take(part) for one in golds], [one.take(part) for one in systems], fineness, keywords)
 
     def _keywords(self, rows: Ints) -> list[Any] | None:
         """By system and query."""
@@ -290,11 +295,11 @@ class Lists:
         return [[held.get(name, {}).get(self.details.ids[row]) for row in rows.tolist()] for name in answers.systems]
 
 
-def _renumbered(one: Coded, number: Ints) -> Coded:
+def _renumbered(one: CodedLists, number: Ints) -> CodedLists:
     return replace(one, items=number[one.items])
 
 
-def names_within(lists: Lists, used: Bools, most: int) -> tuple[str | None, float]:
+def pack_names(lists: QueryLists, used: Bools, most: int) -> tuple[str | None, float]:
     """Names of as many items as there is room for, those of the first queries first; and their share."""
     names, ids = lists.details.names, lists.ids
     held = [place for place in np.flatnonzero(used).tolist() if names.get(ids[place])]
@@ -311,13 +316,13 @@ def names_within(lists: Lists, used: Bools, most: int) -> tuple[str | None, floa
     return (whole, fewer / len(held)) if fewer else (None, 0.0)
 
 
-def _named(lists: Lists, places: Sequence[int], number: Ints) -> str:
+def _named(lists: QueryLists, places: Sequence[int], number: Ints) -> str:
     gaps = np.diff(number[np.asarray(places, dtype=np.int64)], prepend=0)
-    names = [shortened(lists.details.names.get(lists.ids[one])) for one in places]
-    return deflated({"gaps": planes_of(gaps), "names": names})
+    names = [shorten_text(lists.details.names.get(lists.ids[one])) for one in places]
+    return deflate({"gaps": encode_planes(gaps), "names": names})
 
 
-def _as_they_come(lists: Lists, held: set[int]) -> list[int]:
+def _as_they_come(lists: QueryLists, held: set[int]) -> list[int]:
     """Items that have names, by the first query that lists them."""
     first = np.full(len(lists.ids), len(lists.rows), dtype=np.int64)
     for one in (*lists.golds, *lists.systems):
@@ -337,7 +342,7 @@ class QueryTable:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedQueries:
     """Pieces as text that an HTML page can hold."""
 
     labels: tuple[str, ...]
@@ -351,7 +356,7 @@ class Packed:
     items: str | None = None
     names: str | None = None
     blocks: tuple[str, ...] = ()
-    fineness: Fineness | None = None
+    fineness: DetailLevel | None = None
     """Of the queries that matter less; None where no answers are held."""
     whole: int = 0
     """How many queries are held whole,"""
@@ -365,14 +370,14 @@ class Packed:
         return len(self.table) + len(self.items or "") + len(self.names or "") + sum(map(len, self.blocks))
 
 
-def pack(
-    details: Details,
+def pack_queries(
+    details: QueryDetails,
     labels: Sequence[str],
     baseline: str | None,
     lower: Collection[str],
     most: int,
     idle: Collection[str] = (),
-) -> Packed:
+) -> PackedQueries:
     """Into about ``most`` bytes, for the measures ``labels``.
 
     ``lower``: those of which less is better; ``idle``: systems that nobody asks about, such as a random one.
@@ -383,40 +388,40 @@ def pack(
     if details.answers is None:
         return _held(table, tuple(slices))
     if len(table.rows) == len(details.ids):
-        lists, room = Lists.of(details, table.rows), most - len(table.text)
-        if lists.likely(FINEST) * len(table.rows) <= room:
-            pieces = lists.packed(FINEST, len(table.rows), len(table.rows))
-            names, share = names_within(lists, pieces.used, room - pieces.size)
+        lists, room = QueryLists.of(details, table.rows), most - len(table.text)
+        if lists.likely(FULL_DETAIL) * len(table.rows) <= room:
+            pieces = lists.packed(FULL_DETAIL, len(table.rows), len(table.rows))
+            names, share = pack_names(lists, pieces.used, room - pieces.size)
             if share == 1 and pieces.size <= room:
-                return _held(table, tuple(slices), pieces, names, FINEST, len(table.rows))
+                return _held(table, tuple(slices), pieces, names, FULL_DETAIL, len(table.rows))
     table = _reordered(details, table, slices, importance[: len(table.rows)])
-    return _in_tiers(Lists.of(details, table.rows), table, tuple(slices), most - len(table.text))
+    return _in_tiers(QueryLists.of(details, table.rows), table, tuple(slices), most - len(table.text))
 
 
 def _held(
     table: QueryTable,
     slices: tuple[str, ...],
-    pieces: Pieces | None = None,
+    pieces: PackedBlocks | None = None,
     names: str | None = None,
-    fineness: Fineness | None = None,
+    fineness: DetailLevel | None = None,
     whole: int = 0,
     share: float = 1.0,
-) -> Packed:
+) -> PackedQueries:
     about = table.labels, slices, table.text, len(table.rows), table.longest
     if pieces is None:
-        return Packed(*about)
+        return PackedQueries(*about)
     held = min(len(pieces.blocks) * BLOCK, len(table.rows))
-    return Packed(*about, pieces.items, names, pieces.blocks, fineness, min(whole, held), held, share)
+    return PackedQueries(*about, pieces.items, names, pieces.blocks, fineness, min(whole, held), held, share)
 
 
-def _in_tiers(lists: Lists, table: QueryTable, slices: tuple[str, ...], room: int) -> Packed:
+def _in_tiers(lists: QueryLists, table: QueryTable, slices: tuple[str, ...], room: int) -> PackedQueries:
     """The first queries whole, the others as fine as there is room for, or not at all."""
     number = len(lists.rows)
-    ids = float(len(deflated(lists.ids)))  # of all; fewer queries use fewer
-    fine, least = lists.likely(FINEST), min(_AT_LEAST_WHOLE, number)
+    ids = float(len(deflate(lists.ids)))  # of all; fewer queries use fewer
+    fine, least = lists.likely(FULL_DETAIL), min(_AT_LEAST_WHOLE, number)
     left = _FOR_LISTS * room - fine * least
-    costs = {one: lists.likely(one) for one in FINENESSES}
-    fineness = next((one for one in FINENESSES if ids + costs[one] * (number - least) <= left), FINENESSES[-1])
+    costs = {one: lists.likely(one) for one in DETAIL_LEVELS}
+    fineness = next((one for one in DETAIL_LEVELS if ids + costs[one] * (number - least) <= left), DETAIL_LEVELS[-1])
     coarse = costs[fineness]
     spare = left - ids - coarse * (number - least)
     whole = least + max(0, int(spare / max(fine - coarse, 1.0)))
@@ -431,7 +436,7 @@ def _in_tiers(lists: Lists, table: QueryTable, slices: tuple[str, ...], room: in
         )
     if pieces.size > room:
         return _held(table, slices)
-    names, share = names_within(lists, pieces.used, room - pieces.size)
+    names, share = pack_names(lists, pieces.used, room - pieces.size)
     return _held(table, slices, pieces, names, fineness, whole, share)
 
 
@@ -440,7 +445,7 @@ def _in_blocks(queries: int, number: int) -> int:
     return min(max(queries // BLOCK, 1) * BLOCK, number) if queries < number else number
 
 
-def _importance(details: Details, label: str, baseline: str | None, lower: bool, idle: Collection[str]) -> Floats:
+def _importance(details: QueryDetails, label: str, baseline: str | None, lower: bool, idle: Collection[str]) -> Floats:
     """Lower comes first: the largest differences to the baseline, or the worst scores."""
     columns = {name: one[label] for name, one in details.scores.items() if label in one}
     columns = {name: values for name, values in columns.items() if name not in idle} or columns
@@ -453,7 +458,7 @@ def _importance(details: Details, label: str, baseline: str | None, lower: bool,
 
 
 def _packed_table(
-    details: Details, labels: Sequence[str], slices: Mapping[str, Sequence[int]], importance: Ints, most: int
+    details: QueryDetails, labels: Sequence[str], slices: Mapping[str, Sequence[int]], importance: Ints, most: int
 ) -> QueryTable:
     """In at most so many bytes: texts are cut first, then measures go, then the queries that matter least."""
     every = np.arange(len(details.ids))
@@ -461,24 +466,24 @@ def _packed_table(
     sample = every if len(every) <= 2 * _LOOKED_AT else every[:: len(every) // _LOOKED_AT]
     longest, kept = shapes[-1]
     for longest, kept in shapes:
-        if len(deflated(_columns(details, labels[:kept], slices, sample, longest))) * len(every) / len(sample) <= most:
+        if len(deflate(_columns(details, labels[:kept], slices, sample, longest))) * len(every) / len(sample) <= most:
             break
     rows, told = every, tuple(labels[:kept])
     while True:
-        text = deflated(_columns(details, told, slices, rows, longest))
+        text = deflate(_columns(details, told, slices, rows, longest))
         if len(text) <= most or len(rows) <= BLOCK:
             return QueryTable(rows, told, longest, text)
         rows = importance[: max(BLOCK, int(_SPARING * len(rows) * most / len(text)))]
 
 
-def _reordered(details: Details, table: QueryTable, slices: Mapping[str, Sequence[int]], rows: Ints) -> QueryTable:
+def _reordered(details: QueryDetails, table: QueryTable, slices: Mapping[str, Sequence[int]], rows: Ints) -> QueryTable:
     """The same with its rows in another order."""
-    text = deflated(_columns(details, table.labels, slices, rows, table.longest))
+    text = deflate(_columns(details, table.labels, slices, rows, table.longest))
     return QueryTable(rows, table.labels, table.longest, text)
 
 
 def _columns(
-    details: Details, labels: Sequence[str], slices: Mapping[str, Sequence[int]], rows: Ints, longest: int
+    details: QueryDetails, labels: Sequence[str], slices: Mapping[str, Sequence[int]], rows: Ints, longest: int
 ) -> dict[str, Any]:
     nothing = np.full(len(details.ids), np.nan)
     at = rows.tolist()
@@ -488,12 +493,12 @@ def _columns(
     members = (place[np.asarray(held, dtype=np.int64)] for held in slices.values())
     return {
         "ids": [details.ids[row] for row in at],
-        "order": None if (np.diff(rows) == 1).all() else planes_of(rows),
+        "order": None if (np.diff(rows) == 1).all() else encode_planes(rows),
         "texts": texts if any(text is not None for text in texts) else None,
         "scores": [
             [_rounded(columns.get(label, nothing)[rows]) for label in labels] for columns in details.scores.values()
         ],
-        "slices": [planes_of(np.sort(held[held >= 0])) for held in members],
+        "slices": [encode_planes(np.sort(held[held >= 0])) for held in members],
     }
 
 
@@ -503,5 +508,5 @@ def _cut(text: str | None, longest: int) -> str | None:
 
 def _rounded(values: Floats) -> list[float | int | None]:
     """To a few significant digits; whole numbers without a point, NaN as null."""
-    short = few_digits(values).tolist()
+    short = round_significant(values).tolist()
     return [None if isnan(value) else int(value) if value.is_integer() else value for value in short]

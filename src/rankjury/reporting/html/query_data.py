@@ -27,7 +27,7 @@ _NEARLY_HALF = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Details:
+class QueryDetails:
     """Queries one by one, in the order of scores."""
 
     ids: Sequence[str]
@@ -44,7 +44,7 @@ class Details:
     """By system and query, which keywords were asked for, and which of them each result has and lacks."""
 
     @classmethod
-    def of(cls, report: Report) -> "Details | None":
+    def of(cls, report: Report) -> "QueryDetails | None":
         """Return those of a report; None where it does not have the queries' scores."""
         if report.queries is None:
             return None
@@ -52,12 +52,12 @@ class Details:
         texts = report.texts
         return cls(
             ids,
-            [shortened(texts.get(id_)) for id_ in ids],
+            [shorten_text(texts.get(id_)) for id_ in ids],
             {name: {label: one[label] for label in one.by_query.labels} for name, one in report.scores.items()},
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
             report.answers,
-            keywords_of(report),
+            keyword_results(report),
         )
 
     def query(self, row: int) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Details:
         return [
             {
                 "id": item,
-                "name": shortened(self.names.get(item)),
+                "name": shorten_text(self.names.get(item)),
                 "rank": rank,
                 "score": none_for_nan(score),
                 "grade": none_for_nan(grade),
@@ -115,7 +115,7 @@ class Details:
         return {} if found is None else {"keywords": found}
 
 
-def keywords_of(report: Report) -> dict[str, dict[str, Any]]:
+def keyword_results(report: Report) -> dict[str, dict[str, Any]]:
     """Return by system and query the keywords that were asked for, and which of them each result has and lacks."""
     return {
         name: {
@@ -129,7 +129,7 @@ def keywords_of(report: Report) -> dict[str, dict[str, Any]]:
     }
 
 
-def shortened(text: str | None) -> str | None:
+def shorten_text(text: str | None) -> str | None:
     if text is None or len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT]}…"
@@ -140,7 +140,7 @@ def none_for_nan(value: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Item:
+class CaseItem:
     name: str
     grade: str
     relevant: bool
@@ -149,19 +149,19 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Case:
+class QueryCase:
     """One query."""
 
     id: str
     text: str | None
     score: str
-    found: tuple[Item, ...]
-    missed: tuple[Item, ...]
+    found: tuple[CaseItem, ...]
+    missed: tuple[CaseItem, ...]
 
 
-def cases_of(
-    details: Details, label: str, *, lower: bool, rel: float | None = None, k: int | None = None
-) -> list[tuple[str, list[Case], list[Case]]]:
+def select_cases(
+    details: QueryDetails, label: str, *, lower: bool, rel: float | None = None, k: int | None = None
+) -> list[tuple[str, list[QueryCase], list[QueryCase]]]:
     """Of each system five successes and five failures under a measure; equal scores go by id, and none is both.
 
     ``rel`` is the grade from which an item is relevant, ``k`` how deep the measure looks.
@@ -190,17 +190,17 @@ def cases_of(
 class _Looked:
     """How a system's queries are looked at."""
 
-    details: Details
+    details: QueryDetails
     system: str
     rel: float | None
     k: int | None
 
-    def case(self, row: int, score: float) -> Case:
+    def case(self, row: int, score: float) -> QueryCase:
         answers, details = self.details.answers, self.details
         found, missed = ((), ()) if answers is None else self._items(answers, row)
-        return Case(details.ids[row], details.texts[row], format_value(score, 3), found, missed)
+        return QueryCase(details.ids[row], details.texts[row], format_value(score, 3), found, missed)
 
-    def _items(self, answers: Answers, row: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    def _items(self, answers: Answers, row: int) -> tuple[tuple[CaseItem, ...], tuple[CaseItem, ...]]:
         """The first that came, and the best that the measure did not see."""
         ours, gold = answers.systems[self.system], answers.golds[answers.gold_of[self.system]]
         came = ours.of(row)
@@ -217,14 +217,14 @@ class _Looked:
     def _is_relevant(self, grade: float) -> bool:
         return grade > 0 if self.rel is None else grade >= self.rel
 
-    def _item(self, item: str, grade: float, rank: int | None = None) -> Item:
-        name = shortened(self.details.names.get(item)) or item
-        return Item(
+    def _item(self, item: str, grade: float, rank: int | None = None) -> CaseItem:
+        name = shorten_text(self.details.names.get(item)) or item
+        return CaseItem(
             name, "" if isnan(grade) else f"{grade:g}", self._is_relevant(grade), "" if rank is None else f"{rank:,}"
         )
 
 
-def few_digits(values: Floats) -> Floats:
+def round_significant(values: Floats) -> Floats:
     """To four significant digits, whole numbers to the unit; what is not finite becomes NaN.
 
     The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to

@@ -16,28 +16,28 @@ from markupsafe import Markup, escape
 from rankjury.core.text import visible
 from rankjury.core.version import __version__
 from rankjury.reporting.charts.css import CHART_CSS
-from rankjury.reporting.tables import Cell
+from rankjury.reporting.tables import TableCell
 
 _HERE = files(__package__ or __name__)
 SCRIPT = "assets/page.js"
 _BROKEN = re.compile("[\ud800-\udfff]")
 
 
-def shown(text: object) -> str:
+def visible_text(text: object) -> str:
     """Make every character visible; surrogates become U+FFFD, as in the texts that a browser reads from JSON."""
     return visible(_BROKEN.sub("\ufffd", str(text)))
 
 
-def embedded(form: Any) -> Markup:
+def embed_json(form: Any) -> Markup:
     """JSON within a script element, which nothing in it can end."""
     text = json.dumps(form, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def cell_html(cell: Cell, kind: str = "number", *, strong: bool = False) -> Markup:
+def cell_html(cell: TableCell, kind: str = "number", *, strong: bool = False) -> Markup:
     """Return a cell: verdicts as badges, marks in colour, intervals and further lines small, ``strong`` values bold."""
     # All text is escaped here, once: Markup.format would do so too, but a page has thousands of cells and it is slow.
-    style, first, *more = (str(escape(text)) for text in (cell.style, *map(shown, cell.text.split("\n"))))
+    style, first, *more = (str(escape(text)) for text in (cell.style, *map(visible_text, cell.text.split("\n"))))
     if style in ("pass", "fail", "unsure"):
         return Markup(f'<span class="badge {style}">{first}</span>')
     value, interval = _split_interval(first) if kind == "number" else (first, "")
@@ -68,13 +68,13 @@ def _read(name: str) -> str:
 
 
 @cache
-def style() -> str:
+def page_style() -> str:
     """Of every page."""
     return re.sub(r"\s*\n\s*", "\n", _read("assets/page.css")) + CHART_CSS
 
 
 @cache
-def script() -> str:
+def page_script() -> str:
     """Of every page, without its comments and indents."""
     lines = (line.strip() for line in _read(SCRIPT).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
@@ -90,19 +90,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "shown": shown,
+        "shown": visible_text,
         "cell": cell_html,
-        "urlencode": lambda text: quote(shown(text) if _BROKEN.search(text) else text),
+        "urlencode": lambda text: quote(visible_text(text) if _BROKEN.search(text) else text),
     }
     return environment
 
 
-def rendered(template: str, context: Mapping[str, Any], *, inline: bool, more: Sequence[str] = ()) -> str:
+def render_template(template: str, context: Mapping[str, Any], *, inline: bool, more: Sequence[str] = ()) -> str:
     """A page by its template; ``inline``: with style and script in it, and a policy that lets nothing else run."""
     page = _environment().get_template(template)
     if not inline:
         return page.render(version=__version__, inline=False, **context)
-    css, js = style(), "\n".join((script(), *more))
+    css, js = page_style(), "\n".join((page_script(), *more))
     policy = (
         f"default-src 'none'; script-src 'sha256-{_digest(js)}'; style-src 'sha256-{_digest(css)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

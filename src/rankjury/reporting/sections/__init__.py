@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 
 from rankjury.core.registry import Registry
 from rankjury.evaluation.report import Report
-from rankjury.reporting.tables import Table
+from rankjury.reporting.tables import TextTable
 
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import Chart
 
 
 @dataclass(frozen=True)
-class Block:
+class SectionBlock:
     """What is shown of a section."""
 
     title: str
-    tables: Sequence[Table] = ()
+    tables: Sequence[TextTable] = ()
     lines: Sequence[str] = ()
     """Sentences, shown under the tables."""
     charts: "Callable[[], Sequence[Chart]]" = tuple
@@ -44,12 +44,12 @@ class Block:
     """Writers (``console``, ``markdown``, ``html``, ``notebook``, ``pull-request``) that show it; none: all."""
 
     @property
-    def own_tables(self) -> Sequence[Table]:
+    def own_tables(self) -> Sequence[TextTable]:
         """The tables for writers that show the core tables anyway."""
         return self.tables[: len(self.tables) - self.core_tables]
 
 
-Render = Callable[[Report, bool], Block | None]
+Render = Callable[[Report, bool], SectionBlock | None]
 """Takes the report and whether little is wanted: a terminal or a notebook shows the headline, files and pages all."""
 _BRIEF = frozenset({"console", "notebook", "pull-request"})
 RENDERERS: Registry[Render] = Registry(
@@ -62,7 +62,7 @@ def renderer(name: str) -> Callable[[Render], Render]:
     return RENDERERS.register(name)
 
 
-def render_sections(report: Report, writer: str) -> list[tuple[str, Block]]:
+def render_sections(report: Report, writer: str) -> list[tuple[str, SectionBlock]]:
     """Return the blocks that a writer shows, by section name, in their order."""
     present = {*report.sections, *(name for one in report.systems.values() for name in one.sections)}
     renders = {RENDERERS.find(name): name for name in sorted(present)}  # several sections may share a renderer

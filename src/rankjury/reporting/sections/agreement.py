@@ -6,9 +6,9 @@ from math import isnan
 from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.measures.measure import LEGEND
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
-from rankjury.reporting.tables.cutoffs import by_cutoff, display_names
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
+from rankjury.reporting.tables.cutoffs import cutoff_grid, display_names
 from rankjury.retrieval.agreement.stats import Agreed, Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -21,7 +21,7 @@ _DECIMALS = 4
 
 
 @renderer("reference")
-def render_reference(report: Report, brief: bool) -> Block | None:
+def render_reference(report: Report, brief: bool) -> SectionBlock | None:
     """Return each system by cut-off, and what it gains over the baseline under the headline's measures."""
     if not any(
         measure is not None and measure.k for one in report.systems.values() for measure in one.measures.values()
@@ -29,25 +29,25 @@ def render_reference(report: Report, brief: bool) -> Block | None:
         return None
     gains = list(_relative(report))
     tables = [*_cutoff_tables(report), *([_improvement_table(report)] if gains else ())]
-    return Block(
+    return SectionBlock(
         "By cut-off", tables, tuple(_improvements(report)), order=0, replaces=frozenset({"headline", "comparison"})
     )
 
 
-def _cutoff_tables(report: Report) -> list[Table]:
+def _cutoff_tables(report: Report) -> list[TextTable]:
     """Return one table per system: cut-offs down, measures across, cells like ``0.156±0.363``.
 
     The spread is the sample standard deviation over queries (divisor n − 1), as everywhere in rankjury; numpy's
     default, with divisor n, is smaller by the factor √((n − 1) / n).
     """
-    grid = by_cutoff(report)
+    grid = cutoff_grid(report)
     header = ["k", *(measure.both_names for measure in grid.measures)]
     notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.common_names else ())]
     found = []
     for number, system in enumerate(grid.systems, 1):
         rows = [[str(k), *(_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]
         last = number == len(grid.systems)
-        found.append(table(header, rows, title=f"{system}:", notes=notes if last else (), fixed=1))
+        found.append(make_table(header, rows, title=f"{system}:", notes=notes if last else (), fixed=1))
     return found
 
 
@@ -59,7 +59,7 @@ def _spread(estimate: Estimate | None) -> str:
 
 
 @renderer("agreement")
-def render_agreement(report: Report, brief: bool) -> Block | None:
+def render_agreement(report: Report, brief: bool) -> SectionBlock | None:
     """Return how far similarities agree: for each value a row per system, with the difference to the baseline."""
     found = report.sections_of(Agreement)
     if not found:
@@ -72,7 +72,9 @@ def render_agreement(report: Report, brief: bool) -> Block | None:
         for system, agreement in found.items():
             one = agreement.figures[name]
             rows.append([f"{_INDENT}{system}", _shown(one), *([_difference(one)] if compared else [])])
-    return Block("Similarities", [table(header, rows, wraps=(0,), notes=list(_pairs_lines(found)))], order=10)
+    return SectionBlock(
+        "Similarities", [make_table(header, rows, wraps=(0,), notes=list(_pairs_lines(found)))], order=10
+    )
 
 
 def _shown(one: Agreed) -> str:
@@ -100,7 +102,7 @@ def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
         yield line if len(told) == 1 else f"{', '.join(systems)}: {line}"
 
 
-def _improvement_table(report: Report) -> Table:
+def _improvement_table(report: Report) -> TextTable:
     """What each system gains over the baseline, as a share of what that has."""
     names = display_names(report)
     rows = [
@@ -113,7 +115,7 @@ def _improvement_table(report: Report) -> Table:
         ]
         for one, before in _relative(report)
     ]
-    return table([f"over {report.baseline}", "measure", "change", "means", "p"], rows, text=(0, 1), wraps=(0,))
+    return make_table([f"over {report.baseline}", "measure", "change", "means", "p"], rows, text=(0, 1), wraps=(0,))
 
 
 def _improvements(report: Report) -> Iterator[str]:

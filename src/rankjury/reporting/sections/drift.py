@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.text import plural
 from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
 from rankjury.evaluation.report import Report
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Cell, Style, Table, table
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
 from rankjury.retrieval.hints import Hint
 from rankjury.stats.formatting import NO_VALUE, format_p, format_percent, format_value
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DRIFTS_SCHEMA = "rankjury.drifts/1"
 _DECIMALS = 4
 _WITHIN = {True: "within", False: "beyond", None: NO_VALUE}
-_STYLES: dict[str, Style] = {"within": "pass", "beyond": "fail"}
+_STYLES: dict[str, CellStyle] = {"within": "pass", "beyond": "fail"}
 _STANDINGS = {
     "same": "no difference",
     "noise": "within noise: the interval holds 0",
@@ -29,7 +29,7 @@ _STANDINGS = {
 
 
 @renderer("drift")
-def render(report: Report, brief: bool) -> Block | None:
+def render(report: Report, brief: bool) -> SectionBlock | None:
     """Return what changed since an earlier report and what came of it, system by system, without the tables."""
     lines: list[str] = []
     for drift in report.sections_of(Drift).values():
@@ -37,7 +37,7 @@ def render(report: Report, brief: bool) -> Block | None:
         lines.append(f"Drift of {drift.system} since {drift.old_source}")
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
     lines = [*lines, "All of it: rankjury drift NEW OLD"] if lines else []
-    return Block("Drift", lines=lines, charts=lambda: _charts(report), order=52) if lines else None
+    return SectionBlock("Drift", lines=lines, charts=lambda: _charts(report), order=52) if lines else None
 
 
 def _charts(report: Report) -> "Sequence[Chart]":
@@ -47,27 +47,29 @@ def _charts(report: Report) -> "Sequence[Chart]":
     return () if chart is None else (chart,)
 
 
-def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> Block:
+def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> SectionBlock:
     """Return all of one drift, for ``rankjury drift``."""
     tables = [_moves_table(drift), _tested_table([*drift.tested, *drift.quality])]
     if drift.churn is not None:
         tables.append(_churn_table(drift.churn))
     lines = [*_change_lines(drift), *_verdict_lines(drift), *(f"Hint: {hint.text}" for hint in hints)]
-    return Block(f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}", tables, lines)
+    return SectionBlock(
+        f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}", tables, lines
+    )
 
 
-def _moves_table(drift: Drift) -> Table:
+def _moves_table(drift: Drift) -> TextTable:
     """Return the values that the rule is about."""
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | TableCell]] = []
     for one in drift.moved:
         within = _WITHIN[one.within]
         rows.append(
-            [one.figure, _figure(one.old), _figure(one.new), _change(one), Cell(within, _STYLES.get(within, ""))]
+            [one.figure, _figure(one.old), _figure(one.new), _change(one), TableCell(within, _STYLES.get(within, ""))]
         )
     relative = any(one.relative_to == "mean" for one in drift.moved)
     notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
     header = ["figure", "old", "new", "change", f"±{format_percent(drift.allowed)}"]
-    return table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
+    return make_table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
 
 
 def _figure(value: float) -> str:
@@ -81,7 +83,7 @@ def _change(one: Moved) -> str:
     return f"{text}*" if one.relative_to == "mean" else text
 
 
-def _tested_table(tested: Sequence[Tested]) -> Table:
+def _tested_table(tested: Sequence[Tested]) -> TextTable:
     """Means over the queries in common, the difference as a share, and how sure it is."""
     rows = []
     for one in tested:
@@ -90,7 +92,7 @@ def _tested_table(tested: Sequence[Tested]) -> Table:
                      format_p(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
     header = ["mean of", "old → new", "change", "p", "the difference is"]
     title = f"The same queries ({tested[0].comparison.n:,}), before and after"
-    return table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
+    return make_table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
 
 
 def _relative(one: Tested) -> str:
@@ -110,7 +112,7 @@ def _churn_line(churn: Churn) -> str:
     )
 
 
-def _churn_table(churn: Churn) -> Table:
+def _churn_table(churn: Churn) -> TextTable:
     """The queries whose first items changed most."""
     rows = [
         [one.query, format_value(one.overlap, 2), format_value(one.rbo, 2), " ".join(one.gone) or NO_VALUE,
@@ -118,7 +120,7 @@ def _churn_table(churn: Churn) -> Table:
         for one in churn.most
     ]  # fmt: skip
     header = ["query", "overlap", "RBO", "gone", "new"]
-    return table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
+    return make_table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
 
 
 def _change_lines(drift: Drift) -> Iterator[str]:

@@ -9,8 +9,8 @@ from rankjury.core.text import plural
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.similarity_profile import Spread, Stability
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.hints import Hint, Hints
@@ -29,14 +29,14 @@ _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
 
 
 @renderer("index")
-def render_indexes(report: Report, brief: bool) -> Block | None:
+def render_indexes(report: Report, brief: bool) -> SectionBlock | None:
     """Return what each index finds of the exact neighbours, what it costs, and whose fault a loss is."""
     found = report.sections_of(Indexed)
     if not found:
         return None
     tables = [_index_table(found), _latency_table(found), _filters_table(found)]
     shown = [one for one in tables if one]
-    return Block("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
+    return SectionBlock("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
 
 
 def _frontier(report: Report) -> "Sequence[Chart]":
@@ -47,14 +47,14 @@ def _frontier(report: Report) -> "Sequence[Chart]":
 
 
 @renderer("stability")
-def render_stability(report: Report, brief: bool) -> Block | None:
+def render_stability(report: Report, brief: bool) -> SectionBlock | None:
     """Return the similarities of each system's first items, and the lengths of its vectors."""
     found = report.sections_of(Stability)
     if not found:
         return None
     header = ["system", "top-1 similarity", f"top-{next(iter(found.values())).k} similarity", "vector length"]
     rows = [[name, *map(_spread_shown, (one.top1, one.topk, one.norm))] for name, one in found.items()]
-    return Block("Similarities", [table(header, rows, wraps=(0,))], charts=lambda: _top1(report), order=51)
+    return SectionBlock("Similarities", [make_table(header, rows, wraps=(0,))], charts=lambda: _top1(report), order=51)
 
 
 def _top1(report: Report) -> "Sequence[Chart]":
@@ -64,7 +64,7 @@ def _top1(report: Report) -> "Sequence[Chart]":
 
 
 @renderer("examples")
-def render_examples(report: Report, brief: bool) -> Block | None:
+def render_examples(report: Report, brief: bool) -> SectionBlock | None:
     """Return the best and worst queries of the last system, with the first items of each."""
     lines = []
     for system, examples in list(report.sections_of(Examples).items())[-1:]:
@@ -72,11 +72,11 @@ def render_examples(report: Report, brief: bool) -> Block | None:
             chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
             if chosen:
                 lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
-    return Block("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
+    return SectionBlock("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
 
 
 @renderer("hints")
-def render_hints(report: Report, brief: bool) -> Block | None:
+def render_hints(report: Report, brief: bool) -> SectionBlock | None:
     """Return one line per hint; in brief one per pattern, of the last system that shows it, which is under trial."""
     hints = list(report.section(Hints) or ())
     lines = [] if brief else list(map(str, hints))
@@ -86,15 +86,15 @@ def render_hints(report: Report, brief: bool) -> Block | None:
     for found in patterns.values():
         others = ", ".join(dict.fromkeys(one.system for one in found[:-1]))
         lines.append(f"Hint: {found[-1]}" + (f" (so with {others})" if others else ""))
-    return Block("Hints", lines=lines, order=54) if lines else None
+    return SectionBlock("Hints", lines=lines, order=54) if lines else None
 
 
-def _index_table(found: Mapping[str, Indexed]) -> Table:
+def _index_table(found: Mapping[str, Indexed]) -> TextTable:
     """Return one row per index."""
     k = next(iter(found.values())).recall.k
     header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
     rows = [_row(name, one) for name, one in found.items()]
-    return table(header, rows, text=(0, 1), wraps=(0, 1)).dropping("own exact", "engine", "build")
+    return make_table(header, rows, text=(0, 1), wraps=(0, 1)).dropping("own exact", "engine", "build")
 
 
 def _row(name: str, one: Indexed) -> list[str]:
@@ -117,7 +117,7 @@ def _row(name: str, one: Indexed) -> list[str]:
     ]
 
 
-def _latency_table(found: Mapping[str, Indexed]) -> Table:
+def _latency_table(found: Mapping[str, Indexed]) -> TextTable:
     """Return one row per way of asking, with and, where that is too wide, without intervals."""
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
     timed = {name: one.latency for name, one in found.items() if one.latency is not None}
@@ -134,7 +134,7 @@ def _latency_table(found: Mapping[str, Indexed]) -> Table:
             if one.open is not None:
                 ways.append((f"{one.open.rate:g} a second", one.open))
             rows += [_latency_row(name, way, loop, intervals) for way, loop in ways if loop is not None]
-        layouts.append(table(header, rows, text=(0, 1), wraps=(0, 1), notes=_clock_notes(list(timed.values()))))
+        layouts.append(make_table(header, rows, text=(0, 1), wraps=(0, 1), notes=_clock_notes(list(timed.values()))))
     return replace(layouts[0], narrower=tuple(layouts[1:]))
 
 
@@ -165,7 +165,7 @@ def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
     return f"{_milliseconds(one.ms)} [{_milliseconds(one.ci[0])}, {_milliseconds(one.ci[1])}{above}]"
 
 
-def _filters_table(found: Mapping[str, Indexed]) -> Table:
+def _filters_table(found: Mapping[str, Indexed]) -> TextTable:
     """Return one row per filter, the most selective first."""
     rows = [
         [
@@ -180,7 +180,7 @@ def _filters_table(found: Mapping[str, Indexed]) -> Table:
         for part in one.filters
     ]
     header = ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
-    return table(header, rows, text=(0, 1), wraps=(0, 1))
+    return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
 def _spread_shown(one: Spread) -> str:

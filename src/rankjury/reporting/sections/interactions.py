@@ -7,9 +7,9 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
-from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, p_legend, verdict_of
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
+from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, p_legend, verdict_style
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import format_estimate, format_percent, format_value
@@ -23,7 +23,7 @@ _SIGNS = {"better": " ▲", "worse": " ▼"}
 
 
 @renderer("interactions")
-def render_interactions(report: Report, brief: bool) -> Block | None:
+def render_interactions(report: Report, brief: bool) -> SectionBlock | None:
     """Return the log and measures in every tier; in brief also every system, and the first measure's comparison."""
     log = report.section(Interactions)
     if log is None:
@@ -52,7 +52,7 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
         notes.append(f"{legend}{_signs_told(report, ' there', labels)}")
         notes += [ITEM_SLICES] if of_items else []
         tables += [*tiers[:-1], replace(tiers[-1], notes=tuple(notes))]
-    return Block(
+    return SectionBlock(
         "Recommenders",
         tables,
         order=0,
@@ -62,10 +62,10 @@ def render_interactions(report: Report, brief: bool) -> Block | None:
 
 
 @renderer("exposure")
-def render_exposure(report: Report, brief: bool) -> Block | None:
+def render_exposure(report: Report, brief: bool) -> SectionBlock | None:
     """Return how much of the recommendations goes to the most popular tenth, fifth and half of the catalogue."""
     found = report.sections_of(Exposure)
-    return Block("Exposure", [_exposure_table(found)], order=1) if found else None
+    return SectionBlock("Exposure", [_exposure_table(found)], order=1) if found else None
 
 
 def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
@@ -75,7 +75,7 @@ def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
     return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
 
 
-def _board(report: Report) -> Table:
+def _board(report: Report) -> TextTable:
     """Systems down, measures across; with the first one's interval, and what differs from the baseline marked."""
     shown = {(one.system, one.measure): one for one in report.comparisons}
     beyond = _beyond_accuracy(report)
@@ -92,7 +92,7 @@ def _board(report: Report) -> Table:
     if report.resampling is not None:
         notes = [f"[{format_percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}"]
     header = ["system", *(report.both_names(label) for label in report.labels)]
-    return table(header, rows, fixed=1, notes=notes)
+    return make_table(header, rows, fixed=1, notes=notes)
 
 
 def _beyond_accuracy(report: Report) -> set[str]:
@@ -104,7 +104,7 @@ def _beyond_accuracy(report: Report) -> set[str]:
 
 def _sign(one: Comparison | None, report: Report, *, beyond: bool) -> str:
     """Better or worse where that is shown; of a measure beyond accuracy, more or less."""
-    verdict = verdict_of(one, report.level) if one is not None else ""
+    verdict = verdict_style(one, report.level) if one is not None else ""
     if one is None or verdict not in _SIGNS:
         return ""
     return (_MORE if one.difference > 0 else _LESS) if beyond else _SIGNS[verdict]
@@ -125,7 +125,7 @@ def split_line(about: Interactions) -> str:
     return f"{kind} split, evaluated on {about.window}, fitted on {learnt}; candidates: {candidates}"
 
 
-def windows_table(about: Interactions) -> Table:
+def windows_table(about: Interactions) -> TextTable:
     """Return rows, users and items of each window of the log, and those of whom training has nothing."""
     rows = []
     for name, one in about.windows.items():
@@ -135,10 +135,10 @@ def windows_table(about: Interactions) -> Table:
         span = f"{one.begin[:10]} – {one.end[:10]}" if one.begin and one.end else ""
         rows.append([name, *cells, span])
     header = ["window", "rows", "users", "items", "new users", "new items", "from – to"]
-    return table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
+    return make_table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
 
 
-def _tiers_table(report: Report, label: str, *, ends: bool) -> Table:
+def _tiers_table(report: Report, label: str, *, ends: bool) -> TextTable:
     """Return one measure in every slice, a column per system; ``ends``: with its intervals."""
     systems, beyond = list(report.systems), label in _beyond_accuracy(report)
     parts = [part for part in report.slices if all(label in part.estimates.get(name, {}) for name in systems)]
@@ -149,7 +149,7 @@ def _tiers_table(report: Report, label: str, *, ends: bool) -> Table:
         cells = (_cell(part, name, label, report, ends=ends, beyond=beyond) for name in systems)
         rows.append([part.name, n, *cells])
     title = f"{report.both_names(label)} by tier of training interactions"
-    return table(["slice", "n", *systems], rows, title=title, fixed=2)
+    return make_table(["slice", "n", *systems], rows, title=title, fixed=2)
 
 
 def _tier_ranges(report: Report) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool,
     return (format_estimate(estimate) if ends else _mean(estimate)) + sign
 
 
-def _exposure_table(found: Mapping[str, Exposure]) -> Table:
+def _exposure_table(found: Mapping[str, Exposure]) -> TextTable:
     rows = []
     first = next(iter(found.values()))
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
@@ -182,4 +182,4 @@ def _exposure_table(found: Mapping[str, Exposure]) -> Table:
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
     header = ["system", *(f"top {format_percent(first.edges[place], 0)}" for place in places), "different items"]
     title = f"Which share of the first {first.k} recommendations is of the most popular items of training"
-    return table(header, rows, title=title)
+    return make_table(header, rows, title=title)

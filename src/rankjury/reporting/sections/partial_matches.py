@@ -8,8 +8,8 @@ from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Keywords
 from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import format_percent
 
 HAS, LACKS = "✓", "✗"
@@ -23,13 +23,13 @@ _SMALL = 0.1
 
 @renderer("keywords")
 @renderer("partial_matches")
-def render(report: Report, brief: bool) -> Block | None:
+def render(report: Report, brief: bool) -> SectionBlock | None:
     """Return of the last system a query or two result by result, and what is missed most; how texts were mapped."""
     found = report.sections_of(Partial)
     quality = quality_table(report)
     if not found and quality is None:
         return None
-    tables: list[Table] = []
+    tables: list[TextTable] = []
     lines: list[str] = []
     for system in list(found)[-1:] if brief else found:
         tables += [
@@ -39,10 +39,10 @@ def render(report: Report, brief: bool) -> Block | None:
         lines += _summary_lines(report, system)
     if quality is not None:
         tables.append(quality)
-    return Block("Partial matches", [one for one in tables if one], lines, order=30)
+    return SectionBlock("Partial matches", [one for one in tables if one], lines, order=30)
 
 
-def _shown_queries(report: Report, system: str) -> Iterator[Table]:
+def _shown_queries(report: Report, system: str) -> Iterator[TextTable]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
     partial = report.sections_of(Partial)[system]
     for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
@@ -68,7 +68,7 @@ def _is_partial(result: Result) -> bool:
     return bool(result.has and result.lacks)
 
 
-def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Table:
+def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> TextTable:
     """Return the results of a query, with its keywords above and its scores below."""
     text = report.query_text(looked.query)
     group_of = {one.name: one.group for one in partial.keywords}
@@ -96,14 +96,14 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tab
     lines.append(f"relevant: {plural(looked.relevant, 'item', 'items')}")
     title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
     wide = range(2, len(groups) + 4)
-    return table(
+    return make_table(
         ["rank", "score", "item", *groups, "match"],
         rows,
         text=wide,
         wraps=wide,
         title="\n  ".join([title, *lines]),
         notes=[_scores(report, system, looked.query)] if report.queries is not None else [],
-        narrower=[table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
+        narrower=[make_table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
     )
 
 
@@ -121,7 +121,7 @@ def _scores(report: Report, system: str, query: str) -> str:
     return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
 
 
-def missed_table(partial: Partial, system: str, most: int) -> Table:
+def missed_table(partial: Partial, system: str, most: int) -> TextTable:
     """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
     rows = [
         [
@@ -136,11 +136,11 @@ def missed_table(partial: Partial, system: str, most: int) -> Table:
         if one.lacking
     ]
     header = ["keyword", "group", "queries", "lacking", "share", "instead"]
-    short = table(
+    short = make_table(
         header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
         shown=_KEYWORDS_SHOWN,
     )  # fmt: skip
-    return table(
+    return make_table(
         header,
         rows,
         text=(0, 1, 5),
@@ -177,7 +177,7 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
         )
 
 
-def quality_table(report: Report) -> Table | None:
+def quality_table(report: Report) -> TextTable | None:
     """How well each method mapped the texts, where it can be told."""
     found: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("quality", {})
     if not found:
@@ -187,7 +187,7 @@ def quality_table(report: Report) -> Table | None:
         for method, one in found.items()
     ]
     header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
-    return table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
+    return make_table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
 
 
 def _figure(value: float | None) -> str:

@@ -5,8 +5,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from rankjury.evaluation.report import Report
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 from rankjury.stats.formatting import format_percent
 
@@ -18,14 +18,14 @@ _LONGEST_HUB = 16
 
 @renderer("spaces")
 @renderer("space")
-def render(report: Report, brief: bool) -> Block | None:
+def render(report: Report, brief: bool) -> SectionBlock | None:
     """One row per space; those of the gold first."""
     of_gold = report.section(GoldSpaces)
     spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
     rows = [_row(name, space, report) for name, space in spaces.items()]
-    shown = table(header, rows, text=(0, 7), wraps=(0, 7))
-    return Block("Embedding spaces", [shown], charts=lambda: _norms(report)) if rows else None
+    shown = make_table(header, rows, text=(0, 7), wraps=(0, 7))
+    return SectionBlock("Embedding spaces", [shown], charts=lambda: _norms(report)) if rows else None
 
 
 def _norms(report: Report) -> "Sequence[Chart]":
@@ -54,7 +54,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
 
 
-def diagnostics_table(space: Hygiene) -> Table:
+def diagnostics_table(space: Hygiene) -> TextTable:
     """One space in words: what was looked at, and what was found."""
     hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
     rows = [
@@ -68,4 +68,4 @@ def diagnostics_table(space: Hygiene) -> Table:
         ["never found", format_percent(space.hubness.never_found, 1)],
     ]
     rows += [[f"tied at {k}", f"{format_percent(share, 1)} of the queries"] for k, share in space.tied_at.items()]
-    return table(["space", ""], rows, text=(0, 1), wraps=(1,))
+    return make_table(["space", ""], rows, text=(0, 1), wraps=(1,))

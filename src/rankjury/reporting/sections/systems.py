@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Facts, Fusion, Quantiles
-from rankjury.reporting.sections import Block, renderer
-from rankjury.reporting.tables import Table, table
+from rankjury.reporting.sections import SectionBlock, renderer
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import NO_VALUE, format_percent
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
 
 
 @renderer("quantiles")
-def render_quantiles(report: Report, brief: bool) -> Block | None:
+def render_quantiles(report: Report, brief: bool) -> SectionBlock | None:
     """Return one row per measure and system."""
     found = quantiles_table(report)
-    return Block("Quantiles", [found], order=10, only=_NOT_ON_PAGE) if found else None
+    return SectionBlock("Quantiles", [found], order=10, only=_NOT_ON_PAGE) if found else None
 
 
-def quantiles_table(report: Report) -> Table:
+def quantiles_table(report: Report) -> TextTable:
     """Return scores at some shares of the queries: one row per measure and system; no rows where none were asked."""
     known = {name: one.measures for name, one in report.sections_of(Quantiles).items()}
     entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
@@ -40,11 +40,11 @@ def quantiles_table(report: Report) -> Table:
     error = max((one.relative_error for _, _, one in entries), default=0)
     rounded = f"; counted after rounding, off by {format_percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(format_percent(float(share)) for share in shares)]
-    return table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
+    return make_table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
 
 
 @renderer("first_scores")
-def render_first_scores(report: Report, brief: bool) -> Block | None:
+def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
     """Return the distribution of the scores of first items, for writers that draw."""
 
     def charts() -> "Sequence[Chart]":
@@ -52,17 +52,17 @@ def render_first_scores(report: Report, brief: bool) -> Block | None:
 
         return first_charts(report)
 
-    return Block("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
+    return SectionBlock("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
 
 
 @renderer("facts")
 @renderer("fusion")
-def render_systems(report: Report, brief: bool) -> Block | None:
+def render_systems(report: Report, brief: bool) -> SectionBlock | None:
     """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others."""
     rows = [[name, _fusion_text(one)] for name, one in report.sections_of(Fusion).items()]
     rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(Facts).items() if one]
-    made = table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
-    return Block("Systems", [made], order=60, only=_NOT_ON_PAGE) if rows else None
+    made = make_table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
+    return SectionBlock("Systems", [made], order=60, only=_NOT_ON_PAGE) if rows else None
 
 
 def _fusion_text(fusion: Fusion) -> str:

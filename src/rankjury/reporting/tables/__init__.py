@@ -30,23 +30,23 @@ _MOST_ROWS = 24
 """Rows of means that are shown at once."""
 _LOOKED_UP = ("end_to_end_", "open_loop_")
 """How the names of recorded values begin that are looked up, not read."""
-Style = Literal["", "better", "worse", "noise", "pass", "fail", "unsure", "muted", "baseline"]
+CellStyle = Literal["", "better", "worse", "noise", "pass", "fail", "unsure", "muted", "baseline"]
 """What a cell says, for colours and marks; its text says the same. A row that begins with ``baseline`` is shaded."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """The text of a cell and what it means."""
 
     text: str
-    style: Style = ""
+    style: CellStyle = ""
 
     def __str__(self) -> str:
         return self.text
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """The head of a column."""
 
     name: str
@@ -59,16 +59,16 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table with its title, notes, and narrower layouts of itself for narrow terminals."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     title: str = ""
     """Shown above; lines after the first say more."""
     notes: tuple[str, ...] = ()
     """Lines under the table: what brackets and marks mean."""
-    narrower: tuple["Table", ...] = ()
+    narrower: tuple["TextTable", ...] = ()
     """The same in fewer columns, the widest first; where none fits, rows are printed as lines of names and values."""
     shown: int = 0
     """Rows that a terminal shows; 0: all. Files and pages have every row."""
@@ -87,16 +87,16 @@ class Table:
         """The rows as text."""
         return [[cell.text for cell in row] for row in self.rows]
 
-    def without(self, *names: str) -> "Table":
+    def without(self, *names: str) -> "TextTable":
         """Return it without some columns."""
         return self.columns_at([place for place, column in enumerate(self.columns) if column.name not in names])
 
-    def columns_at(self, places: Sequence[int]) -> "Table":
+    def columns_at(self, places: Sequence[int]) -> "TextTable":
         """Return it with the columns at some places."""
         columns = tuple(self.columns[place] for place in places)
         return replace(self, columns=columns, rows=tuple(tuple(row[place] for place in places) for row in self.rows))
 
-    def dropping(self, *names: str) -> "Table":
+    def dropping(self, *names: str) -> "TextTable":
         """Return it with narrower layouts: without the first of these columns, without the first two, and so on.
 
         Columns that are empty in all rows are removed at once.
@@ -106,23 +106,23 @@ class Table:
         narrower = tuple(found.without(*names[: number + 1]) for number in range(len(names)))
         return replace(found, narrower=tuple(dict.fromkeys(narrower)))
 
-    def first(self, most: int) -> "Table":
+    def first(self, most: int) -> "TextTable":
         """Return it with its first rows."""
         return replace(self, rows=self.rows[:most], narrower=tuple(one.first(most) for one in self.narrower))
 
 
-def table(
-    header: Sequence[str | Column],
-    rows: Iterable[Sequence[str | Cell]],
+def make_table(
+    header: Sequence[str | TableColumn],
+    rows: Iterable[Sequence[str | TableCell]],
     *,
     text: Sequence[int] = (0,),
     wraps: Sequence[int] = (),
     title: str = "",
     notes: Sequence[str] = (),
-    narrower: Sequence[Table] = (),
+    narrower: Sequence[TextTable] = (),
     fixed: int = 0,
     shown: int = 0,
-) -> Table:
+) -> TextTable:
     """Return a table of plain values.
 
     Args:
@@ -138,12 +138,12 @@ def table(
     """
     columns = tuple(
         one
-        if isinstance(one, Column)
-        else Column(one, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
+        if isinstance(one, TableColumn)
+        else TableColumn(one, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
         for place, one in enumerate(header)
     )
-    cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
-    return Table(columns, cells, title, tuple(notes), tuple(narrower), shown, fixed)
+    cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
+    return TextTable(columns, cells, title, tuple(notes), tuple(narrower), shown, fixed)
 
 
 def about_line(report: Report) -> str:
@@ -184,10 +184,10 @@ def interval_note(report: Report, *, with_count: bool = False) -> str:
     return f"[{format_percent(report.level)} interval over {over}]"
 
 
-def headline_table(report: Report) -> Table:
+def headline_table(report: Report) -> TextTable:
     """Return the means of all measures: measures down and systems across, or the other way round for many systems."""
     systems = report.systems
-    by_measure = table(
+    by_measure = make_table(
         ["measure", *systems, "n"],
         [
             [report.both_names(label), *(format_estimate(one) for one in of), _counts(of)]
@@ -195,7 +195,7 @@ def headline_table(report: Report) -> Table:
             for of in [[system.estimates[label] for system in systems.values()]]
         ],
     )
-    by_system = table(
+    by_system = make_table(
         ["system", *map(report.both_names, report.labels), "n"],
         [
             [name, *(format_estimate(one) for one in of), _counts(of)]
@@ -203,7 +203,7 @@ def headline_table(report: Report) -> Table:
             for of in [[system.estimates[label] for label in report.labels]]
         ],
     )
-    one_by_one = table(
+    one_by_one = make_table(
         ["system", "measure", "mean", "n"],
         [
             [name, report.both_names(label), format_estimate(one), _counts([one])]
@@ -220,7 +220,7 @@ def headline_table(report: Report) -> Table:
     golds = " · ".join(f"{gold}: {', '.join(names)}" for gold, names in by_gold.items())
     more = (LEGEND if report.common_names else "", f"against {golds}" if golds else "")
 
-    def noted(found: Table, *, with_count: bool = False) -> Table:
+    def noted(found: TextTable, *, with_count: bool = False) -> TextTable:
         return replace(found, notes=tuple(filter(None, (interval_note(report, with_count=with_count), *more))))
 
     layouts = [noted(by_measure), noted(by_system)]
@@ -243,7 +243,7 @@ def _counts(estimates: Sequence[Estimate]) -> str:
     return shown[0] if len(set(shown)) == 1 else " | ".join(shown)
 
 
-def recorded_table(report: Report, *, everything: bool = True) -> Table:
+def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
     """Return recorded values, such as latencies: one row per value, systems across.
 
     Args:
@@ -256,18 +256,18 @@ def recorded_table(report: Report, *, everything: bool = True) -> Table:
     rows = [[name, *(_recorded_shown(of.get(name)) for of in held.values())] for name in names]
     more = len(every) - len(names)
     notes = [f"and {plural(more, 'other value', 'other values')}: --json has them"] if more else []
-    return table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
+    return make_table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
 
 
 def _recorded_shown(one: Recorded | None) -> str:
     if one is None:
         return NO_VALUE
     if one.ci is None or one.ci[0] == one.ci[1]:
-        return rounded(one.value)
+        return format_rounded(one.value)
     return f"{format_value(one.value, interval_decimals(one.ci))} {format_interval(one.ci)}"
 
 
-def rounded(value: float) -> str:
+def format_rounded(value: float) -> str:
     """Return four digits of a value without an interval; a whole number and thousands in full."""
     if abs(value) >= 1e15:
         return f"{value:.4g}"
@@ -286,7 +286,7 @@ class Convention:
     common: str = ""
 
 
-def conventions_of(report: Report) -> list[Convention]:
+def list_conventions(report: Report) -> list[Convention]:
     """Return every measure with its conventions; of one that is not installed here, its spelling alone."""
     found: dict[str, Convention] = {}
     for system in report.systems.values():

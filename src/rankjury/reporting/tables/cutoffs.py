@@ -45,7 +45,7 @@ class CutMeasure:
 
 
 @dataclass(frozen=True)
-class ByCutoff:
+class CutoffGrid:
     """What a report has of measures with a cut-off: systems × measures × ks."""
 
     systems: tuple[str, ...]
@@ -86,7 +86,7 @@ class ByCutoff:
         )
 
 
-def by_cutoff(report: Report) -> ByCutoff:
+def cutoff_grid(report: Report) -> CutoffGrid:
     """The report's measures that have a cut-off; the others are left out."""
     estimates: dict[tuple[str, str, int], Estimate] = {}
     lower: dict[str, bool] = {}
@@ -105,12 +105,12 @@ def by_cutoff(report: Report) -> ByCutoff:
         for spelling, less in lower.items()
     )
     ks = tuple(sorted({k for _, _, k in estimates}))
-    return ByCutoff(tuple(report.systems), measures, ks, estimates)
+    return CutoffGrid(tuple(report.systems), measures, ks, estimates)
 
 
 def display_names(report: Report) -> dict[str, str]:
     """By label: ``NDCG@10`` for a measure that has a cut-off, the label for one that has none; both names of some."""
-    grid = by_cutoff(report)
+    grid = cutoff_grid(report)
     names = {measure.spelling: measure.name for measure in grid.measures}
     found = {label: f"{names[spelling]}@{k}" for _, label, spelling, k in cut_labels(report)}
     common = report.common_names

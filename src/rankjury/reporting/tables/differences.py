@@ -13,7 +13,7 @@ from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.measures.measure import LEGEND
-from rankjury.reporting.tables import Cell, Column, Style, Table, idle_systems, table
+from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, idle_systems, make_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.formatting import (
     NO_VALUE,
@@ -34,17 +34,17 @@ ITEM_SLICES = (
 _MOVES_SHOWN = 3
 _LOSSES_SHOWN = 5
 _LONGEST_NAME = 24
-_MARK = Column("", "text")
+_MARK = TableColumn("", "text")
 """The column that says in a word what a difference means needs no name."""
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "≈ noise", "": ""}
 
 
-def summary_table(report: Report, labels: Sequence[str] | None = None) -> Table:
+def summary_table(report: Report, labels: Sequence[str] | None = None) -> TextTable:
     """Return one row per measure and system: the mean, and beside it the difference to the baseline."""
     shown = report.labels if labels is None else labels
     compared = {(one.measure, one.system): one for one in report.comparisons if not isnan(one.difference)}
     with_differences = any(label in shown for label, _ in compared)
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | TableCell]] = []
     for label in shown:
         title = report.both_names(label)
         for name, system in report.systems.items():
@@ -52,41 +52,41 @@ def summary_table(report: Report, labels: Sequence[str] | None = None) -> Table:
             if estimate is None:
                 continue
             mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
-            cells: list[str | Cell] = [title, name + mark, format_estimate(estimate)]
+            cells: list[str | TableCell] = [title, name + mark, format_estimate(estimate)]
             if with_differences:
                 cells += _difference_cells(compared.get((label, name)), report.level)
             rows.append([*cells, f"{estimate.n:,}"])
             title = ""
     level = format_percent(report.level)
-    between: list[str | Column] = [f"difference [{level}]", _MARK, "p", "+/=/−"] if with_differences else []
+    between: list[str | TableColumn] = [f"difference [{level}]", _MARK, "p", "+/=/−"] if with_differences else []
     header = ["measure", "system", f"mean [{level}]", *between, "n"]
-    return table(header, rows, text=(0, 1), wraps=(0, 1))
+    return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
-def _difference_cells(one: Comparison | None, level: float) -> list[str | Cell]:
+def _difference_cells(one: Comparison | None, level: float) -> list[str | TableCell]:
     if one is None:
         return ["", "", "", ""]
     return [
-        Cell(format_difference(one.difference, one.ci)),
+        TableCell(format_difference(one.difference, one.ci)),
         mark_cell(one, level),
         format_p(one.p_holm, at_floor=one.at_floor),
         "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
     ]
 
 
-def measure_table(report: Report, label: str) -> Table:
+def measure_table(report: Report, label: str) -> TextTable:
     """Return the means of one measure, systems down."""
-    return one_measure(summary_table(report, [label]), report.both_names(label))
+    return single_measure_table(summary_table(report, [label]), report.both_names(label))
 
 
-def one_measure(found: Table, name: str) -> Table:
+def single_measure_table(found: TextTable, name: str) -> TextTable:
     """Return the rows of a single measure with its name above the systems, and with layouts for narrow terminals."""
     found = found.without("measure")
-    columns = (Column(name, "text", wraps=True), *found.columns[1:])
+    columns = (TableColumn(name, "text", wraps=True), *found.columns[1:])
     return replace(found, columns=columns).dropping("n", "+/=/−", "p", "")
 
 
-def verdict_of(one: Comparison | Gap, level: float) -> Style:
+def verdict_style(one: Comparison | Gap, level: float) -> CellStyle:
     """Return ``better``, ``worse``, or ``noise`` where chance alone would do; empty where no test could be made."""
     if one.p_holm is None:
         return ""
@@ -95,10 +95,10 @@ def verdict_of(one: Comparison | Gap, level: float) -> Style:
     return "better" if one.gain > 0 else "worse"
 
 
-def mark_cell(one: Comparison | Gap, level: float) -> Cell:
+def mark_cell(one: Comparison | Gap, level: float) -> TableCell:
     """Return a difference in a word: ``▲ better``, ``▼ worse``, ``≈ noise``; ``= same`` where no query differs."""
-    verdict = verdict_of(one, level)
-    return Cell("= same" if verdict and _is_same(one) else _MARKS[verdict], verdict)
+    verdict = verdict_style(one, level)
+    return TableCell("= same" if verdict and _is_same(one) else _MARKS[verdict], verdict)
 
 
 def _is_same(one: Comparison | Gap | None) -> bool:
@@ -114,9 +114,9 @@ def p_legend(report: Report) -> str:
     return f"p: sign-flip test{of_whole}, Holm's correction"
 
 
-def comparison_table(report: Report) -> Table:
+def comparison_table(report: Report) -> TextTable:
     """Return the baseline under each measure, and after it every other system with its difference."""
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | TableCell]] = []
     for label in report.labels:
         compared = [one for one in report.comparisons if one.measure == label]
         for number, one in enumerate(compared):
@@ -124,22 +124,24 @@ def comparison_table(report: Report) -> Table:
                 mean = _mean(one.baseline_mean, one)
                 rows.append([report.both_names(label), one.baseline, mean, "", "", "", ""])
             difference, mark, p, counts = _difference_cells(one, report.level)
-            style = mark.style if isinstance(mark, Cell) and mark.style != "noise" else ""
-            rows.append(["", one.system, _mean(one.mean, one), Cell(str(difference), style), p, f"{one.n:,}", counts])
+            style = mark.style if isinstance(mark, TableCell) and mark.style != "noise" else ""
+            rows.append(
+                ["", one.system, _mean(one.mean, one), TableCell(str(difference), style), p, f"{one.n:,}", counts]
+            )
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
     notes += [LEGEND] if report.common_names else []
-    stacked: list[Sequence[str | Cell]] = []
+    stacked: list[Sequence[str | TableCell]] = []
     for measure, system, *values in rows:
         if measure:
             stacked.append([measure, *("" for _ in values)])
         stacked.append([f"  {system}", *values])
-    narrow = table(["measure, system", *header[2:]], stacked, wraps=(0,), notes=notes)
+    narrow = make_table(["measure, system", *header[2:]], stacked, wraps=(0,), notes=notes)
     narrower = (narrow, narrow.without("n", "+/=/−"))
-    return table(header, rows, text=(0, 1), wraps=(0, 1), notes=notes, narrower=narrower)
+    return make_table(header, rows, text=(0, 1), wraps=(0, 1), notes=notes, narrower=narrower)
 
 
-def before_after_table(comparisons: Sequence[Comparison], level: float, sides: Sequence[str]) -> Table:
+def before_after_table(comparisons: Sequence[Comparison], level: float, sides: Sequence[str]) -> TextTable:
     """Return systems compared with themselves in an earlier run: one row per measure and system.
 
     Args:
@@ -152,14 +154,14 @@ def before_after_table(comparisons: Sequence[Comparison], level: float, sides: S
         means = [_mean(one.baseline_mean, one), _mean(one.mean, one)]
         rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
     header = ["measure", "system", *sides, f"difference [{format_percent(level)}]", "", "p", "+/=/−", "n"]
-    return table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
+    return make_table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
 
 def _mean(mean: float, one: Comparison) -> str:
     return format_value(mean, interval_decimals(one.ci)) if one.n else NO_VALUE
 
 
-def tally(one: Comparison) -> str:
+def format_tally(one: Comparison) -> str:
     """``dense, ndcg@10: 26 better · 9 worse · 4 equal``"""
     return f"{one.system}, {one.measure}: {one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
 
@@ -193,7 +195,7 @@ def largest_losses(
     return tuple(found[:most])
 
 
-def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = False) -> Table:
+def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = False) -> TextTable:
     """Return queries with their scores before and after, and the ranks of their relevant items.
 
     Args:
@@ -214,9 +216,9 @@ def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = Fa
         ]
         for one in changes
     ]
-    moves = Column("relevant items (grade): rank before → after", "text", wraps=True)
-    names = [Column(report.unit[0], "text", wraps=True), *([Column("system", "text")] if several else ())]
-    return table([*names, Column("before → after"), Column("change"), moves], rows)
+    moves = TableColumn("relevant items (grade): rank before → after", "text", wraps=True)
+    names = [TableColumn(report.unit[0], "text", wraps=True), *([TableColumn("system", "text")] if several else ())]
+    return make_table([*names, TableColumn("before → after"), TableColumn("change"), moves], rows)
 
 
 def _names_in_examples(report: Report) -> tuple[dict[str, str], dict[str, str]]:
@@ -246,7 +248,7 @@ def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else ())])
 
 
-def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> Table:
+def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> TextTable:
     """Return one measure in every slice, those that lose most first; what was compared with nothing comes last.
 
     Args:
@@ -268,7 +270,7 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
         if not found:
             mean = part.estimates[system][label].mean
             gain = -mean if lower else mean
-        lost = one is not None and verdict_of(one, report.level) == "worse"
+        lost = one is not None and verdict_style(one, report.level) == "worse"
         return not lost, isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
 
     def is_shown_here(part: Slice, system: str) -> bool:
@@ -279,11 +281,11 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
 
     pairs = [(part, system) for part in report.slices for system in systems if is_shown_here(part, system)]
     several = len(systems) > 1
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | TableCell]] = []
     for part, system in sorted(pairs, key=lambda pair: rank(*pair)):
         estimate, one = part.estimates[system][label], found.get((part.name, system))
         n = one.n if isinstance(one, Comparison) else estimate.n
-        names: list[str | Cell] = [part.label, *([system] if several else ()), f"{n:,}"]
+        names: list[str | TableCell] = [part.label, *([system] if several else ()), f"{n:,}"]
         if not found:
             rows.append([*names, format_estimate(estimate)])
         elif one is None or not n:
@@ -296,7 +298,7 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
             rows.append([*names, mean, format_difference(one.difference, one.ci), mark_cell(one, report.level), p])
     level = f"[{format_percent(report.level)}]"
     against = f"difference {level}" if report.baseline else f"to the rest {level}"
-    values: list[str | Column] = [f"mean {level}" if report.resampling else "mean"]
+    values: list[str | TableColumn] = [f"mean {level}" if report.resampling else "mean"]
     notes = []
     if found:
         values = ["mean", against, _MARK, "p"]
@@ -305,5 +307,5 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
     if any(part.of == "items" for part in report.slices):
         notes.append(ITEM_SLICES)
     text = (0, 1) if several else (0,)
-    header: list[str | Column] = ["slice", *(["system"] if several else ()), "n", *values]
-    return table(header, rows, text=text, wraps=text, notes=notes)
+    header: list[str | TableColumn] = ["slice", *(["system"] if several else ()), "n", *values]
+    return make_table(header, rows, text=text, wraps=text, notes=notes)

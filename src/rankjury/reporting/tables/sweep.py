@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.core.text import escape_markdown, plural
 from rankjury.reporting.console import console, print_table
-from rankjury.reporting.tables import Cell, Style, Table, table
+from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
 from rankjury.reporting.writers.markdown import markdown_table
 from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 from rankjury.stats.resampling import Bounds
@@ -41,15 +41,15 @@ def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
     about = f"{plural(sweep.items, 'item', 'items')}, {plural(sweep.queries, 'query', 'queries')}"
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
     print_table(sweep_table(sweep, by))
-    for line in (*left_out_lines(sweep), *choice_lines(sweep, by)):
+    for line in (*omitted_lines(sweep), *choice_lines(sweep, by)):
         screen.print(line)
 
 
-def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
+def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> TextTable:
     """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
     header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95), *_MORE, ""]
     marks = _marks(sweep, by)
-    rows: list[list[str | Cell]] = []
+    rows: list[list[str | TableCell]] = []
     before = None
     for point in sweep.points:
         if dict(point.build) != before:
@@ -58,12 +58,12 @@ def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> Table:
             seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
             rows.append([point.build_title, seconds, _size(same[-1].size_bytes) if same else "", "", "", "", ""])
         mark = marks.get(id(point), point.status)
-        style: Style = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
+        style: CellStyle = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
         more = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
         beside = more if point.status == "measured" else [NO_VALUE] * 3
         name = f"{_INDENT}{point.search_title}"
-        rows.append([name, _recall(point), _quantile(point.p95), *beside, Cell(mark, style)])
-    found = table(header, rows, text=(0, len(header) - 1), wraps=(0,))
+        rows.append([name, _recall(point), _quantile(point.p95), *beside, TableCell(mark, style)])
+    found = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,))
     return replace(found, narrower=(found.without(*_MORE),))
 
 
@@ -82,7 +82,7 @@ def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
     return marks
 
 
-def left_out_lines(sweep: "Sweep") -> Iterator[str]:
+def omitted_lines(sweep: "Sweep") -> Iterator[str]:
     """How many settings were not measured, and why."""
     pruned = sweep.of("pruned")
     if pruned:
@@ -107,7 +107,7 @@ def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
     if not sweep.aims:
         return
     choice = sweep.cheapest(by=by)
-    wanted = wanted_of(sweep, choice)
+    wanted = format_targets(sweep, choice)
     if choice.point is None:
         yield f"{sweep.name}: nothing was measured that could meet {wanted}"
         return
@@ -141,7 +141,7 @@ def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
         yield f"{sweep.name}: {what} was measured once, and counts as higher only where it is twice as high"
 
 
-def wanted_of(sweep: "Sweep", choice: "Choice") -> str:
+def format_targets(sweep: "Sweep", choice: "Choice") -> str:
     """``recall@10 ≥ 0.95 and p95 ≤ 20 ms``"""
     recall = "" if choice.recall is None else f"recall@{sweep.k} ≥ {choice.recall:g}"
     time = "" if choice.p95_ms is None else f"p95 ≤ {choice.p95_ms:g} ms"
@@ -173,8 +173,8 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
             for name, row in zip(names, found.texts, strict=True)
         ]
         lines += [f"### {escape_markdown(sweep.name)}: recall@{sweep.k} and latency", ""]
-        lines += markdown_table(table(found.columns, rows))
-        told = [*left_out_lines(sweep), *choice_lines(sweep, cost)]
+        lines += markdown_table(make_table(found.columns, rows))
+        told = [*omitted_lines(sweep), *choice_lines(sweep, cost)]
         lines += ["", *(f"- {escape_markdown(line)}" for line in told), ""]
     return "\n".join(lines)
 

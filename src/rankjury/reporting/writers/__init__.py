@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Content: TypeAlias = "str | bytes | pl.DataFrame"
 """A data frame is written as a table, in the format and compression of the file's suffix."""
-Write: TypeAlias = "Callable[[Report, Request], Content | Mapping[Path, Content]]"
+Write: TypeAlias = "Callable[[Report, OutputRequest], Content | Mapping[Path, Content]]"
 """Returns the content of the file, or the contents of several files by their paths."""
 _Write = TypeVar("_Write", bound=Write)
 BY_SUFFIX = "report"
@@ -33,7 +33,7 @@ BY_SUFFIX = "report"
 
 
 @dataclass(frozen=True)
-class Request:
+class OutputRequest:
     """An output file, its options, and what is known of the report before it is computed (None: not known)."""
 
     file: str
@@ -63,7 +63,7 @@ class Request:
         if self.cutoffs is not None and not self.cutoffs:
             raise UsageError("no measure has a cut-off", expected="measures at several k", hint="cutoffs = [1, 5, 10]")
 
-    def split(self) -> "list[Request]":
+    def split(self) -> "list[OutputRequest]":
         """Return one request per system or index where the file name has the writer's placeholder, else this one."""
         placeholder = find_writer(self).each
         names = {"{system}": self.systems, "{index}": self.indexes}.get(placeholder)
@@ -89,7 +89,7 @@ class Writer:
     suffixes: tuple[str, ...]
     """Suffixes that a file may have; none: ``check`` decides."""
     write: Write
-    check: Callable[[Request], None] = lambda request: None
+    check: Callable[[OutputRequest], None] = lambda request: None
     """Raises a UsageError where the request could not be carried out."""
     each: str = ""
     """``{system}`` or ``{index}``: in a file name it stands for one file per system or index."""
@@ -120,7 +120,7 @@ def writer(name: str, *suffixes: str, by_suffix: bool = True, **options: Any) ->
     return register
 
 
-def find_writer(request: Request) -> Writer:
+def find_writer(request: OutputRequest) -> Writer:
     """Return the writer that the request names, or that of the file's suffix."""
     if request.form in (None, BY_SUFFIX):
         found = WRITERS.find(request.path.suffix.lower() or ".")
@@ -136,7 +136,7 @@ def find_writer(request: Request) -> Writer:
     return found
 
 
-def write_reports(report: Report, requests: Sequence[Request]) -> dict[Path, Writer]:
+def write_reports(report: Report, requests: Sequence[OutputRequest]) -> dict[Path, Writer]:
     """Write all the files that are requested, or none of them.
 
     Args:

@@ -12,7 +12,7 @@ from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import write_files
 from rankjury.reporting.console import print_table
-from rankjury.reporting.tables import Cell, Column, Table, rounded, table
+from rankjury.reporting.tables import TableCell, TableColumn, TextTable, format_rounded, make_table
 from rankjury.reporting.writers.markdown import markdown_table
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 
@@ -20,7 +20,7 @@ _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = {"fail": 0, "unsure": 1, "pass": 2}
 
 
-def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> Table:
+def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> TextTable:
     """Return one row per verdict, failures first: of all outcomes, or of some.
 
     Args:
@@ -32,18 +32,18 @@ def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> Table:
     shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
     rows = [
         [
-            Cell(one.outcome.upper(), one.outcome),
+            TableCell(one.outcome.upper(), one.outcome),
             _title(one.target) if full else one.target.title,
             *([one.system] if several else ()),
-            value_shown(one),
+            format_verdict_value(one),
             "" if one.n is None else f"{one.n:,}",
             one.target.wanted,
         ]
         for one in sorted(shown, key=lambda one: _ORDER[one.outcome])
     ]
-    words = [Column(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
-    wanted = Column("wanted", "text", wraps=True)
-    return table([Column("verdict", "text"), *words, Column("found"), Column("n"), wanted], rows)
+    words = [TableColumn(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
+    wanted = TableColumn("wanted", "text", wraps=True)
+    return make_table([TableColumn("verdict", "text"), *words, TableColumn("found"), TableColumn("n"), wanted], rows)
 
 
 def _title(target: Target) -> str:
@@ -57,7 +57,7 @@ def verdict_counts(gate: Gate) -> str:
     return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
 
 
-def value_shown(verdict: Verdict) -> str:
+def format_verdict_value(verdict: Verdict) -> str:
     """``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
     value, ci = verdict.value, verdict.ci
     if isnan(value):
@@ -67,7 +67,9 @@ def value_shown(verdict: Verdict) -> str:
         return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
     if verdict.target.relative:
         return format_difference(value, ci)
-    return rounded(value) if ci is None else f"{format_value(value, interval_decimals(ci))} {format_interval(ci)}"
+    return (
+        format_rounded(value) if ci is None else f"{format_value(value, interval_decimals(ci))} {format_interval(ci)}"
+    )
 
 
 def print_gate(gate: Gate) -> None:
@@ -99,7 +101,7 @@ def gate_to_junit(gate: Gate) -> str:
     lines.append(f"  <testsuite name={_attribute(gate.source)} {totals}>")
     for verdict in gate.verdicts:
         name, system = _attribute(f"{verdict.target.title}: {verdict.target.wanted}"), _attribute(verdict.system)
-        found = f"found {value_shown(verdict)}, wanted {verdict.target.wanted}"
+        found = f"found {format_verdict_value(verdict)}, wanted {verdict.target.wanted}"
         message = _attribute(f"{found}. {verdict.note}" if verdict.note else found)
         element = elements[verdict.outcome] and f"<{elements[verdict.outcome]} message={message}/>"
         lines.append(f"    <testcase classname={system} name={name}>{element}</testcase>")
@@ -120,7 +122,7 @@ _FORMS: dict[str, Callable[[Gate], str]] = {
 }
 
 
-def check_form(path: Path) -> None:
+def check_gate_suffix(path: Path) -> None:
     """Refuse a name that tells no form."""
     if path.suffix.lower() not in _FORMS:
         expected = f"a suffix among {', '.join(_FORMS)} (.xml is JUnit's)"

@@ -11,7 +11,7 @@ from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.reporting.writers import Request, writer
+from rankjury.reporting.writers import OutputRequest, writer
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints
 from rankjury.stats.estimates import Estimate
@@ -19,7 +19,7 @@ from rankjury.stats.estimates import Estimate
 _META = ("dataset_version", "model_version", "index_params", "chunking_config", "query_set_version")
 
 
-def _check(request: Request) -> None:
+def _check(request: OutputRequest) -> None:
     """Refuse a file of an index that is not there."""
     name = request.system
     if name not in (request.indexes or ()):
@@ -30,7 +30,7 @@ def _check(request: Request) -> None:
 
 
 @writer("evaluation", ".json", by_suffix=False, each="{index}", is_report=True, check=_check)
-def to_evaluation(report: Report, request: Request) -> str:
+def to_evaluation(report: Report, request: OutputRequest) -> str:
     """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
     system, gate = request.system or "", request.gate
     alone = _alone(report, system)

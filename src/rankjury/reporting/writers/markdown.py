@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from rankjury.core.text import escape_markdown
 from rankjury.evaluation.report import Report
-from rankjury.reporting.sections import Block, render_sections
-from rankjury.reporting.tables import Table, headline_table
+from rankjury.reporting.sections import SectionBlock, render_sections
+from rankjury.reporting.tables import TextTable, headline_table
 from rankjury.reporting.tables.differences import (
     ITEM_SLICES,
     changes_table,
@@ -44,7 +44,9 @@ def to_markdown(report: Report) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], str] = escape_markdown) -> Iterator[str]:
+def section_lines(
+    block: SectionBlock, *, brief: bool = False, text: Callable[[str], str] = escape_markdown
+) -> Iterator[str]:
     """Return the tables and the sentences of a section.
 
     Args:
@@ -65,7 +67,7 @@ def section_lines(block: Block, *, brief: bool = False, text: Callable[[str], st
         yield from ("", *(f"- {text(line.strip())}" for line in block.lines))
 
 
-def _block(title: str, found: Table) -> Iterator[str]:
+def _block(title: str, found: TextTable) -> Iterator[str]:
     """Return a heading, a table and its notes; nothing of a table without rows."""
     if found:
         yield from ("", f"### {escape_markdown(title)}") if title else ()
@@ -74,7 +76,7 @@ def _block(title: str, found: Table) -> Iterator[str]:
             yield from ("", escape_markdown(note))
 
 
-def markdown_table(found: Table, formats: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> list[str]:
+def markdown_table(found: TextTable, formats: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> list[str]:
     """Return the lines of a table: columns of text to the left, numbers to the right.
 
     Args:

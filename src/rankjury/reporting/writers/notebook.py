@@ -12,8 +12,8 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
 from rankjury.measures.measure import with_common_name
-from rankjury.reporting.sections import Block, render_sections
-from rankjury.reporting.tables import Table, about_line, first_labels, table
+from rankjury.reporting.sections import SectionBlock, render_sections
+from rankjury.reporting.tables import TextTable, about_line, first_labels, make_table
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.comparison import Comparison
@@ -58,7 +58,7 @@ def report_snippet(report: Report) -> str:
     )
 
 
-def _section(block: Block) -> str:
+def _section(block: SectionBlock) -> str:
     """Return a section, folded away."""
     content = "".join(map(_small, block.lines))
     for found in filter(None, block.own_tables):
@@ -77,7 +77,7 @@ def scores_snippet(scores: Scores) -> str:
         )
     return _box(
         _title(scores.title),
-        _table(table(["measure", "mean", "n", "undefined"], rows)),
+        _table(make_table(["measure", "mean", "n", "undefined"], rows)),
         _warnings([str(one) for one in scores.warnings]),
     )
 
@@ -98,7 +98,7 @@ def comparison_snippet(one: Comparison) -> str:
     ]
     less = " (less is better)" if one.lower_is_better else ""
     title = f"{one.system} beside {one.baseline}: {one.measure}{less}"
-    return _box(_title(title), _table(table(["", one.system], rows)))
+    return _box(_title(title), _table(make_table(["", one.system], rows)))
 
 
 @SNIPPETS.register("gate")
@@ -121,7 +121,7 @@ def _small(text: str) -> str:
     return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text, _LONGEST_LINE)}</p>'
 
 
-def _table(found: Table) -> str:
+def _table(found: TextTable) -> str:
     """Return a table and its notes; nothing of one without rows."""
     if not found:
         return ""
@@ -138,7 +138,7 @@ def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
     return f'<{tag}{more} style="{style}">{_shown(text)}</{tag}>'
 
 
-def _folded(title: str, found: Table) -> str:
+def _folded(title: str, found: TextTable) -> str:
     """Return a table that opens with a click; of many rows the first."""
     cut = f" ({_MOST_ROWS} of {len(found.rows):,} rows)" if len(found.rows) > _MOST_ROWS else ""
     return _details(title + cut, _table(found.first(_MOST_ROWS))) if found else ""

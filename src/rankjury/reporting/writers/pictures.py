@@ -5,30 +5,30 @@ from typing import Literal
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reporting.writers import Request, writer
+from rankjury.reporting.writers import OutputRequest, writer
 
 _CHART = "{chart}"
 
 
-def _kind(request: Request) -> Literal["png", "svg"]:
+def _kind(request: OutputRequest) -> Literal["png", "svg"]:
     return "svg" if request.path.suffix.lower() == ".svg" else "png"
 
 
-@writer("curves", ".png", ".svg", check=Request.check_cutoffs)
-def _curves(report: Report, request: Request) -> bytes:
+@writer("curves", ".png", ".svg", check=OutputRequest.check_cutoffs)
+def _curves(report: Report, request: OutputRequest) -> bytes:
     from rankjury.reporting.charts.grids import curves_grid
     from rankjury.reporting.charts.matplotlib import to_picture
 
     return to_picture(curves_grid(report), _kind(request))
 
 
-def _check_charts(request: Request) -> None:
+def _check_charts(request: OutputRequest) -> None:
     if _CHART not in request.path.name:
         raise UsageError("the form charts is a picture each", expected="a name such as figures/{chart}.png or .svg")
 
 
 @writer("charts", ".png", ".svg", by_suffix=False, check=_check_charts)
-def _charts(report: Report, request: Request) -> dict[Path, bytes]:
+def _charts(report: Report, request: OutputRequest) -> dict[Path, bytes]:
     """Return every chart that the report has something for."""
     from rankjury.reporting.charts.builders import all_charts
     from rankjury.reporting.charts.matplotlib import to_picture
@@ -39,13 +39,13 @@ def _charts(report: Report, request: Request) -> dict[Path, bytes]:
     }
 
 
-def _check_recommenders(request: Request) -> None:
+def _check_recommenders(request: OutputRequest) -> None:
     if request.gold != "interactions":
         raise UsageError("the form recommenders is of a log", expected="a gold of the kind interactions")
 
 
 @writer("recommenders", ".png", by_suffix=False, check=_check_recommenders)
-def _recommenders(report: Report, request: Request) -> bytes:
+def _recommenders(report: Report, request: OutputRequest) -> bytes:
     from rankjury.reporting.charts.grids import recommenders_grid
     from rankjury.reporting.charts.matplotlib import to_picture
 

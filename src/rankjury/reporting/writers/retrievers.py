@@ -10,7 +10,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fusion
 from rankjury.measures.dialects import resolve
-from rankjury.reporting.writers import Request, writer
+from rankjury.reporting.writers import OutputRequest, writer
 
 _MEASURES = {"hits": "recall", "rr": "rr", "ndcg": "ndcg(gain=exp)"}
 _DEFAULT_K = 5
@@ -32,12 +32,12 @@ def _check(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
             raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
 
 
-def _check_request(request: Request) -> None:
+def _check_request(request: OutputRequest) -> None:
     _check(request.rankings or (), request.measures or (), request.k or _DEFAULT_K)
 
 
 @writer("retrievers", ".json", by_suffix=False, check=_check_request)
-def to_retrievers(report: Report, request: Request) -> str:
+def to_retrievers(report: Report, request: OutputRequest) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
     names, k = [name for name in report.systems if name in report.top_items], request.k or _DEFAULT_K
     _check(names, [one for system in report.systems.values() for one in system.conventions.values()], k)

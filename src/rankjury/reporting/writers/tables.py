@@ -14,8 +14,8 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import per_query_table
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
-from rankjury.reporting.tables.cutoffs import by_cutoff
-from rankjury.reporting.writers import Request, writer
+from rankjury.reporting.tables.cutoffs import cutoff_grid
+from rankjury.reporting.writers import OutputRequest, writer
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
@@ -29,7 +29,7 @@ _FIGURES = ("mean", "std", "ci_low", "ci_high")
 
 
 @writer("csv", ".csv")
-def to_csv(report: Report, request: Request | None = None) -> str:
+def to_csv(report: Report, request: OutputRequest | None = None) -> str:
     """Return one row per slice, system and measure."""
     header = ["system", "measure", *_ESTIMATE, "convention"]
     header += ["common_name"] if report.common_names else []
@@ -82,17 +82,17 @@ def _cell(value: object) -> object:
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
-def _check_queries(request: Request) -> None:
+def _check_queries(request: OutputRequest) -> None:
     form_to_write(request.path, None, TABLE_FORMATS)
 
 
 @writer("queries", check=_check_queries)
-def _write_queries(report: Report, request: Request) -> pl.DataFrame:
+def _write_queries(report: Report, request: OutputRequest) -> pl.DataFrame:
     """Return one row per system and query."""
     return per_query_table(report.scores)
 
 
-def _check_cutoffs(request: Request) -> None:
+def _check_cutoffs(request: OutputRequest) -> None:
     if request.system not in (request.systems or ()):
         found = f"no system is called {request.system!r}" if request.system else "which system is not said"
         raise UsageError(found, expected="{system} in the name of the file, or system = one of the plan's")
@@ -100,13 +100,13 @@ def _check_cutoffs(request: Request) -> None:
 
 
 @writer("cutoffs", ".csv", by_suffix=False, each="{system}", check=_check_cutoffs)
-def to_cutoff_csv(report: Report, request: Request) -> str:
+def to_cutoff_csv(report: Report, request: OutputRequest) -> str:
     """One row per cut-off with all digits: ``k,recall_mean,recall_std,recall_ci_low,recall_ci_high,…,n``.
 
     What is unknown is an empty cell. ``n`` is the number of queries averaged; where measures differ in it, it is empty
     and each has its own (``recall_n``). A measure that is usually called otherwise says so (``recall_common_name``).
     """
-    grid, system = by_cutoff(report), request.system or ""
+    grid, system = cutoff_grid(report), request.system or ""
     if system not in grid.systems:
         raise UnknownName("system", system, grid.systems)
     found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}

@@ -14,8 +14,8 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.sections import Facts, Fusion
 from rankjury.evaluation.slices.stats import Gap
-from rankjury.reporting.html.page import page_of
-from rankjury.reporting.writers.github_comment import summary_of
+from rankjury.reporting.html.page import render_page
+from rankjury.reporting.writers.pull_request import to_comment
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -61,10 +61,10 @@ def report_artifacts(given: Any, report: Report) -> dict[str, str]:
     if isinstance(given, ArchivedRun) and given.file(PAGE) is not None:
         page = given.read(PAGE).decode("utf-8", "replace")
     else:
-        page = page_of(report)
+        page = render_page(report)
     return {
         "report.json": dumps(report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        "report.md": summary_of(report),
+        "report.md": to_comment(report),
         "report.html": page,
     }
 

@@ -17,9 +17,9 @@ from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName
 from rankjury.reporting import charts
-from rankjury.reporting.html.page import Drawn
-from rankjury.reporting.html.query_data import few_digits
-from rankjury.reporting.html.render import embedded
+from rankjury.reporting.html.page import PageChart
+from rankjury.reporting.html.query_data import round_significant
+from rankjury.reporting.html.render import embed_json
 from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import RunComparison, compare_runs
@@ -124,7 +124,7 @@ class SideBySide:
 
     def rounded(self, label: str) -> Floats:
         """Systems × queries, as a page shows them."""
-        return self._columns.get(label, lambda: few_digits(np.vstack(list(self._rows(label)))))
+        return self._columns.get(label, lambda: round_significant(np.vstack(list(self._rows(label)))))
 
     def _rows(self, label: str) -> Iterator[Floats]:
         sides = [
@@ -237,11 +237,11 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
         "unchanged": [name for name in beside.pair.systems if name not in beside.pair.changed],
         "level": format_percent(compared.resampling.level),
         "number": plural(len(compared.comparisons), "comparison", "comparisons"),
-        "chart": None if chart is None else Drawn.of(replace(chart, reference_label="as in run a"), "differences"),
+        "chart": None if chart is None else PageChart.of(replace(chart, reference_label="as in run a"), "differences"),
         "not_compared": compared.not_compared,
         "many": many,
         "sections": [("changed", "What changed"), ("measures", "Measures"), ("queries", many.capitalize())],
-        "about": embedded(_about(beside, one, many)),
+        "about": embed_json(_about(beside, one, many)),
         "about_labels": beside.labels,
         "unheld": False,
         "packed": None,

@@ -15,7 +15,13 @@ from rankjury.core.convert import QUERY
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DamagedRun, UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
-from rankjury.reporting.html.query_data import LONGEST_TEXT, Details, cases_of, few_digits, keywords_of
+from rankjury.reporting.html.query_data import (
+    LONGEST_TEXT,
+    QueryDetails,
+    keyword_results,
+    round_significant,
+    select_cases,
+)
 from rankjury.reporting.tables import headline_labels, idle_systems
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
@@ -261,7 +267,7 @@ class OpenRun:
 
     def rounded(self, label: str) -> Floats:
         """The same as a page shows it."""
-        return self._columns.get(label, lambda: few_digits(self.scores(label)))
+        return self._columns.get(label, lambda: round_significant(self.scores(label)))
 
     @cached_property
     def _slices_of(self) -> pl.Series:
@@ -283,7 +289,7 @@ class OpenRun:
 
     @cached_property
     def keywords(self) -> dict[str, dict[str, Any]]:
-        return keywords_of(self.report)
+        return keyword_results(self.report)
 
     def query(self, id_: str) -> dict[str, Any] | None:
         """All that is known of one query; None where nobody asked it."""
@@ -292,7 +298,7 @@ class OpenRun:
             return None
         answers = self.run.answer(id_)
         ids = () if answers is None else [item for one in _listed(answers) for item in one.items]
-        details = Details(
+        details = QueryDetails(
             [id_],
             [self.table.texts[row]],
             self._scores_of(id_),
@@ -306,7 +312,7 @@ class OpenRun:
     def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
         """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
         frame = read_rows(self.run, SCORES, where=pl.col(QUERY) == id_)
-        values = few_digits(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
+        values = round_significant(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
         held = dict(zip(frame["system"], values, strict=True))
         unknown = np.full(len(self.labels), np.nan)
         return {
@@ -318,7 +324,7 @@ class OpenRun:
             for name, system in self.report.systems.items()
         }
 
-    def examples(self) -> Details:
+    def examples(self) -> QueryDetails:
         """Enough for a page's examples: their answers alone, and the scores of the first measure."""
         shown = [label for label in headline_labels(self.report) if label in self.labels][:1]
         known: dict[str, dict[str, Floats]] = {name: {} for name in self.systems}
@@ -328,16 +334,16 @@ class OpenRun:
                     known[name][label] = own
         slices: dict[str, Sequence[int]] = dict.fromkeys(self.slices, ())
         ids, texts = cast("Sequence[str]", self.table.ids), cast("Sequence[str | None]", self.table.texts)
-        bare = Details(ids, texts, known, slices)
+        bare = QueryDetails(ids, texts, known, slices)
         chosen = {
             case.id
             for label in shown
-            for _, best, worst in cases_of(bare, label, lower=self.report.lower_is_better(label))
+            for _, best, worst in select_cases(bare, label, lower=self.report.lower_is_better(label))
             for case in (*best, *worst)
         }
         answers = answers_to(self.run, self.asked[QUERY], sorted(chosen))
         items = () if answers is None else {item for one in _listed(answers) for item in one.items}
-        return Details(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
+        return QueryDetails(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
 
     @cached_property
     def lists_no_gold(self) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from rankjury.measures.measure import METRICS
-from rankjury.reporting.html.page import context_of
-from rankjury.reporting.html.render import embedded, script, style
+from rankjury.reporting.html.page import page_context
+from rankjury.reporting.html.render import embed_json, page_script, page_style
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.view.compare import CHANGED, RunPair, SideBySide, comparison_context
 from rankjury.tracking.view.listing import RunCatalog, list_context, running_json
@@ -104,12 +104,12 @@ def _run_page(opened: OpenRun, plan: Sequence[ArchivedRun], other: tuple[str, ..
     """The same page as the file, but that its script asks the server."""
     run = opened.run
     history = history_charts(plan, run.headline[0]) if run.headline else []
-    context = context_of(opened.report, opened.examples(), manifest=run.manifest, history=history)
+    context = page_context(opened.report, opened.examples(), manifest=run.manifest, history=history)
     about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
     ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
     if other:
         ways.append((f"Compare with {other[0]}", f"/compare?{urlencode({'a': other[1], 'b': run.name})}"))
-    context |= {"about": embedded(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
+    context |= {"about": embed_json(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
     return page_response("report.html", context)
 
 
@@ -149,9 +149,9 @@ def _asset(name: str) -> Callable[[], str]:
 
 
 STATIC: dict[str, tuple[str, Callable[[], Any]]] = {
-    "page.css": ("text/css; charset=utf-8", style),
+    "page.css": ("text/css; charset=utf-8", page_style),
     "view.css": ("text/css; charset=utf-8", _asset("view.css")),
-    "page.js": ("text/javascript; charset=utf-8", script),
+    "page.js": ("text/javascript; charset=utf-8", page_script),
     "view.js": ("text/javascript; charset=utf-8", _asset("view.js")),
 }
 """All files that there are."""

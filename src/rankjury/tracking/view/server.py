@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote
 
 from rankjury.core.version import __version__
 from rankjury.errors import DamagedRun, RankjuryError, UnknownName
-from rankjury.reporting.html.render import rendered
+from rankjury.reporting.html.render import render_template
 
 _LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
 _MOST_PARAMETERS = 32
@@ -147,7 +147,7 @@ class PageResponse:
 
 def page_response(template: str, context: dict[str, Any], status: int = 200) -> PageResponse:
     """A page by its template."""
-    text = rendered(template, context, inline=False)
+    text = render_template(template, context, inline=False)
     return PageResponse(status, "text/html; charset=utf-8", text.encode("utf-8", "replace"))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rankjury.core.text import plural
 from rankjury.reporting import charts
-from rankjury.reporting.html.page import Drawn
+from rankjury.reporting.html.page import PageChart
 from rankjury.tracking.archive.files import display_time
 from rankjury.tracking.archive.history import Series, SeriesStep, build_series, legend_lines, series_steps
 from rankjury.tracking.archive.run import ArchivedRun
@@ -55,7 +55,9 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         "systems": systems,
         "chosen": wanted,
         "told": plural(len(runs), "run", "runs"),
-        "chart": Drawn.of(_chart(found, f"{plan}: {measure}", measure), "history", measure, 832.0) if found else None,
+        "chart": PageChart.of(_chart(found, f"{plan}: {measure}", measure), "history", measure, 832.0)
+        if found
+        else None,
         "columns": [series.system for series, _ in found],
         "rows": rows,
         "baseline": shelf.baselines().get(plan),

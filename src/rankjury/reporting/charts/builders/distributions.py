@@ -8,8 +8,8 @@ from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
-from rankjury.reporting.charts.builders.measures import places_of
-from rankjury.reporting.charts.spec import Bars, Histogram
+from rankjury.reporting.charts.builders.measures import style_places
+from rankjury.reporting.charts.spec import Bars, HistogramChart
 from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
 from rankjury.stats.formatting import format_value
 
@@ -23,12 +23,12 @@ _NEAR = 0.5
 """As a share of the largest: how far apart lone values may be that share an axis."""
 
 
-def score_charts(report: Report) -> list[Histogram]:
+def score_charts(report: Report) -> list[HistogramChart]:
     """Return the scores of first items, similarities of each query's best item, and lengths of vectors."""
     return [*first_charts(report), *top1_charts(report), *norm_charts(report)]
 
 
-def first_charts(report: Report) -> list[Histogram]:
+def first_charts(report: Report) -> list[HistogramChart]:
     """Return the scores of first items; the footnote says of how many queries a fallback gave the items."""
     found, many = report.sections_of(ScoreHistogram), report.unit[1]
     strips = [_bars(name, one.edges, one.counts, "item", "items") for name, one in found.items()]
@@ -44,7 +44,7 @@ def first_charts(report: Report) -> list[Histogram]:
     return charts
 
 
-def top1_charts(report: Report) -> list[Histogram]:
+def top1_charts(report: Report) -> list[HistogramChart]:
     """Return the similarities of each query's best item, in bins that all systems share."""
     values = {
         name: [value for value in one.queries.top1.tolist() if isfinite(value)]
@@ -58,7 +58,7 @@ def top1_charts(report: Report) -> list[Histogram]:
     return _charts(report, strips, f"Similarity of the best item, over {many}", "similarity of the best item", many)
 
 
-def norm_charts(report: Report) -> list[Histogram]:
+def norm_charts(report: Report) -> list[HistogramChart]:
     """Return the lengths of vectors, of systems and of other spaces."""
     gold = report.section(GoldSpaces)
     spaces = [*report.sections_of(Hygiene).items(), *(gold.spaces.items() if gold is not None else ())]
@@ -94,7 +94,7 @@ def _counted(name: str, values: Sequence[float], edges: Sequence[float]) -> Bars
     return Bars(name, tuple(edges), tuple(counts), plural(len(values), "query", "queries"))
 
 
-def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: str, what: str) -> list[Histogram]:
+def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: str, what: str) -> list[HistogramChart]:
     """Return charts of systems whose ranges are alike: on another's axis some would be a few pixels wide."""
     groups: list[list[Bars]] = []
     for bars in strips:
@@ -110,13 +110,13 @@ def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: 
         shown = tuple(group[:_MOST_STRIPS])
         of = f" of {shown[0].name}" if len(group) == 1 else ""
         spans = (f"{bars.name} from {bars.edges[0]:.4g} to {bars.edges[-1]:.4g}, {bars.note}" for bars in shown[:8])
-        chart = Histogram(
+        chart = HistogramChart(
             title=title + of,
             description=f"{title}{of}: how many {what} have which {x_label}. {'; '.join(spans)}.",
             x_label=x_label,
             y_label=f"number of {what}",
             strips=shown,
-            places=places_of(report, [bars.name for bars in shown]),
+            places=style_places(report, [bars.name for bars in shown]),
             footnote="" if len(shown) == len(group) else f"The first {len(shown)} of {len(group)}.",
         )
         charts.append(chart)

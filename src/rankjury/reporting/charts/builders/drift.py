@@ -4,8 +4,8 @@ from math import isfinite
 
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
-from rankjury.reporting.charts.builders.measures import places_of
-from rankjury.reporting.charts.spec import Dot, DotPlot, Row
+from rankjury.reporting.charts.builders.measures import style_places
+from rankjury.reporting.charts.spec import Dot, DotPlot, DotRow
 from rankjury.stats.formatting import NO_VALUE, format_percent
 
 
@@ -21,7 +21,7 @@ def drift_chart(report: Report) -> DotPlot | None:
     rows = []
     for name in names:
         dots = [_dot(drift, name, system, series) for series, (system, drift) in enumerate(drifts.items())]
-        rows.append(Row(name, tuple(dot for dot in dots if dot is not None)))
+        rows.append(DotRow(name, tuple(dot for dot in dots if dot is not None)))
     allowed = max(drift.allowed for drift in drifts.values())
     verdicts = ", ".join(f"{name} {drift.outcome}" for name, drift in drifts.items())
     sources = sorted({drift.old_source for drift in drifts.values() if drift.old_source})
@@ -34,7 +34,7 @@ def drift_chart(report: Report) -> DotPlot | None:
         x_label="change, as a share of the earlier figure",
         rows=tuple(rows),
         series=tuple(drifts),
-        places=places_of(report, list(drifts)),
+        places=style_places(report, list(drifts)),
         reference=0.0,
         reference_label=f"allowed ±{format_percent(allowed)}",
         band=(-allowed, allowed) if allowed else None,

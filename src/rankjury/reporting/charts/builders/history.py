@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
-from rankjury.reporting.charts.layout import upright_of
-from rankjury.reporting.charts.spec import Line, LineChart, Mark, Spacing
+from rankjury.reporting.charts.layout import y_scale
+from rankjury.reporting.charts.spec import ChartLine, LineChart, Mark, Spacing
 from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 
 _CLOSE = 0.2
@@ -74,13 +74,13 @@ def history_chart(
 
 def _footnote(chart: LineChart) -> str:
     """What matters is how it went: the axis holds the figures, and seldom 0."""
-    low = upright_of(chart).low
+    low = y_scale(chart).low
     return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
 
 
-def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> Line:
+def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> ChartLine:
     points = sorted(one.points, key=lambda point: at[point.time, point.run])
-    return Line(
+    return ChartLine(
         name=one.name,
         xs=tuple(at[point.time, point.run] for point in points),
         ys=tuple(point.mean for point in points),
@@ -119,7 +119,7 @@ def _short(seconds: float, times: Sequence[float]) -> str:
 
 
 def _description(
-    lines: Sequence[Line], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
+    lines: Sequence[ChartLine], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
 ) -> str:
     if not runs:
         return f"{title or 'Measure'} from run to run: no run yet."

@@ -9,7 +9,7 @@ from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.reporting.charts.layout import range_with_zero
-from rankjury.reporting.charts.spec import Dot, DotPlot, Line, LineChart, Row, Tone
+from rankjury.reporting.charts.spec import ChartLine, Dot, DotPlot, DotRow, LineChart, Tone
 from rankjury.reporting.tables.cutoffs import cut_labels
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -33,10 +33,10 @@ Labels = dict[int, str]
 
 def headline_chart(report: Report, measure: str) -> DotPlot:
     """Return every system's mean, in the report's order, with a line at the baseline's."""
-    rows: list[Row] = []
+    rows: list[DotRow] = []
     for name, system in report.systems.items():
         if (estimate := system.estimates.get(measure)) is not None:
-            rows.append(Row(name, (mean_dot(estimate, name, series=len(rows)),), f"n {estimate.n:,}"))
+            rows.append(DotRow(name, (mean_dot(estimate, name, series=len(rows)),), f"n {estimate.n:,}"))
     names = tuple(row.label for row in rows)
     mean = next((row.dots[0].value for row in rows if row.label == report.baseline), None)
     means = "; ".join(f"{row.label} {row.dots[0].shown}" for row in rows[:8])
@@ -47,7 +47,7 @@ def headline_chart(report: Report, measure: str) -> DotPlot:
         rows=tuple(rows),
         series=names,
         keyed=False,
-        places=places_of(report, names),
+        places=style_places(report, names),
         reference=mean,
         reference_label="" if mean is None else f"{report.baseline}",
         footnote=_footnote(report, rows),
@@ -74,7 +74,7 @@ def differences_chart(report: Report) -> DotPlot | None:
         lower = report.lower_is_better(label)
         found = {one.system: one for one in compared if one.measure == label}
         dots = _difference_dots(report, systems, found, {name: f"{name}, {label}" for name in systems})
-        rows.append(Row(label, dots, "less is better" if lower else ""))
+        rows.append(DotRow(label, dots, "less is better" if lower else ""))
     better = "" if all(map(report.lower_is_better, shown)) else " (right is better)"
     names = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
     left_out = len(measures) - len(shown)
@@ -84,7 +84,7 @@ def differences_chart(report: Report) -> DotPlot | None:
         x_label=f"difference to {baseline}{better}",
         rows=tuple(rows),
         series=tuple(systems),
-        places=places_of(report, systems),
+        places=style_places(report, systems),
         reference=0.0,
         reference_label="as the baseline",
         footnote=_footnote(
@@ -128,7 +128,7 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
         found = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == measure}
         titles = {name: f"{part.label}, {name}" for name in systems}
         if dots := _difference_dots(report, systems, found, titles):
-            rows.append(Row(part.name, dots, f"n {part.n:,}"))
+            rows.append(DotRow(part.name, dots, f"n {part.n:,}"))
     differing = [row for row in rows if not all(dot.value == dot.low == dot.high == 0 for dot in row.dots)]
     shown, more = _worst_first(differing, len(systems), lower=lower)
     same = len(rows) - len(differing)
@@ -142,7 +142,7 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
         x_label=f"difference in {measure}{of} to {baseline} ({better} is better)",
         rows=shown,
         series=tuple(systems),
-        places=places_of(report, systems),
+        places=style_places(report, systems),
         reference=0.0,
         reference_label="as the baseline",
         footnote=_footnote(
@@ -171,10 +171,10 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
                 )
                 dots.append(mean_dot(estimate, f"{part.label}, {name}", series=series, muted=alike))
         if dots:
-            rows.append(Row(part.name, tuple(dots), f"n {part.n:,}"))
+            rows.append(DotRow(part.name, tuple(dots), f"n {part.n:,}"))
     shown, more = _worst_first(rows, len(systems), lower=lower)
     overall = report.systems[systems[0]].estimates[measure] if len(systems) == 1 else None
-    mean = None if overall is None else finite(overall.mean)
+    mean = None if overall is None else finite_or_none(overall.mean)
     named, of = _named(systems)
     label = "" if overall is None or mean is None else f"overall {format_value(mean, interval_decimals(overall.ci))}"
     return DotPlot(
@@ -184,7 +184,7 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
         x_label=f"mean {measure}{of}" + (" (less is better)" if lower else ""),
         rows=shown,
         series=tuple(systems),
-        places=places_of(report, systems),
+        places=style_places(report, systems),
         reference=mean,
         reference_label=label,
         footnote=_footnote(
@@ -193,10 +193,10 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
     )
 
 
-def _worst_first(rows: Sequence[Row], systems: int, *, lower: bool) -> tuple[tuple[Row, ...], int]:
+def _worst_first(rows: Sequence[DotRow], systems: int, *, lower: bool) -> tuple[tuple[DotRow, ...], int]:
     """Return rows by the worst dot of each, and how many more there are; rows without any value are left out."""
 
-    def worst(row: Row) -> float:
+    def worst(row: DotRow) -> float:
         return min((-dot.value if lower else dot.value) for dot in row.dots if dot.value is not None)
 
     defined = [row for row in rows if any(dot.value is not None for dot in row.dots)]
@@ -205,13 +205,13 @@ def _worst_first(rows: Sequence[Row], systems: int, *, lower: bool) -> tuple[tup
     return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
 
 
-def _worst_line(rows: Sequence[Row]) -> str:
+def _worst_line(rows: Sequence[DotRow]) -> str:
     """Return the worst slice in words, for screen readers."""
     dots = [dot for dot in rows[0].dots if dot.value is not None] if rows else []
     return f" Worst: {rows[0].label}, {', '.join(dot.shown for dot in dots)}." if dots else ""
 
 
-def _omitted_note(rows: Sequence[Row], more: int) -> str:
+def _omitted_note(rows: Sequence[DotRow], more: int) -> str:
     return f"The {len(rows)} worst; {plural(more, 'more slice is', 'more slices are')} not shown." if more else ""
 
 
@@ -220,7 +220,7 @@ def _named(systems: Sequence[str]) -> tuple[str, str]:
     return (systems[0], f" of {systems[0]}") if len(systems) == 1 else (f"{len(systems)} systems", "")
 
 
-def _footnote(report: Report, rows: Sequence[Row], hollow: str = "", *notes: str) -> str:
+def _footnote(report: Report, rows: Sequence[DotRow], hollow: str = "", *notes: str) -> str:
     dots = [dot for row in rows for dot in row.dots]
     lines = any(dot.low is not None and dot.low != dot.high for dot in dots)
     found = [
@@ -233,7 +233,7 @@ def _footnote(report: Report, rows: Sequence[Row], hollow: str = "", *notes: str
 
 def mean_dot(estimate: Estimate, name: str, *, series: int = 0, muted: bool = False) -> Dot:
     """Return the dot of a mean, with all that is known of it in words."""
-    mean, ci = finite(estimate.mean), estimate.ci
+    mean, ci = finite_or_none(estimate.mean), estimate.ci
     shown = NO_VALUE if mean is None else format_value(mean, interval_decimals(ci))
     shown += f" {format_interval(ci)}" if mean is not None and ci else ""
     return _dot(mean, ci, series, muted, title=f"{name}: {shown}, n {estimate.n:,}", shown=shown)
@@ -248,9 +248,9 @@ def _difference_dots(
         if (one := found.get(name)) is None:
             continue
         muted = not one.is_shown(report.level)
-        tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite(one.gain) else "good"
+        tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite_or_none(one.gain) else "good"
         tone = "bad" if tone == "good" and one.gain < 0 else tone
-        difference = finite(one.difference)
+        difference = finite_or_none(one.difference)
         shown = NO_VALUE if difference is None else format_difference(difference, one.ci)
         known = [f"{titles[name]}: {shown}"]
         if isfinite(one.mean) and isfinite(one.baseline_mean):
@@ -274,13 +274,13 @@ def interval_name(report: Report) -> str:
     return f"{format_percent(report.level)} interval"
 
 
-def places_of(report: Report, systems: Sequence[str]) -> tuple[int, ...]:
+def style_places(report: Report, systems: Sequence[str]) -> tuple[int, ...]:
     """Return the places of systems in the report: each has one colour and marker in all charts."""
     order = list(report.systems)
     return tuple(order.index(system) if system in order else len(order) for system in systems)
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """Return a number, or None for what is undefined."""
     return float(value) if isfinite(value) else None
 
@@ -307,7 +307,7 @@ def curve_chart(
             for one, label in zip(row, labels.values(), strict=True)
         ]
         lines.append(
-            Line(
+            ChartLine(
                 name=system,
                 xs=tuple(number + shift for number in range(len(ks))),
                 ys=tuple(dot.value for dot in dots),
@@ -366,5 +366,5 @@ def _chart(report: Report, name: str, labels: Labels) -> LineChart:
     banded = any(low is not None for line in chart.lines for low in line.lows)
     notes = [f"Bands: {interval_name(report)}s."] if banded else []
     notes += [f"The vertical axis begins at {bottom:.2g}, not at 0."] if bottom > 0 else []
-    places = places_of(report, list(known))
+    places = style_places(report, list(known))
     return replace(chart, title=f"{name} against k", places=places, y_range=(bottom, top), footnote=" ".join(notes))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Recorded
-from rankjury.reporting.charts.builders.measures import interval_name, places_of
-from rankjury.reporting.charts.spec import Mark, Point, Ring, Scatter
+from rankjury.reporting.charts.builders.measures import interval_name, style_places
+from rankjury.reporting.charts.spec import Mark, Ring, Scatter, ScatterPoint
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.stats.formatting import format_interval, format_percent, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
@@ -38,7 +38,7 @@ def frontier_chart(report: Report) -> Scatter | None:
         name: next((label for label in values if label.startswith("ann_recall@")), "")
         for name, values in recorded.items()
     }
-    points: list[Point] = []
+    points: list[ScatterPoint] = []
     clock = ""
     for clock in _CLOCKS:
         for name, values in recorded.items():
@@ -47,7 +47,7 @@ def frontier_chart(report: Report) -> Scatter | None:
                 title = (
                     f"{name}: recall {_told(recall.value, recall.ci)}, {clock} {_told(latency.value, latency.ci)} ms"
                 )
-                points.append(Point(name, latency.value, recall.value, latency.ci, recall.ci, title=title))
+                points.append(ScatterPoint(name, latency.value, recall.value, latency.ci, recall.ci, title=title))
         if points:
             break
     else:
@@ -64,7 +64,7 @@ def frontier_chart(report: Report) -> Scatter | None:
         description=f"Recall against exact search and {clock.upper()} latency of each index, with "
         f"{interval_name(report)}s; up and left is better. {'; '.join(point.title for point in points[:8])}.",
         y_label=f"{label} against exact search",
-        places=places_of(report, [point.name for point in points]),
+        places=style_places(report, [point.name for point in points]),
         footnote=f"Lines: {interval_name(report)}s.{hollow}",
     )
 
@@ -75,14 +75,14 @@ def _recorded(report: Report, system: str) -> dict[str, Recorded]:
     return (index.figures() if index is not None else {}) | dict(report.systems[system].recorded)
 
 
-def _scatter(points: Sequence[Point], clock: str, **more: Any) -> Scatter:
+def _scatter(points: Sequence[ScatterPoint], clock: str, **more: Any) -> Scatter:
     times = [end for point in points for end in (point.x, *(point.x_ends or ()))]
     far = min(times) > 0 and max(times) > _LOG_FROM * min(times)
     x_label = f"{clock.upper()} latency, milliseconds" + (" (log scale)" if far else "")
     return Scatter(points=tuple(points), x_label=x_label, log_x=far, y_most=1.0, **more)
 
 
-def _beats(other: Point, one: Point) -> bool:
+def _beats(other: ScatterPoint, one: ScatterPoint) -> bool:
     return other.x <= one.x and other.y >= one.y and (other.x < one.x or other.y > one.y)
 
 
@@ -94,14 +94,14 @@ def sweeps_chart(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> Scatte
     """Return the measured settings of sweeps: a line for each build, and rings around the cheapest (``by``)."""
     builds = dict.fromkeys((sweep.name, point.build_title) for sweep in sweeps for point in sweep.comparable)
     by_build = len(builds) <= _MOST_BUILDS
-    points: list[Point] = []
+    points: list[ScatterPoint] = []
     rings: list[Ring] = []
     labels: dict[str, str] = {}
     for group, sweep in enumerate(sweeps):
         names = _label_names(sweep, by_build)
         labels[sweep.name] = " / ".join(names)
         frontier = [id(setting) for setting in sweep.frontier()]
-        found: dict[int, Point] = {}
+        found: dict[int, ScatterPoint] = {}
         for setting in sweep.comparable:
             build = f"{sweep.name} " * (len(sweeps) > 1) + setting.build_title
             name = build if by_build else sweep.name
@@ -130,10 +130,10 @@ def sweeps_chart(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> Scatte
     )
 
 
-def _setting_point(setting: "Setting", name: str, names: Sequence[str], group: int, on_frontier: bool) -> Point:
+def _setting_point(setting: "Setting", name: str, names: Sequence[str], group: int, on_frontier: bool) -> ScatterPoint:
     assert setting.p95 is not None and setting.recall is not None  # it is comparable
     values = {**setting.build, **setting.search}
-    return Point(
+    return ScatterPoint(
         name,
         setting.p95.ms,
         setting.recall,
@@ -165,11 +165,11 @@ def _label_names(sweep: "Sweep", by_build: bool) -> list[str]:
 
 def _sweeps_footnote(sweeps: Sequence["Sweep"], labels: Mapping[str, str], drawn: int) -> str:
     """Say what labels and bars are, what is wanted, over how many queries, and what is not in the chart."""
-    from rankjury.reporting.tables.sweep import wanted_of
+    from rankjury.reporting.tables.sweep import format_targets
 
     wanted, missing = {}, {}
     for sweep in sweeps:
-        wanted[sweep.name] = wanted_of(sweep, sweep.cheapest()) if sweep.aims else ""
+        wanted[sweep.name] = format_targets(sweep, sweep.cheapest()) if sweep.aims else ""
         counts = [f"{len(sweep.of(status))} {status}" for status in ("pruned", "skipped", "failed") if sweep.of(status)]
         missing[sweep.name] = f"{', '.join(counts)} of {len(sweep.points)} settings" if counts else ""
     levels = {format_percent(sweep.level) for sweep in sweeps if sweep.level is not None}

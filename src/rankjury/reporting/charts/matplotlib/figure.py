@@ -7,8 +7,8 @@ from math import ceil, inf
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from rankjury.reporting.charts.layout import UNSHOWN, Scale, clean
-from rankjury.reporting.charts.spec import Chart, Grid
+from rankjury.reporting.charts.layout import UNSHOWN, Scale, clean_text
+from rankjury.reporting.charts.spec import Chart, ChartGrid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ _DRAWING = Lock()
 
 
 @contextmanager
-def own_style() -> Iterator[None]:
+def default_style() -> Iterator[None]:
     """matplotlib's defaults, whatever style the user has set, and names that are never read as formulas."""
     from matplotlib import rc_context, rcParamsDefault
 
@@ -50,7 +50,7 @@ def own_style() -> Iterator[None]:
 def shorten(text: str, points: float, size: float) -> str:
     """Return one line that the font can show, with its middle left out where it is too long."""
     glyphs = _glyphs()
-    shown = whole = "".join(letter if ord(letter) in glyphs else UNSHOWN for letter in clean(text, _LONGEST))
+    shown = whole = "".join(letter if ord(letter) in glyphs else UNSHOWN for letter in clean_text(text, _LONGEST))
     kept = len(whole)
     while kept > 0 and (width := font_width(shown, size)) > points:
         kept = max(0, min(kept - 1, int(kept * points / width)))
@@ -88,13 +88,13 @@ def _font() -> "FT2Font":
     return get_font(findfont(FontProperties(family="DejaVu Sans")))
 
 
-def colour_of(chart: Chart | Grid, series: int) -> str:
+def series_colour(chart: Chart | ChartGrid, series: int) -> str:
     return COLOURS[chart.place(series) % len(COLOURS)]
 
 
-def marker_of(chart: Chart | Grid, series: int, *, hollow: bool = False, line: bool = False) -> dict[str, Any]:
+def series_style(chart: Chart | ChartGrid, series: int, *, hollow: bool = False, line: bool = False) -> dict[str, Any]:
     """Return the style of a series: distinct by colour, lightness, marker and dashes."""
-    place, colour = chart.place(series), colour_of(chart, series)
+    place, colour = chart.place(series), series_colour(chart, series)
     style: dict[str, Any] = {"color": colour, "marker": MARKERS[place % len(MARKERS)], "markersize": 5.5}
     style |= {"linewidth": 1.4, "markeredgecolor": colour, "markeredgewidth": 1.1 if hollow else 0.4}
     style |= {"dashes": _DASHES[place % len(_DASHES)]} if line else {"linestyle": "none"}
@@ -102,7 +102,7 @@ def marker_of(chart: Chart | Grid, series: int, *, hollow: bool = False, line: b
 
 
 def new_figure(
-    chart: Chart | Grid, height: float, *, legend: bool, lines: bool = False,
+    chart: Chart | ChartGrid, height: float, *, legend: bool, lines: bool = False,
     more: Sequence[tuple[dict[str, Any], str]] = (),
 ) -> "Figure":  # fmt: skip
     """Return a figure with its title, legend and footnote.
@@ -118,7 +118,7 @@ def new_figure(
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 
-    styles = [marker_of(chart, one, line=lines) for one in range(len(chart.series))] if legend else []
+    styles = [series_style(chart, one, line=lines) for one in range(len(chart.series))] if legend else []
     styles += [style for style, _ in more]
     names = [*(chart.series if legend else ()), *(name for _, name in more)]
     shown = [shorten(name, ROOM - _HANDLE, TEXT) for name in names]

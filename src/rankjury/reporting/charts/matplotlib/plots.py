@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 
-from rankjury.reporting.charts.layout import Box, Spot, across_of, place_labels, rows_for, upright_of
+from rankjury.reporting.charts.layout import Box, Spot, place_labels, stack_rows, x_scale, y_scale
 from rankjury.reporting.charts.matplotlib.figure import (
     DARK,
     GREY,
@@ -16,14 +16,25 @@ from rankjury.reporting.charts.matplotlib.figure import (
     SOFT,
     TEXT,
     add_axis,
-    colour_of,
     font_width,
-    marker_of,
     name_axes,
     new_figure,
+    series_colour,
+    series_style,
     shorten,
 )
-from rankjury.reporting.charts.spec import Bars, Chart, DotPlot, Grid, Histogram, Line, LineChart, Number, Row, Scatter
+from rankjury.reporting.charts.spec import (
+    Bars,
+    Chart,
+    ChartGrid,
+    ChartLine,
+    DotPlot,
+    DotRow,
+    HistogramChart,
+    LineChart,
+    Number,
+    Scatter,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,11 +58,11 @@ _DASHED: Any = {"color": DARK, "linewidth": 0.8, "dashes": (4, 3), "zorder": 1}
 _FRONTIER: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 5.0, "alpha": 0.5, "solid_capstyle": "round"}
 
 
-def draw(chart: Chart | Grid) -> "Figure":
+def draw(chart: Chart | ChartGrid) -> "Figure":
     """Return the figure of a chart."""
-    if isinstance(chart, Grid):
+    if isinstance(chart, ChartGrid):
         return _draw_grid(chart)
-    if isinstance(chart, Histogram):
+    if isinstance(chart, HistogramChart):
         return _draw_histogram(chart)
     if isinstance(chart, Scatter):
         return _draw_scatter(chart)
@@ -64,7 +75,7 @@ def draw(chart: Chart | Grid) -> "Figure":
     return figure
 
 
-def _draw_grid(grid: Grid) -> "Figure":
+def _draw_grid(grid: ChartGrid) -> "Figure":
     columns = [len(part) if len(part) < 4 else 2 if len(part) == 4 else 3 for part in grid.parts]
     rows = [ceil(len(part) / across) for part, across in zip(grid.parts, columns, strict=True)]
     lone = rows == columns == [1]
@@ -99,14 +110,14 @@ def _dot_height(chart: DotPlot) -> float:
     return _DOT if any(dot.shown for dot in chart.dots) else _CLOSE_DOT
 
 
-def _row_height(chart: DotPlot, row: Row) -> float:
+def _row_height(chart: DotPlot, row: DotRow) -> float:
     return max(_ROW, len(row.dots) * _dot_height(chart) + _BETWEEN)
 
 
 def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
     """Draw rows under each other, in inches from above; figures to the right."""
     close = _dot_height(chart) < _DOT
-    add_axis(axes, across_of(chart), 7, 0.5 * room)
+    add_axis(axes, x_scale(chart), 7, 0.5 * room)
     name_axes(axes, chart.x_label, heading, room, 0.55)
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
@@ -141,13 +152,13 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
     axes.tick_params(axis="y", length=0, pad=5 + (widest + 8.0 if widest else 0.0))
 
 
-def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float, room: float) -> None:
+def _draw_row(axes: "Axes", chart: DotPlot, row: DotRow, middle: float, room: float) -> None:
     high = _dot_height(chart)
     close = high < _DOT
     y = middle - high * (len(row.dots) - 1) / 2
     for dot in row.dots:
-        colour = _TONES.get(dot.tone) or colour_of(chart, dot.series)
-        style = marker_of(chart, dot.series, hollow=dot.muted) | {"color": colour, "markeredgecolor": colour}
+        colour = _TONES.get(dot.tone) or series_colour(chart, dot.series)
+        style = series_style(chart, dot.series, hollow=dot.muted) | {"color": colour, "markeredgecolor": colour}
         style |= {"markersize": 4.0} if close else {}
         if dot.low is not None and dot.high is not None:
             wide = 1.0 if dot.muted or close else 1.6
@@ -163,7 +174,7 @@ def _draw_row(axes: "Axes", chart: DotPlot, row: Row, middle: float, room: float
 
 
 def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> None:
-    across, upright = across_of(chart), upright_of(chart)
+    across, upright = x_scale(chart), y_scale(chart)
     add_axis(axes, across, 12 if across.spacing == "even" or across.named else 8, 0.85 * room)
     add_axis(axes, upright, 7 if room == ROOM else 6, room, upright=True)
     name_axes(axes, chart.x_label, heading, room, 0.9 if room == ROOM else 0.76)
@@ -187,13 +198,13 @@ def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> No
 
 def _marks(chart: LineChart, room: float) -> list[tuple[float, str, int]]:
     """Return where marks are, their words, and the rows in which these find room."""
-    across, wide = across_of(chart), 0.87 * room
+    across, wide = x_scale(chart), 0.87 * room
     labels = [shorten(mark.label, 0.3 * wide, SMALL) for mark in chart.marks]
     spans = []
     for mark, label in zip(chart.marks, labels, strict=True):
         middle, half = across.part(mark.at) * wide, font_width(label, SMALL) / 2
         spans.append((middle - half, middle + half))
-    rows = rows_for(spans, 8.0)
+    rows = stack_rows(spans, 8.0)
     return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
 
 
@@ -201,9 +212,9 @@ def _mark_rows(marks: Sequence[tuple[float, str, int]]) -> int:
     return 1 + max((row for _, _, row in marks), default=-1)
 
 
-def _draw_line(axes: "Axes", chart: LineChart, line: Line, series: int) -> None:
+def _draw_line(axes: "Axes", chart: LineChart, line: ChartLine, series: int) -> None:
     """Draw a line with a band where neighbours have intervals, and bars where one is alone, as a band takes two."""
-    colour = colour_of(chart, series)
+    colour = series_colour(chart, series)
     lows, highs = _values(line.lows), _values(line.highs)
     known = [low == low and high == high for low, high in zip(lows, highs, strict=True)]
     if len(known) > 1 and any(known):
@@ -211,7 +222,7 @@ def _draw_line(axes: "Axes", chart: LineChart, line: Line, series: int) -> None:
     for place, here in enumerate(known):
         if here and sum(known[max(0, place - 1) : place + 2]) == 1:
             axes.plot([line.xs[place]] * 2, [lows[place], highs[place]], color=colour, linewidth=1.4, marker="_")
-    style = marker_of(chart, series, line=len(line.xs) > 1)
+    style = series_style(chart, series, line=len(line.xs) > 1)
     if len(line.xs) > _MOST_MARKERS:
         style |= {"marker": ""}
     axes.plot(line.xs, _values(line.ys), **style, clip_on=False)
@@ -227,11 +238,11 @@ def _draw_bars(axes: "Axes", bars: Bars, thinnest: float, **style: Any) -> None:
     axes.bar([(low + high) / 2 for low, high in edges], bars.counts, widths, edgecolor="white", linewidth=0.4, **style)
 
 
-def _draw_histogram(chart: Histogram) -> "Figure":
+def _draw_histogram(chart: HistogramChart) -> "Figure":
     """Draw a strip for each distribution, over one axis."""
     many = len(chart.strips)
     figure = new_figure(chart, 0.6 + (_STRIP * many if many > 1 else _LONE), legend=False)
-    scale = across_of(chart)
+    scale = x_scale(chart)
     for number, bars in enumerate(chart.strips):
         axes = figure.add_subplot(many, 1, number + 1)
         last = number == many - 1
@@ -241,7 +252,7 @@ def _draw_histogram(chart: Histogram) -> "Figure":
         most = max(*bars.counts, 1)
         axes.set_ylim(0, most)
         axes.set_yticks([0, most], ["0", f"{most:,}"])
-        _draw_bars(axes, bars, _THINNEST * (scale.high - scale.low), color=colour_of(chart, number))
+        _draw_bars(axes, bars, _THINNEST * (scale.high - scale.low), color=series_colour(chart, number))
         axes.set_title(shorten(bars.name, 0.5 * ROOM, TEXT), loc="left", fontsize=TEXT, pad=3)
         axes.set_title(shorten(bars.note, 0.35 * ROOM, SMALL), loc="right", fontsize=SMALL, color=DARK, pad=3)
     figure.supylabel(shorten(chart.y_label, 0.3 * ROOM, TEXT), fontsize=TEXT)
@@ -259,24 +270,24 @@ def _draw_scatter(chart: Scatter) -> "Figure":
                         more=more)  # fmt: skip
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    add_axis(axes, across_of(chart), 8, 0.85 * ROOM)
-    add_axis(axes, upright_of(chart), 7, ROOM, upright=True)
+    add_axis(axes, x_scale(chart), 8, 0.85 * ROOM)
+    add_axis(axes, y_scale(chart), 7, ROOM, upright=True)
     name_axes(axes, chart.x_label, chart.y_label, ROOM)
     axes.grid(axis="x", color="#E4E4E4", linewidth=0.6)
     for frontier in chart.frontiers:
         axes.plot([one.x for one in frontier], [one.y for one in frontier], **_FRONTIER, zorder=1)
     for points in chart.lines:
-        style = marker_of(chart, chart.series.index(points[0].name), line=True)
+        style = series_style(chart, chart.series.index(points[0].name), line=True)
         style |= {"marker": "", "linewidth": 0.9, "alpha": 0.55}
         axes.plot([one.x for one in points], [one.y for one in points], **style)
     for point in chart.points:
         series = chart.series.index(point.name)
-        fine: dict[str, Any] = {"color": colour_of(chart, series), "linewidth": 0.8, "alpha": 0.4 if lines else 1.0}
+        fine: dict[str, Any] = {"color": series_colour(chart, series), "linewidth": 0.8, "alpha": 0.4 if lines else 1.0}
         if point.x_ends:
             axes.plot(point.x_ends, [point.y] * 2, **fine)
         if point.y_ends:
             axes.plot([point.x] * 2, point.y_ends, **fine)
-        style = marker_of(chart, series, hollow=not point.on_frontier)
+        style = series_style(chart, series, hollow=not point.on_frontier)
         axes.plot([point.x], [point.y], **style, zorder=4, clip_on=False)
     for ring in chart.rings:
         xs, ys = [one.x for one in ring.points], [one.y for one in ring.points]
@@ -300,7 +311,7 @@ def _draw_scatter_marks(axes: "Axes", chart: Scatter) -> None:
         text = shorten(mark.label, 0.3 * ROOM, SMALL)
         axes.annotate(text, (0.0, mark.at), (4, 2.5), xycoords=("axes fraction", "data"), ha="left", **style)
     for mark in chart.x_marks:
-        if 0 < across_of(chart).part(mark.at) < 1:
+        if 0 < x_scale(chart).part(mark.at) < 1:
             axes.axvline(mark.at, **_DASHED)
             text = shorten(mark.label, 0.3 * ROOM, SMALL)
             style |= {"rotation": 90, "ha": "right"}
@@ -335,7 +346,7 @@ def _add_labels(axes: "Axes", chart: Scatter) -> None:
         if place is None or not name:
             continue
         far = max(abs(place[0] - x) - size[0] / 2, abs(place[1] - y) - size[1] / 2) > 2 * _GAP
-        colour = "black" if point.label is None else colour_of(chart, chart.series.index(point.name))
+        colour = "black" if point.label is None else series_colour(chart, chart.series.index(point.name))
         axes.annotate(
             name, (point.x, point.y), (place[0] - x, place[1] - y), textcoords="offset points", ha="center",
             va="center", fontsize=_LABEL, color=colour, zorder=6, annotation_clip=False,

@@ -17,7 +17,7 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
 from rankjury.reporting.tables.differences import changes_table, largest_losses, slices_table, summary_table
-from rankjury.reporting.writers.github_comment import LONGEST, plain, summary_of
+from rankjury.reporting.writers.pull_request import LONGEST, escape_text, to_comment
 from tests.core.test_markup import REFERENCES
 from tests.reporting.small import HOSTILE, small, with_verdicts
 from tests.reporting.test_gate import cells
@@ -60,10 +60,10 @@ def tokens(summary: str) -> list[Token]:
 
 class TestWhatIsSaid:
     def test_the_verdict_is_the_first_line_and_targets_that_fail_the_first_table(self, gated_report: Report) -> None:
-        lines = summary_of(gated_report).splitlines()
+        lines = to_comment(gated_report).splitlines()
         assert lines[0] == "### ❌ FAIL · report"
         assert lines[2] == "targets: 2 fail · 2 unsure · 2 pass · 24 queries · 3 systems · compared with old"
-        shown = tables(summary_of(gated_report))[0]
+        shown = tables(to_comment(gated_report))[0]
         assert [row[0] for row in shown] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
 
     @pytest.mark.parametrize(("verdict", "mark"), [("pass", "✅ PASS"), ("unsure", "⚠️ UNSURE"), ("fail", "❌ FAIL")])
@@ -71,15 +71,15 @@ class TestWhatIsSaid:
         gate = gated_report.needed_section(Gate)
         alone = replace(gate, verdicts=tuple(one for one in gate.verdicts if one.outcome == verdict))
         changed = replace(gated_report, provenance={"name": "nightly"}).with_sections(alone)
-        assert summary_of(changed).splitlines()[0] == f"### {mark} · nightly"
+        assert to_comment(changed).splitlines()[0] == f"### {mark} · nightly"
 
     def test_without_targets_it_is_a_report(self, report: Report) -> None:
-        summary = summary_of(report)
+        summary = to_comment(report)
         assert summary.startswith("### rankjury · report\n\n24 queries · 3 systems · compared with old\n")
         assert not re.search("PASS|FAIL|target", summary)
 
     def test_means_and_differences_are_those_of_the_report(self, report: Report, gated_report: Report) -> None:
-        headline = tables(summary_of(gated_report))[1]
+        headline = tables(to_comment(gated_report))[1]
         assert headline[0] == ["measure", "system", "mean [95 %]", "difference [95 %]", "", "p", "+/=/−", "n"]
         assert len(headline) == 1 + 3 * 3
         one = next(one for one in report.comparisons if (one.system, one.measure) == ("new", "ndcg@5"))
@@ -89,7 +89,7 @@ class TestWhatIsSaid:
         assert row[6:] == [f"{one.better}/{one.equal}/{one.worse}", str(one.n)]
 
     def test_headline_measures_come_first_and_others_are_folded_away(self, gated_report: Report) -> None:
-        summary = summary_of(replace(gated_report, headline=("num_rel_ret",)))
+        summary = to_comment(replace(gated_report, headline=("num_rel_ret",)))
         shown, folded = summary.split("<details>", 1)
         assert "`num_rel_ret`" in shown and "`ndcg@5`" in folded
         assert "`ndcg@5` |" not in shown.partition("| measure")[2]
@@ -100,7 +100,7 @@ class TestWhatIsSaid:
         assert [row[:2] for row in rows] == [["type=b", "new"], ["type=b", "third"], ["type=a", "new"]]
         parts = [replace(part, name=f"{part.name}{n}") for n in range(9) for part in report.slices]
         many = replace(report, slices=tuple(parts))
-        worst = next(table for table in tables(summary_of(many)) if table[0][0] == "slice")
+        worst = next(table for table in tables(to_comment(many)) if table[0][0] == "slice")
         assert len(worst) == 1 + 5
         assert all(row[0].startswith("type=b") for row in worst[1:])
         assert "system" not in worst[0] or {row[1] for row in worst[1:]} == {"new"}
@@ -138,9 +138,9 @@ class TestWhatIsSaid:
 
     def test_warnings_conventions_and_provenance_are_there(self, report: Report) -> None:
         given = {"plan": "rankjury.toml", "dialect": "trec_eval", "made": "2026-01-02T03:04:05Z"}
-        summary = summary_of(replace(report, provenance=given))
+        summary = to_comment(replace(report, provenance=given))
         for warning in report.warning_lines:
-            assert plain(warning, 500) in summary
+            assert escape_text(warning, 500) in summary
         assert "`ndcg@5`: `ndcg(gain=linear," in summary
         assert summary.splitlines()[-1] == (
             f"<sub>rankjury {rankjury.__version__} · plan rankjury.toml · dialect trec_eval · made "
@@ -150,7 +150,7 @@ class TestWhatIsSaid:
     def test_a_report_needs_nothing_but_systems(self, report: Report) -> None:
         form = report.to_json()
         bare = Report.from_json({"schema": form["schema"], "systems": form["systems"]})
-        assert tables(summary_of(bare))[0][0] == ["measure", "system", "mean [95 %]", "n"]
+        assert tables(to_comment(bare))[0][0] == ["measure", "system", "mean [95 %]", "n"]
 
     def test_a_system_without_a_measure_has_no_row_of_it(self, report: Report) -> None:
         less = replace(report, systems={**report.systems, "third": report.systems["third"].only(["unjudged@5"])})
@@ -185,7 +185,7 @@ class TestNames:
             warnings=(*held.warnings, *as_warnings(HOSTILE, "test")),
             queries=replace(held.queries, query_texts=dict.fromkeys(held.queries.ids, HOSTILE[start + 1])),
         )
-        summary = summary_of(changed)
+        summary = to_comment(changed)
         check_tame(summary)
         rendered = READER.render(summary)
         assert rendered.count("<table>") == len(tables(summary))
@@ -207,7 +207,7 @@ class TestNames:
             "\\",
             "~~a~~",
         ):
-            (paragraph,) = (one for one in READER.parse(f"- {plain(name)}") if one.type == "inline")
+            (paragraph,) = (one for one in READER.parse(f"- {escape_text(name)}") if one.type == "inline")
             shown = "".join(one.content for one in paragraph.children or ())
             assert shown == name
 
@@ -221,7 +221,7 @@ class TestNames:
             warnings=tuple(as_warnings([name, other], "test")),
             provenance={"name": name, "plan": other},
         )
-        check_tame(summary_of(changed))
+        check_tame(to_comment(changed))
 
 
 class TestLength:
@@ -237,7 +237,7 @@ class TestLength:
         many = replace(
             gated_report, systems={f"{'x' * 150}{n}": entry for n in range(30)}, slices=tuple(parts), changes=()
         )
-        summary = summary_of(many)
+        summary = to_comment(many)
         assert LONGEST * 0.9 < len(summary) <= LONGEST
         assert "Something was left out" in summary
         assert summary.splitlines()[-1].startswith("<sub>rankjury ")
@@ -248,9 +248,9 @@ class TestLength:
         gate = gated_report.needed_section(Gate)
         failed = next(one for one in gate.verdicts if one.outcome == "fail")
         one = replace(failed, target=replace(failed.target, name="&" * 500))
-        summary = summary_of(gated_report.with_sections(replace(gate, verdicts=(one,) * 10_000)))
+        summary = to_comment(gated_report.with_sections(replace(gate, verdicts=(one,) * 10_000)))
         assert len(summary) <= LONGEST
         assert "10,000 fail" in summary and "Something was left out" in summary
 
     def test_what_fits_is_not_cut(self, gated_report: Report) -> None:
-        assert "Something was left out" not in summary_of(gated_report)
+        assert "Something was left out" not in to_comment(gated_report)

@@ -13,7 +13,7 @@ from rankjury.core.version import __version__
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import render_sections
-from rankjury.reporting.tables import Table, about_line, conventions_of, first_labels
+from rankjury.reporting.tables import TextTable, about_line, first_labels, list_conventions
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
@@ -31,7 +31,7 @@ _SPELLING = re.compile(r"\w[\w(),=@.+ -]{0,158}[\w)]", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Part:
+class CommentPart:
     """A piece of the summary: a table that may be cut after any of its rows, and what stands around it."""
 
     before: Sequence[str]
@@ -39,12 +39,12 @@ class Part:
     after: Sequence[str] = ("",)
 
 
-def summary_of(report: Report) -> str:
+def to_comment(report: Report) -> str:
     """Return a report, with its verdicts where there are any, as a comment in Markdown."""
     return _joined([_head(report), *_open(report), *_folded(report)], _provenance(report))
 
 
-def _joined(parts: Sequence[Part], last: str) -> str:
+def _joined(parts: Sequence[CommentPart], last: str) -> str:
     """As much as fits: a part that does not is cut after the row that still does, and the rest is left out."""
     lines: list[str] = []
     room = LONGEST - _KEPT_FREE - len(last)
@@ -73,16 +73,16 @@ def _size(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
 
-def _head(report: Report) -> Part:
+def _head(report: Report) -> CommentPart:
     """Return the verdict, and what it is about."""
-    name = plain(str(report.provenance.get("name") or "report"))
+    name = escape_text(str(report.provenance.get("name") or "report"))
     gate = report.section(Gate)
     title = f"### {'rankjury' if gate is None else _MARKS[gate.outcome]} · {name}"
     targets = [] if gate is None else [f"targets: {verdict_counts(gate)}"]
-    return Part([title, "", plain(" · ".join([*targets, about_line(report)]))], [])
+    return CommentPart([title, "", escape_text(" · ".join([*targets, about_line(report)]))], [])
 
 
-def _open(report: Report) -> Iterator[Part]:
+def _open(report: Report) -> Iterator[CommentPart]:
     """Return what is read without unfolding anything: targets that do not hold, means, and where they were lost."""
     gate = report.section(Gate)
     labels, _ = first_labels(report)
@@ -99,11 +99,11 @@ def _open(report: Report) -> Iterator[Part]:
             yield _table(title, found)
 
 
-def _folded(report: Report) -> Iterator[Part]:
+def _folded(report: Report) -> Iterator[CommentPart]:
     """Return the rest."""
     warnings, gate = report.warning_lines, report.section(Gate)
     if warnings:
-        yield _details(plural(len(warnings), "warning", "warnings"), [f"- {plain(one, 500)}" for one in warnings])
+        yield _details(plural(len(warnings), "warning", "warnings"), [f"- {escape_text(one, 500)}" for one in warnings])
     passed = None if gate is None else verdicts_table(gate, "pass")
     if passed:
         yield _folded_table(plural(len(passed.rows), "target holds", "targets hold"), passed)
@@ -114,11 +114,11 @@ def _folded(report: Report) -> Iterator[Part]:
     if len(slices.rows) > _WORST_SLICES:
         yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
     for _, block in render_sections(report, "pull-request"):
-        lines = list(section_lines(block, brief=True, text=partial(plain, longest=500)))
+        lines = list(section_lines(block, brief=True, text=partial(escape_text, longest=500)))
         if lines:
             yield _details(block.title, lines[1:])
-    conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in conventions_of(report)]
-    legend = [f"- {plain(p_legend(report))}"] if report.comparisons else []
+    conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in list_conventions(report)]
+    legend = [f"- {escape_text(p_legend(report))}"] if report.comparisons else []
     yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
 
 
@@ -129,31 +129,33 @@ def _provenance(report: Report) -> str:
         *(f"{key} {given[key]}" for key in ("plan", "dialect", "made") if given.get(key)),
         *([f"{resampling.resamples:,} resamples, seed {resampling.seed}"] if resampling else ()),
     ]
-    return f"<sub>{plain(' · '.join(parts), 400)}</sub>"
+    return f"<sub>{escape_text(' · '.join(parts), 400)}</sub>"
 
 
-def _table(title: str, found: Table) -> Part:
+def _table(title: str, found: TextTable) -> CommentPart:
     """Return a table with a title over it."""
-    formats = {name: _coded if name in ("measure", "target") else plain for name in found.header}
+    formats = {name: _coded if name in ("measure", "target") else escape_text for name in found.header}
     lines = markdown_table(found, formats)
-    return Part([*([title, ""] if title else ()), *lines[:2]], lines[2:])
+    return CommentPart([*([title, ""] if title else ()), *lines[:2]], lines[2:])
 
 
-def _details(title: str, lines: Sequence[str], before: Sequence[str] = ()) -> Part:
+def _details(title: str, lines: Sequence[str], before: Sequence[str] = ()) -> CommentPart:
     """Folded away; ``before`` are the lines without which the others are nothing."""
-    return Part([f"<details><summary>{plain(title)}</summary>", "", *before], lines, ["", "</details>", ""])
+    return CommentPart(
+        [f"<details><summary>{escape_text(title)}</summary>", "", *before], lines, ["", "</details>", ""]
+    )
 
 
-def _folded_table(title: str, table: Table) -> Part:
+def _folded_table(title: str, table: TextTable) -> CommentPart:
     part = _table("", table)
     return _details(title, part.rows, part.before)
 
 
 def _coded(label: str) -> str:
     """A measure as code, in which GitHub looks for nothing; what is no spelling is put like any other name."""
-    return f"`{label}`" if _SPELLING.fullmatch(label) else plain(label)
+    return f"`{label}`" if _SPELLING.fullmatch(label) else escape_text(label)
 
 
-def plain(text: str, longest: int = _LONGEST_CELL) -> str:
+def escape_text(text: str, longest: int = _LONGEST_CELL) -> str:
     """Return a text as Markdown that shows nothing but this text, in one line, cut where it is long."""
     return escape_markdown(text if len(text) <= longest else f"{text[: longest - 1]}…")
