@@ -25,7 +25,7 @@ def smallest() -> Any:
 def measure(plan: Path, page: Path, rounds: int) -> Results:
     from rankjury.plan.parse import read_plan
     from rankjury.plan.run import execute_plan
-    from rankjury.reporting.html import to_html
+    from rankjury.reporting.writers.html import to_html
 
     start = time.perf_counter()
     outcome = execute_plan(read_plan(plan))

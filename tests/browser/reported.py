@@ -9,7 +9,7 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.query_lists import Answers, Listed
 from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
-from rankjury.reporting.html import to_html
+from rankjury.reporting.writers.html import to_html
 from tests import paths
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ USED = (
     ),
     *(
         "rankjury.reporting.console",
-        "rankjury.reporting.html.render",
+        "rankjury.reporting.html",
         "rich.console",
         "rich.table",
         "rich.box",
@@ -61,7 +61,7 @@ def preload() -> None:
     for module in USED:
         import_module(module)
     from rankjury.plan.schema import plan_model
-    from rankjury.reporting.html.render import _environment
+    from rankjury.reporting.html import _environment
 
     plan_model()
     for template in ("base.html", "macros.html", "report.html"):
@@ -150,7 +150,7 @@ MODULES = (
     "rankjury.scale.evaluate_files",
     "rankjury.retrieval.engines.temp_folder",
     "rankjury.reporting.writers.json",
-    "rankjury.reporting.writers.pages",
+    "rankjury.reporting.writers.html",
     "rankjury.reporting.writers.pictures",
     "rankjury.reporting.writers.tables",
     "rankjury.scale.parquet_files",

@@ -150,8 +150,8 @@ def test_a_plan_of_such_figures_alone(
 ) -> None:
     from matplotlib.axes import Axes
 
-    from rankjury.reporting.charts.grids import recommenders_grid
     from rankjury.reporting.charts.matplotlib import to_figure, to_picture
+    from rankjury.reporting.charts.measures import recommenders_grid
     from rankjury.reporting.console import print_report
 
     sample = paths.SAMPLES / "movielens"

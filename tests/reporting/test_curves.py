@@ -17,17 +17,16 @@ from PIL import Image
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reporting import charts
-from rankjury.reporting.charts.grids import curves_grid
-from rankjury.reporting.charts.matplotlib import to_picture
+from rankjury.reporting.charts.matplotlib import to_figure, to_picture
+from rankjury.reporting.charts.measures import curves_grid
 from rankjury.stats.estimates import Estimate
 from tests.reporting.test_cutoffs import PAPERS, at, example
 
 KS = (1, 3, 5, 10)
 
 
-def to_figure(report: Report) -> Figure:
-    return charts.to_figure(curves_grid(report))
+def curves_figure(report: Report) -> Figure:
+    return to_figure(curves_grid(report))
 
 
 def to_png(report: Report, dpi: int = 150) -> bytes:
@@ -87,13 +86,13 @@ def scaled(report: Report, low: float, high: float) -> Report:
 
 class TestWhatIsDrawn:
     def test_a_panel_for_each_measure_with_the_ks_below(self, report: Report) -> None:
-        figure = to_figure(report)
+        figure = curves_figure(report)
         assert [axes.get_title(loc="left") for axes in figure.axes] == ["Recall@k", "NDCG@k", "MRR@k", "MAP@k"]
         for axes in figure.axes:
             assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "3", "5", "10"]
 
     def test_lines_are_the_means_and_bands_the_intervals(self, report: Report) -> None:
-        for axes, measure in zip(to_figure(report).axes, PAPERS, strict=True):
+        for axes, measure in zip(curves_figure(report).axes, PAPERS, strict=True):
             bands = list(axes.collections)
             assert len(lines_of(axes)) == len(bands) == 2
             for system, line, band in zip(report.systems, lines_of(axes), bands, strict=True):
@@ -104,20 +103,20 @@ class TestWhatIsDrawn:
                 assert corners == {(place, end) for place, one in enumerate(found) for end in one.ci or ()}
 
     def test_everything_is_within_the_panel(self, report: Report) -> None:
-        for axes, measure in zip(to_figure(report).axes, PAPERS, strict=True):
+        for axes, measure in zip(curves_figure(report).axes, PAPERS, strict=True):
             low, high = axes.get_ylim()
             for of in report.estimates.values():
                 ends = [of[f"{measure}@{k}"].ci for k in KS]
                 assert all(low <= end <= high for pair in ends for end in pair or ())
 
     def test_without_intervals_there_are_no_bands(self) -> None:
-        figure = to_figure(example(at(KS), resampling=None))
+        figure = curves_figure(example(at(KS), resampling=None))
         assert not any(axes.collections for axes in figure.axes)
         assert caption_of(figure).startswith("Mean over 24 queries. ") and "interval" not in caption_of(figure)
 
     def test_one_cut_off_is_points_with_bars_side_by_side(self) -> None:
         report = example(at([5]))
-        figure = to_figure(report)
+        figure = curves_figure(report)
         for axes, measure in zip(figure.axes, PAPERS, strict=True):
             points, bars = lines_of(axes), [line for line in axes.lines if line.get_marker() == "_"]
             for system, point, bar in zip(report.systems, points, bars, strict=True):
@@ -129,52 +128,52 @@ class TestWhatIsDrawn:
         assert "bars: 95 % interval" in caption_of(figure)
 
     def test_a_gap_where_nothing_is_known(self, report: Report) -> None:
-        figure = to_figure(changed(report, "base", f"{PAPERS[0]}@3", n=0, mean=float("nan"), ci=None))
+        figure = curves_figure(changed(report, "base", f"{PAPERS[0]}@3", n=0, mean=float("nan"), ci=None))
         line = lines_of(figure.axes[0])[0]
         assert [isnan(y) for y in line.get_ydata()] == [False, True, False, False]
         bars = [line for line in figure.axes[0].lines if line.get_marker() == "_"]
         assert [tuple(bar.get_ydata()) for bar in bars] == [report.estimates["base"][f"{PAPERS[0]}@1"].ci]
 
     def test_measures_may_have_ks_of_their_own(self) -> None:
-        first, second = to_figure(example(["recall@1", "recall@5", "recall@10", "rr@5"])).axes
+        first, second = curves_figure(example(["recall@1", "recall@5", "recall@10", "rr@5"])).axes
         assert [tick.get_text() for tick in first.get_xticklabels()] == ["1", "5", "10"]
         assert [tick.get_text() for tick in second.get_xticklabels()] == ["5"]
 
     def test_many_ks_are_labelled_as_far_as_there_is_room(self) -> None:
-        (axes,) = to_figure(example(at(range(1, 101), ["recall"]))).axes
+        (axes,) = curves_figure(example(at(range(1, 101), ["recall"]))).axes
         labels = [tick.get_text() for tick in axes.get_xticklabels()]
         assert 5 < len(labels) < 40 and (labels[0], labels[-1]) == ("1", "100")
         assert len(lines_of(axes)[0].get_ydata()) == 100
         assert axes.get_xlabel() == "k"
 
     def test_it_is_said_that_ks_are_not_to_scale(self, report: Report) -> None:
-        assert to_figure(report).axes[-1].get_xlabel() == "k (evenly spaced)"
+        assert curves_figure(report).axes[-1].get_xlabel() == "k (evenly spaced)"
 
 
 class TestAxes:
     def test_they_begin_at_zero_where_that_costs_little(self, report: Report) -> None:
-        figure = to_figure(scaled(report, 0.0, 0.5))
+        figure = curves_figure(scaled(report, 0.0, 0.5))
         assert {axes.get_ylim()[0] for axes in figure.axes} == {0.0} and "begin at 0" not in caption_of(figure)
 
     def test_it_is_said_where_they_do_not(self, report: Report) -> None:
-        figure = to_figure(scaled(report, 0.9, 0.95))
+        figure = curves_figure(scaled(report, 0.9, 0.95))
         assert all(axes.get_ylim()[0] > 0.8 for axes in figure.axes)
         assert "Vertical axes that do not begin at 0: all." in caption_of(figure)
 
     def test_one_range_where_all_panels_fill_it(self, report: Report) -> None:
         alike = with_estimates(report, {name: _same_for_all(of) for name, of in report.estimates.items()})
-        assert len({axes.get_ylim() for axes in to_figure(alike).axes}) == 1
+        assert len({axes.get_ylim() for axes in curves_figure(alike).axes}) == 1
 
     def test_ranges_of_their_own_where_one_would_waste_room(self) -> None:
-        first, second = to_figure(example(["recall@1", "recall@10", "dcg@1", "dcg@10"])).axes
+        first, second = curves_figure(example(["recall@1", "recall@10", "dcg@1", "dcg@10"])).axes
         assert first.get_ylim()[1] <= 1.1 < 10 < second.get_ylim()[1]
 
     def test_shares_end_at_one(self, report: Report) -> None:
-        figure = to_figure(scaled(report, 1.0, 1.0))
+        figure = curves_figure(scaled(report, 1.0, 1.0))
         assert {axes.get_ylim() for axes in figure.axes} == {(0.0, 1.0)}
 
     def test_below_zero_the_zero_line_is_drawn(self, report: Report) -> None:
-        figure = to_figure(scaled(report, -0.5, 0.5))
+        figure = curves_figure(scaled(report, -0.5, 0.5))
         flat = [line for axes in figure.axes for line in axes.lines if list(line.get_ydata()) == [0.0, 0.0]]
         assert len(flat) == 4
 
@@ -185,30 +184,30 @@ def _same_for_all(of: dict[str, Estimate]) -> dict[str, Estimate]:
 
 class TestWords:
     def test_title_and_caption(self, report: Report) -> None:
-        figure = to_figure(report)
+        figure = curves_figure(report)
         assert figure.legends[0].get_title().get_text() == "Papers"
         assert "Mean over 24 queries; bands: 95 % interval." in caption_of(figure)
         assert "NDCG: ndcg(gain=binary,gold=k)" in caption_of(figure)
 
     def test_no_title_without_a_name(self, report: Report) -> None:
-        assert not to_figure(replace(report, provenance={})).legends[0].get_title().get_text()
+        assert not curves_figure(replace(report, provenance={})).legends[0].get_title().get_text()
 
     def test_more_measures_than_panels(self) -> None:
         measures = [*PAPERS, "recall", "ndcg", "precision", "f1", "rbo", "err"]
-        figure = to_figure(example(at([1, 5], measures)))
+        figure = curves_figure(example(at([1, 5], measures)))
         assert len(figure.axes) == 9 and "The first 9 of 10 measures." in caption_of(figure)
 
     def test_less_is_better(self) -> None:
-        figure = to_figure(example(at(KS, ["unjudged"])))
+        figure = curves_figure(example(at(KS, ["unjudged"])))
         assert figure.axes[0].get_title(loc="left") == "unjudged@k (less is better)"
 
     @pytest.mark.parametrize("name", ["_hidden", "$x_1$", "100 % \\alpha", "modèle ≥ 7B", "быстрый", "a\nb"])
     def test_names_are_shown_as_they_are(self, name: str) -> None:
-        figure = laid_out(to_figure(example(at([1, 5], PAPERS[:1]), [name, "other"])))
+        figure = laid_out(curves_figure(example(at([1, 5], PAPERS[:1]), [name, "other"])))
         assert names_of(figure) == [" ".join(name.split()), "other"]
 
     def test_names_that_the_font_lacks_are_still_told_apart(self) -> None:
-        figure = laid_out(to_figure(example(at([1, 5], PAPERS[:1]), ["模型一", "模型二", "plain"])))
+        figure = laid_out(curves_figure(example(at([1, 5], PAPERS[:1]), ["模型一", "模型二", "plain"])))
         assert names_of(figure) == ["1: □□□", "2: □□□", "3: plain"]
 
     @pytest.mark.parametrize("columns", [1, 5])
@@ -216,7 +215,7 @@ class TestWords:
         long = "sentence-transformers/all-MiniLM-L6-v2 truncated to 128 dimensions, int8, " + "very " * 20
         systems = [f"{long}{number}" if columns == 1 else f"model {number}" for number in range(8)]
         report = replace(example(at((1, 3, 5, 10, 20)), systems), provenance={"name": "A title " * 30})
-        figure = laid_out(to_figure(report))
+        figure = laid_out(curves_figure(report))
         width, _ = figure.canvas.get_width_height()
         legend = figure.legends[0].get_window_extent()
         assert legend.x0 >= 0 and legend.x1 <= width and legend.y1 <= figure.bbox.height
@@ -228,7 +227,7 @@ class TestWords:
         assert len(set(names_of(figure))) == 8
 
     def test_systems_are_told_apart_without_colour(self) -> None:
-        (axes,) = to_figure(example(at(KS, ["recall"]), [f"s{number}" for number in range(12)])).axes
+        (axes,) = curves_figure(example(at(KS, ["recall"]), [f"s{number}" for number in range(12)])).axes
         looks = {(line.get_marker(), str(line._dash_pattern)) for line in lines_of(axes)}  # type: ignore[attr-defined]
         assert len(looks) == 12
 
@@ -239,7 +238,7 @@ class TestPng:
         png = to_png(report, dpi=dpi)
         image = Image.open(io.BytesIO(png))
         assert png.startswith(b"\x89PNG\r\n\x1a\n") and image.format == "PNG"
-        height = to_figure(report).get_figheight()
+        height = curves_figure(report).get_figheight()
         assert image.size == pytest.approx((7.2 * dpi, height * dpi), abs=1) and 4 < height < 6
         assert "Software" not in image.info
 
@@ -270,7 +269,7 @@ class TestPng:
     def test_matplotlib_is_loaded_on_use_and_pyplot_never(self) -> None:
         code = (
             "import sys\n"
-            "from rankjury.reporting.charts.grids import curves_grid\n"
+            "from rankjury.reporting.charts.measures import curves_grid\n"
             "from rankjury.reporting.charts.matplotlib import to_picture\n"
             "from tests.reporting.test_cutoffs import at, example\n"
             "report = example(at([1, 5]))\n"

@@ -18,9 +18,8 @@ from PIL import Image
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.recsys.exposure import Exposure
-from rankjury.reporting.charts.grids import recommenders_grid
-from rankjury.reporting.charts.matplotlib import to_figure, to_picture
-from rankjury.reporting.charts.matplotlib.figure import MARKERS
+from rankjury.reporting.charts.matplotlib import MARKERS, to_figure, to_picture
+from rankjury.reporting.charts.measures import recommenders_grid
 from rankjury.stats.estimates import Estimate
 from tests.reporting.test_interactions import SYSTEMS, recommended
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
-from rankjury.reporting.charts.builders.sweep import sweeps_chart
 from rankjury.reporting.charts.layout import Box
 from rankjury.reporting.charts.matplotlib import to_figure, to_picture
+from rankjury.reporting.charts.sections import sweeps_chart
 from rankjury.reporting.tables.sweep import (
     SCHEMA,
     choice_lines,

@@ -9,8 +9,8 @@ import pytest
 import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Quantiles
-from rankjury.reporting.html import to_html
 from rankjury.reporting.html.query_data import QueryDetails
+from rankjury.reporting.writers.html import to_html
 from rankjury.reporting.writers.markdown import to_markdown
 from rankjury.reporting.writers.pull_request import to_comment
 from rankjury.stats.estimates import QuantileValues

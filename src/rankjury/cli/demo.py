@@ -190,7 +190,7 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     print_report(shown, omit=("headline",))
     warn(report.warning_lines, quiet=quiet)
     if keep is None:
-        from rankjury.reporting.html import to_html
+        from rankjury.reporting.writers.html import to_html
 
         _put_page(to_html(report), Sample.helpdesk, quiet=quiet)
     place = keep or Path("rankjury-demo")

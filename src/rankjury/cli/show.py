@@ -90,7 +90,7 @@ def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list
     if not paths and pictures is None:
         return []
     from rankjury.io.atomic import together, write_files
-    from rankjury.reporting.charts.matplotlib import write_pictures
+    from rankjury.reporting.charts import write_pictures
 
     with together():
         write_files({path: _content(run, path.suffix.lower()) for path in paths})

@@ -110,8 +110,8 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
         folder / "frontier.md": sweeps_to_markdown(sweeps, costs),
     }
     if any(sweep.comparable for sweep in sweeps):
-        from rankjury.reporting.charts.builders.sweep import sweeps_chart
         from rankjury.reporting.charts.matplotlib import to_picture
+        from rankjury.reporting.charts.sections import sweeps_chart
 
         contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
     write_files(contents)

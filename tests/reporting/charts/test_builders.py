@@ -15,12 +15,10 @@ from rankjury.evaluation.scores import Recorded, SystemResult
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.reporting.charts.builders import all_charts
-from rankjury.reporting.charts.builders.distributions import score_charts
-from rankjury.reporting.charts.builders.drift import drift_chart
-from rankjury.reporting.charts.builders.history import history_chart
-from rankjury.reporting.charts.builders.measures import curves_charts, differences_chart, headline_chart, slices_chart
-from rankjury.reporting.charts.builders.sweep import frontier_chart
+from rankjury.reporting.charts import all_charts
+from rankjury.reporting.charts.history import history_chart
+from rankjury.reporting.charts.measures import curves_charts, differences_chart, headline_chart, slices_chart
+from rankjury.reporting.charts.sections import drift_chart, frontier_chart, score_charts
 from rankjury.reporting.charts.spec import DotPlot, HistogramChart
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.diagnostics import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rankjury.reporting.charts.css import CHART_CSS
+from rankjury.reporting.charts.svg import CHART_CSS
 
 GROUNDS = {"light": ["#ffffff", "#f5f5f5"], "dark": ["#14171c", "#1c2026", "#22262e"]}
 SERIES = [str(place) for place in range(8)]

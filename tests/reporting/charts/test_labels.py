@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankjury.reporting.charts.layout import Box, clean_text, fit_text, place_labels, text_width
-from rankjury.reporting.charts.matplotlib.figure import font_width, shorten, wrap_text
+from rankjury.reporting.charts.matplotlib import font_width, shorten, wrap_text
 
 ANY = st.text(st.characters(), max_size=80) | st.text(st.characters(categories=["Cc", "Cf", "Mn", "Cs"]), max_size=30)
 

@@ -20,8 +20,8 @@ from PIL import Image
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.reporting.charts.builders import all_charts
-from rankjury.reporting.charts.matplotlib import to_figure, to_picture, write_pictures
+from rankjury.reporting.charts import all_charts, write_pictures
+from rankjury.reporting.charts.matplotlib import to_figure, to_picture
 from rankjury.reporting.charts.spec import (
     Bars,
     Chart,

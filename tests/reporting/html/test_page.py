@@ -18,12 +18,12 @@ from rankjury.measures.measure import Measure
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.summary import Interactions
-from rankjury.reporting.html import to_html
+from rankjury.reporting.html import cell_html, embed_json, page_script, page_style, visible_text
 from rankjury.reporting.html.page import measures_matrix, render_page, slice_tables
 from rankjury.reporting.html.query_data import QueryDetails, select_cases
-from rankjury.reporting.html.render import cell_html, embed_json, page_script, page_style, visible_text
 from rankjury.reporting.sections.interactions import windows_table
 from rankjury.reporting.tables import TableCell
+from rankjury.reporting.writers.html import to_html
 from tests.reporting.html.unpacking import pieces
 from tests.reporting.small import HOSTILE, small
 from tests.reporting.test_interactions import recommended

@@ -180,7 +180,7 @@ def history_to_csv(history: History) -> str:
 
 def history_to_picture(history: History, form: Literal["png", "svg"]) -> bytes:
     """Draw all series in one chart, with a mark where any of them steps."""
-    from rankjury.reporting.charts.builders.history import history_chart
+    from rankjury.reporting.charts.history import history_chart
     from rankjury.reporting.charts.matplotlib import to_picture
 
     measures = ", ".join(dict.fromkeys(series.measure for series, _ in history.series))

@@ -61,6 +61,62 @@ _THINNEST = 4.0
 _AROUND = 6.0
 _WIDEST_NAME = 0.3
 _CIRCLE = "a9 9 0 1 0 18 0a9 9 0 1 0-18 0z"
+# Okabe and Ito's palette in the order of matplotlib.py, its light hues darkened for a light ground and its dark ones
+# lightened for a dark ground, so that each contrasts with what it is on by at least 3 : 1 and texts by 4.5 : 1.
+_COLOUR_NAMES = ["0", "1", "2", "3", "4", "5", "6", "7", "text", "soft", "grid", "axis", "ground", "good", "bad"]
+_LIGHT = (
+    "#0072b2 #b87400 #1f2328 #b5568c #008a63 #2a8fcb #c24e00 #7a7a7a "
+    "#1f2328 #57606a #e2e5e9 #7d8590 #ffffff #0072b2 #c24e00"
+)
+_DARK = (
+    "#4da3e0 #e69f00 #f0f0f0 #d98bb8 #1fb587 #8fd0f5 #f07830 #a0a0a0 "
+    "#e6e9ed #a3adb8 #323841 #7d8793 #14171c #4da3e0 #f07830"
+)
+_LIGHT_CSS, _DARK_CSS = (
+    ";".join(f"--chart-{name}:{colour}" for name, colour in zip(_COLOUR_NAMES, colours.split(), strict=True))
+    for colours in (_LIGHT, _DARK)
+)
+_RULES = (
+    "svg.chart{display:block;width:100%;height:auto;max-width:60rem;overflow:visible;"
+    "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif;"
+    "font-variant-numeric:tabular-nums}",
+    "svg.chart text{fill:var(--chart-text);stroke:none}",
+    "svg.chart .tick,svg.chart .note{fill:var(--chart-soft)}",
+    "svg.chart .over{paint-order:stroke;stroke:var(--chart-ground);stroke-width:4px}",
+    "svg.chart .grid{stroke:var(--chart-grid);stroke-width:1;fill:none}",
+    "svg.chart .axis,svg.chart .lead{stroke:var(--chart-axis);stroke-width:1;fill:none}",
+    "svg.chart .reference{stroke:var(--chart-soft);stroke-width:1.2;stroke-dasharray:4 3;fill:none}",
+    "svg.chart .mark{stroke:var(--chart-soft);stroke-width:1.2;stroke-dasharray:2 3;fill:none}",
+    "svg.chart .frontier{stroke:var(--chart-axis);stroke-width:6;stroke-linejoin:round;stroke-linecap:round;"
+    "stroke-opacity:.35;fill:none}",
+    "svg.chart .circle{stroke:var(--chart-text);stroke-width:1.4;fill:none}",
+    "svg.chart .faint .circle{stroke:var(--chart-axis)}",
+    "svg.chart .behind{--hue:var(--chart-grid)}",
+    "svg.chart .allowed{fill:var(--chart-good);fill-opacity:.12;stroke:none}",
+    *(f"svg.chart .c{place}{{--hue:var(--chart-{place})}}" for place in range(8)),
+    "svg.chart .good{--hue:var(--chart-good)}",
+    "svg.chart .bad{--hue:var(--chart-bad)}",
+    "svg.chart .even{--hue:var(--chart-soft)}",
+    "svg.chart .line{stroke:var(--hue);stroke-width:2;stroke-linejoin:round;fill:none}",
+    "svg.chart .band{fill:var(--hue);fill-opacity:.14;stroke:none}",
+    "svg.chart .whisker{stroke:var(--hue);stroke-width:2;fill:none}",
+    "svg.chart .bar{fill:var(--hue);stroke:none}",
+    "svg.chart .dot{fill:var(--hue);stroke:var(--hue);stroke-width:1}",
+    "svg.chart .point .dot{stroke:var(--chart-ground)}",
+    "svg.chart .muted .dot{fill:var(--chart-ground);stroke-width:1.6}",
+    "svg.chart .muted .whisker{stroke-width:1.2}",
+)
+CHART_CSS = "\n".join(
+    (
+        f":root{{{_LIGHT_CSS}}}",
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{_DARK_CSS}}}}}",
+        f":root[data-theme=dark]{{{_DARK_CSS}}}",
+        *_RULES,
+        f"@media print{{:root,:root[data-theme]{{{_LIGHT_CSS}}}svg.chart{{break-inside:avoid}}}}",
+        "@media print and (prefers-color-scheme:dark){:root:not([data-theme=light]){" + _LIGHT_CSS + "}}",
+    )
+)
+"""A page that has grounds of its own sets ``--chart-ground`` to them, for hollow markers."""
 
 
 def to_svg(chart: Chart, prefix: str, *, width: float = 720.0) -> str:

@@ -14,10 +14,12 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.measures.measure import LEGEND
-from rankjury.reporting import charts
+from rankjury.reporting.charts.measures import curves_charts, headline_chart, slices_chart
+from rankjury.reporting.charts.spec import Chart
+from rankjury.reporting.charts.svg import to_svg
+from rankjury.reporting.html import embed_json, render_template
 from rankjury.reporting.html.payload import PackedQueries, pack_queries
 from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, select_cases
-from rankjury.reporting.html.render import embed_json, render_template
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.systems import quantiles_table
 from rankjury.reporting.tables import (
@@ -66,9 +68,9 @@ class PageChart:
     caption: str = ""
 
     @classmethod
-    def of(cls, chart: charts.Chart, prefix: str, name: str = "", width: float = 720.0) -> "PageChart":
+    def of(cls, chart: Chart, prefix: str, name: str = "", width: float = 720.0) -> "PageChart":
         """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
-        return cls(Markup(charts.to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
+        return cls(Markup(to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,7 @@ class PageBlock:
     charts: Sequence[PageChart] = ()
 
 
-def render_page(
-    report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[charts.Chart] = ()
-) -> str:
+def render_page(report: Report, *, manifest: Mapping[str, Any] | None = None, history: Sequence[Chart] = ()) -> str:
     """Return the page of a report, fresh or read back.
 
     Args:
@@ -160,7 +160,7 @@ def page_context(
     details: QueryDetails | None,
     *,
     manifest: Mapping[str, Any] | None = None,
-    history: Sequence[charts.Chart] = (),
+    history: Sequence[Chart] = (),
 ) -> dict[str, Any]:
     """Return what the template lays out; ``details`` are all queries of the report, or those of the examples."""
     labels, gate = headline_labels(report), report.section(Gate)
@@ -196,7 +196,7 @@ def page_context(
         "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
         "headline": measures_matrix(report, labels),
         "headline_note": ". ".join(filter(None, _headline_notes(report))),
-        "headline_charts": [PageChart.of(charts.headline_chart(report, label), "headline-0") for label in labels[:1]]
+        "headline_charts": [PageChart.of(headline_chart(report, label), "headline-0") for label in labels[:1]]
         if len(report.systems) > 1
         else [],
         "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
@@ -266,7 +266,7 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     drawn: list[PageChart] = []
     left = 0
     for system, label in product(systems, labels):
-        chart = charts.slices_chart(report, label, system)
+        chart = slices_chart(report, label, system)
         if chart is None:
             continue
         if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
@@ -288,13 +288,13 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     return PageSlices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
 
 
-def _blocks(report: Report, history: Sequence[charts.Chart]) -> Iterator[PageBlock]:
+def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
     """Yield curves, the blocks of sections, and the history."""
 
-    def drawn(id_: str, found: Sequence[charts.Chart]) -> list[PageChart]:
+    def drawn(id_: str, found: Sequence[Chart]) -> list[PageChart]:
         return [PageChart.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
 
-    if curves := drawn("curves", charts.curves_charts(report)):
+    if curves := drawn("curves", curves_charts(report)):
         yield PageBlock("curves", "Curves", charts=curves)
     for name, block in render_sections(report, "html"):
         found = drawn(name, block.charts())

@@ -41,7 +41,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
 
 
 def _charts(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders.drift import drift_chart
+    from rankjury.reporting.charts.sections import drift_chart
 
     chart = drift_chart(report)
     return () if chart is None else (chart,)

@@ -40,7 +40,7 @@ def render_indexes(report: Report, brief: bool) -> SectionBlock | None:
 
 
 def _frontier(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders.sweep import frontier_chart
+    from rankjury.reporting.charts.sections import frontier_chart
 
     chart = frontier_chart(report)
     return () if chart is None else (chart,)
@@ -58,7 +58,7 @@ def render_stability(report: Report, brief: bool) -> SectionBlock | None:
 
 
 def _top1(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders.distributions import top1_charts
+    from rankjury.reporting.charts.sections import top1_charts
 
     return top1_charts(report)
 

@@ -29,7 +29,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
 
 
 def _norms(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.builders.distributions import norm_charts
+    from rankjury.reporting.charts.sections import norm_charts
 
     return norm_charts(report)
 

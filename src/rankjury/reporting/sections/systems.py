@@ -48,7 +48,7 @@ def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
     """Return the distribution of the scores of first items, for writers that draw."""
 
     def charts() -> "Sequence[Chart]":
-        from rankjury.reporting.charts.builders.distributions import first_charts
+        from rankjury.reporting.charts.sections import first_charts
 
         return first_charts(report)
 

@@ -16,9 +16,11 @@ from rankjury.reporting.tables.differences import (
     power_lines,
     slices_table,
 )
+from rankjury.reporting.writers import OutputRequest, writer
 
 
-def to_markdown(report: Report) -> str:
+@writer("markdown", ".md")
+def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
     """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
     blocks = [block for _, block in render_sections(report, "markdown")]
     headline = headline_table(report)

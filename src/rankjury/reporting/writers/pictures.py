@@ -16,8 +16,8 @@ def _kind(request: OutputRequest) -> Literal["png", "svg"]:
 
 @writer("curves", ".png", ".svg", check=OutputRequest.check_cutoffs)
 def _curves(report: Report, request: OutputRequest) -> bytes:
-    from rankjury.reporting.charts.grids import curves_grid
     from rankjury.reporting.charts.matplotlib import to_picture
+    from rankjury.reporting.charts.measures import curves_grid
 
     return to_picture(curves_grid(report), _kind(request))
 
@@ -30,7 +30,7 @@ def _check_charts(request: OutputRequest) -> None:
 @writer("charts", ".png", ".svg", by_suffix=False, check=_check_charts)
 def _charts(report: Report, request: OutputRequest) -> dict[Path, bytes]:
     """Return every chart that the report has something for."""
-    from rankjury.reporting.charts.builders import all_charts
+    from rankjury.reporting.charts import all_charts
     from rankjury.reporting.charts.matplotlib import to_picture
 
     charts = all_charts(report)
@@ -46,7 +46,7 @@ def _check_recommenders(request: OutputRequest) -> None:
 
 @writer("recommenders", ".png", by_suffix=False, check=_check_recommenders)
 def _recommenders(report: Report, request: OutputRequest) -> bytes:
-    from rankjury.reporting.charts.grids import recommenders_grid
     from rankjury.reporting.charts.matplotlib import to_picture
+    from rankjury.reporting.charts.measures import recommenders_grid
 
     return to_picture(recommenders_grid(report))

@@ -15,6 +15,7 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.tables import TextTable, about_line, first_labels, list_conventions
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.writers import OutputRequest, writer
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
 
@@ -39,8 +40,11 @@ class CommentPart:
     after: Sequence[str] = ("",)
 
 
-def to_comment(report: Report) -> str:
+@writer("pull-request", ".md", by_suffix=False)
+def to_comment(report: Report, request: OutputRequest | None = None) -> str:
     """Return a report, with its verdicts where there are any, as a comment in Markdown."""
+    if request is not None and request.gate is not None:
+        report = report.with_sections(request.gate)
     return _joined([_head(report), *_open(report), *_folded(report)], _provenance(report))
 
 

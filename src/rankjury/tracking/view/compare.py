@@ -16,10 +16,10 @@ from rankjury.core.convert import QUERY
 from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName
-from rankjury.reporting import charts
+from rankjury.reporting.charts.measures import differences_chart
+from rankjury.reporting.html import embed_json
 from rankjury.reporting.html.page import PageChart
 from rankjury.reporting.html.query_data import round_significant
-from rankjury.reporting.html.render import embed_json
 from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import RunComparison, compare_runs
@@ -209,7 +209,7 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
         for kind, held in groupby(compared.changed, key=lambda one: one.kind)
     ]
     comparisons = tuple(one for one in compared.comparisons if one.system in beside.names)
-    chart = charts.differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
+    chart = differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
     return {
         "title": " and ".join(plans),
         "subtitle": " · ".join(asked),

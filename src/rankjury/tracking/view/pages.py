@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from rankjury.measures.measure import METRICS
+from rankjury.reporting.html import embed_json, page_script, page_style
 from rankjury.reporting.html.page import page_context
-from rankjury.reporting.html.render import embed_json, page_script, page_style
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.view.compare import CHANGED, RunPair, SideBySide, comparison_context
 from rankjury.tracking.view.listing import RunCatalog, list_context, running_json

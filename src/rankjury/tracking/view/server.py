@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote
 
 from rankjury.core.version import __version__
 from rankjury.errors import DamagedRun, RankjuryError, UnknownName
-from rankjury.reporting.html.render import render_template
+from rankjury.reporting.html import render_template
 
 _LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
 _MOST_PARAMETERS = 32

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankjury.core.text import plural
-from rankjury.reporting import charts
+from rankjury.reporting.charts.history import history_chart
+from rankjury.reporting.charts.spec import Chart
 from rankjury.reporting.html.page import PageChart
 from rankjury.tracking.archive.files import display_time
 from rankjury.tracking.archive.history import Series, SeriesStep, build_series, legend_lines, series_steps
@@ -69,7 +70,7 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
     }
 
 
-def history_charts(runs: Sequence[ArchivedRun], measure: str) -> list[charts.Chart]:
+def history_charts(runs: Sequence[ArchivedRun], measure: str) -> list[Chart]:
     """The history of one measure, for a run's own page; none where there is a single run."""
     measures, known = _known(runs)
     systems = _at_first(runs, known)
@@ -95,8 +96,8 @@ def _at_first(runs: Sequence[ArchivedRun], systems: Sequence[str]) -> list[str]:
     return ([name for name in systems if name not in chance] or list(systems))[:_MOST_SYSTEMS]
 
 
-def _chart(found: Sequence[Found], title: str, measure: str) -> charts.Chart:
-    return charts.history_chart(*legend_lines(found), title, measure)
+def _chart(found: Sequence[Found], title: str, measure: str) -> Chart:
+    return history_chart(*legend_lines(found), title, measure)
 
 
 def _steps(found: Sequence[Found]) -> list[dict[str, Any]]:
