@@ -55,8 +55,8 @@ def make_task(data: Arrays) -> Any:
     users, items = (pl.Series([f"{n:05}" for n in range(len(data[f"factors_of_{of}"]))]) for of in ("users", "items"))
     log = Log(users, items, data["user"], data["item"], data["rating"], source="benchmark")
     split = Split(log, np.where(data["held"], 2, 0).astype(np.int8), {"kind": "made"})
-    task = Task(split, facts=SideFeatures(items={"genre": data["genres"]}))
-    _ = task.gold, task.left_out, task.beyond, task.background
+    task = Task(split, features=SideFeatures(items={"genre": data["genres"]}))
+    _ = task.gold, task.excluded, task.extra_candidates, task.background
     return task
 
 
@@ -66,7 +66,7 @@ def model_of(data: Arrays) -> Any:
     class Factors(Recommender):
         about = "factors as they are"
 
-        def fit(self, train: Any, facts: Any, progress: Any = None) -> None: ...
+        def fit(self, train: Any, features: Any, progress: Any = None) -> None: ...
 
         def score(self, users: Any, items: Any) -> Any:
             return data["factors_of_users"][users] @ data["factors_of_items"][items].T

@@ -111,7 +111,7 @@ def _methods(calls: dict[str, dict[str, Any]]) -> Iterator[Any]:
     split, report = calls["held_out"]["log"], calls["gate"]["report"]
     vectors, annotations = calls["rank_vectors"]["corpus"], calls["keyword_gold"]["annotations"]
     yield from (vectors.take, vectors.rows_of, split.log.take, split.log.with_items, split.size, split.held_out)
-    yield from (split.window, calls["recommend"]["task"].left_out_of)
+    yield split.window
     yield from (annotations.keywords_of, annotations.rows_of, annotations.select)
     yield from (report.only, report.name_of, report.both_names, report.scores["x"].__getitem__)
     yield from (report.scores["x"].estimates, report.scores["x"].part, report.scores["x"].summary)

@@ -44,8 +44,8 @@ def print_figures(folder: Path) -> None:
     """The log, its windows, its drift, and nDCG@10 of some models."""
     items = read_items(folder / "movies.csv")
     log = read_log(folder / "ratings.csv", catalogue=items)
-    facts = side_features(log, items)
-    for lines in (told_log(log), told_windows(log), told_drift(log, facts), told_models(log, facts)):
+    features = side_features(log, items)
+    for lines in (told_log(log), told_windows(log), told_drift(log, features), told_models(log, features)):
         print("\n".join(lines), end="\n\n")
 
 
@@ -80,23 +80,23 @@ def told_windows(log: Log) -> Iterator[str]:
     yield f"share of the test ratings that are of movies not in training: {(~trained[late]).mean():.3f}"
 
 
-def told_drift(log: Log, facts: SideFeatures) -> Iterator[str]:
+def told_drift(log: Log, features: SideFeatures) -> Iterator[str]:
     """Shares of ratings that genres have in the first and last year of the log; a movie counts for all its genres."""
     assert log.time is not None
     year = 365 * 86_400
-    flags = np.asarray(facts.items["genre"])
+    flags = np.asarray(features.items["genre"])
     first = flags[log.item[log.time < log.time.min() + year]].mean(axis=0)
     last = flags[log.item[log.time > log.time.max() - year]].mean(axis=0)
     for place in np.argsort(last / first):
-        yield f"{facts.labels['genre'][place]:12} {first[place]:.3f} → {last[place]:.3f}"
+        yield f"{features.labels['genre'][place]:12} {first[place]:.3f} → {last[place]:.3f}"
 
 
-def told_models(log: Log, facts: SideFeatures) -> Iterator[str]:
+def told_models(log: Log, features: SideFeatures) -> Iterator[str]:
     """Means over users; those of cold movies count only such movies, and only users of whom some were held out."""
     split = split_log(log)
     windows: tuple[Window, ...] = ("validation", "test")
     for window in windows:
-        task = Task(split, window, facts=facts)
+        task = Task(split, window, features=features)
         groups, cold = groups_of(task), gold_of_cold(task)
         sizes = [*(held.sum() for held in groups.values()), len(cold.queries)]
         yield f"{window + ', nDCG@10':22}" + "".join(f"{name:>12}" for name in (*groups, "cold movies"))
@@ -117,13 +117,13 @@ def groups_of(task: Task) -> dict[str, Bools]:
 
 def gold_of_cold(task: Task) -> Gold:
     """What was held out of movies that have fewer than ten ratings in training."""
-    starts, at = gathered(task.held.starts, task.users)
-    cold = task.train.per_item[task.held.items[at]] < COLD
+    starts, at = gathered(task.held_out.starts, task.users)
+    cold = task.train.per_item[task.held_out.items[at]] < COLD
     user = np.repeat(np.arange(task.users.size), np.diff(starts))[cold]
     kept, sizes = np.unique(user, return_counts=True)
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    items = task.log.items.gather(task.held.items[at][cold])
-    return Gold(task.gold.queries.gather(kept), starts, items, task.held.values[at][cold], source="cold movies")
+    items = task.log.items.gather(task.held_out.items[at][cold])
+    return Gold(task.gold.queries.gather(kept), starts, items, task.held_out.values[at][cold], source="cold movies")
 
 
 def scores_of(
@@ -131,7 +131,7 @@ def scores_of(
 ) -> Iterator[float]:
     """The mean in each group of users, then that of cold movies."""
     made = make_recommender(model, dict(settings))
-    made.fit(task.train, task.facts)
+    made.fit(task.train, task.features)
     ranking = recommend(made, task, 10).ranking(task, model)
     asked = resolve_all(["ndcg@10"])
     found = evaluate(task.gold, ranking, asked)

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from rankjury.core.params import Param
 from rankjury.recsys.data.split_folder import read_folds, read_split
 from rankjury.recsys.split import WINDOWS
+from rankjury.recsys.splitting import SPLITS, SplitKind, SplitResult
 from tests import paths
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width, put
@@ -140,3 +143,23 @@ def test_a_real_log(rankjury: Rankjury) -> None:
     assert (windows["train"]["rows"], windows["test"]["rows"]) == (before.height, after.height)
     assert windows["test"]["cold_users"] == len(set(after["userId"]) - set(before["userId"]))
     assert windows["test"]["cold_items"] == len(set(after["movieId"]) - set(before["movieId"]))
+
+
+def test_each_parameter_of_a_kind_is_an_option(rankjury: Rankjury, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a kind that a third party registers; its help names the kinds that have it."""
+    kind = SplitKind(
+        lambda log, settings: SplitResult(np.where(log.user < settings["first_users"], 0, 2).astype(np.int8)),
+        "by user code",
+        {"first_users": Param(3, "how many users train", min=1)},
+        timed=False,
+    )
+    SPLITS.names()
+    monkeypatch.setitem(SPLITS._entries, "codes", kind)
+    outcome = rankjury("split", "--help")
+    text = " ".join(outcome.out.split())
+    for params in (SPLITS.get(name).params for name in SPLITS.names() if name != "dates"):
+        assert all(f"--{name.replace('_', '-')} " in text for name in params)
+    assert "codes: how many users train (default 3)." in text
+    assert "users: only this fold, from 1 on." in text and "random: another seed draws other rows (default 0)" in text
+    outcome = rankjury("split", log, "-o", "split", "--kind", "codes", "--first-users", "2")
+    check_failure(outcome, 3, "no rows for validation in a codes split")

@@ -251,6 +251,6 @@ class TestReleases:
 
     def test_held_out(self, release: Path) -> None:
         task = rankjury.held_out(release / "ml-1m")
-        assert set(task.facts.items) == {"genre"}
-        assert {"user_gender", "user_age", "user_occupation"} <= set(task.facts.users)
+        assert set(task.features.items) == {"genre"}
+        assert {"user_gender", "user_age", "user_occupation"} <= set(task.features.users)
         assert int(task.in_catalogue.sum()) == ITEMS

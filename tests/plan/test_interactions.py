@@ -211,7 +211,7 @@ class NotThere(Recommender):
     extra = "recsys"
     libraries: ClassVar[tuple[str, ...]] = ("a_library_that_is_nowhere",)
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None: ...
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None: ...
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         raise NotImplementedError

@@ -194,7 +194,7 @@ class TestTraining:
         users, items = shared(*tasks)
         scores = []
         for task in tasks:
-            model = fitted(name, task.train, task.facts, **SETTINGS.get(name, {}))
+            model = fitted(name, task.train, task.features, **SETTINGS.get(name, {}))
             scores.append(np.asarray(model.score(codes(task, users, "users"), codes(task, items, "items"))))
             assert model.knows(codes(task, users, "users")).all() or name not in ("popularity", "random")
         known = np.isin(items, [row[1] for row in past(T1)])
@@ -208,7 +208,7 @@ class TestTraining:
         lists = []
         for task in tasks:
             task = replace(task, catalogue=np.ones(len(task.log.items), dtype=bool))
-            model = fitted(name, task.train, task.facts, **SETTINGS.get(name, {}))
+            model = fitted(name, task.train, task.features, **SETTINGS.get(name, {}))
             found = recommend(model, task, len(task.log.items)).ranking(task).frame()
             rows = found.filter(pl.col("item_id").is_in(items)).group_by("query_id", maintain_order=True).agg("item_id")
             lists.append({user: listed for user, listed in rows.iter_rows() if user in users})
@@ -266,7 +266,7 @@ class TestValidation:
     def test_sampled_candidates(self, tmp_path: Path) -> None:
         lists = []
         for task in both("validation", tmp_path, catalogue="seen", sampled=Sampled(6, seed=3)):
-            model = fitted("random", task.train, task.facts)
+            model = fitted("random", task.train, task.features)
             lists.append(recommend(model, task, 12).ranking(task).frame().rows())
         assert lists[0] == lists[1] and lists[0]
 

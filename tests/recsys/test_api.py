@@ -71,7 +71,7 @@ class TestHeldOut:
 
     def test_from_files_with_a_catalogue(self, folder: Path, task: rankjury.Task) -> None:
         found = rankjury.held_out(folder / "ratings.csv", items=str(folder / "items.csv"))
-        assert int(found.in_catalogue.sum()) == ITEMS + 4 and found.facts.items["genre"].shape == (ITEMS + 4, 2)
+        assert int(found.in_catalogue.sum()) == ITEMS + 4 and found.features.items["genre"].shape == (ITEMS + 4, 2)
         assert found.gold.items.to_list() == task.gold.items.to_list()
 
     def test_windows_and_what_is_learnt_from(self, log: rankjury.Log, task: rankjury.Task) -> None:
@@ -83,7 +83,7 @@ class TestHeldOut:
     def test_a_split_that_is_there_already(self, log: rankjury.Log) -> None:
         split = rankjury.split_log(log, "leave-last", n=2)
         task = rankjury.held_out(split)
-        assert task.split.how["kind"] == "leave-last"
+        assert task.split.settings["kind"] == "leave-last"
         assert rankjury.held_out(log, kind="leave-last", n=2).gold.items.to_list() == task.gold.items.to_list()
         with pytest.raises(UsageError, match=r"split already.*fractions"):
             rankjury.held_out(split, fractions=(0.8, 0.1, 0.1))
@@ -156,7 +156,7 @@ class TestRecommend:
         class Backwards(rankjury.Recommender):
             about = "the last first"
 
-            def fit(self, train: rankjury.Log, facts: Any = None, progress: Any = None) -> None:
+            def fit(self, train: rankjury.Log, features: Any = None, progress: Any = None) -> None:
                 self.stranger = int(np.max(train.user))
 
             def score(self, users: Ints, items: Ints) -> Matrix:
@@ -271,8 +271,8 @@ def test_what_is_to_be_known_is_told_with_the_scores(log: rankjury.Log) -> None:
 
 
 def test_one_of_several_splits(log: rankjury.Log) -> None:
-    assert [rankjury.held_out(log, kind="rolling", fold=one).split.how["window"] for one in (1, 2)] == [1, 2]
-    assert rankjury.held_out(log, kind="users", fold=2).split.how["fold"] == 2
+    assert [rankjury.held_out(log, kind="rolling", fold=one).split.settings["window"] for one in (1, 2)] == [1, 2]
+    assert rankjury.held_out(log, kind="users", fold=2).split.settings["fold"] == 2
     with pytest.raises(UsageError, match="a temporal split has no folds"):
         rankjury.held_out(log, fold=2)
 

@@ -79,7 +79,7 @@ class TestEveryKind:
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             assert windows_of(one) == windows_of(other)
-            assert (one.cutoffs, one.leaks, one.how) == (other.cutoffs, other.leaks, other.how)
+            assert (one.cutoffs, one.leaks, one.settings) == (other.cutoffs, other.leaks, other.settings)
 
     @pytest.mark.parametrize("kind", KINDS)
     @given(rows=ROWS)
@@ -133,8 +133,8 @@ class TestTemporal:
     def test_by_hand(self) -> None:
         split = split_log(times(*range(10, 110, 10)))
         assert split.cutoffs == {"validation": 90, "test": 100}
-        assert split.part.tolist() == [0] * 8 + [1, 2]
-        assert split.how == {"kind": "temporal", "fractions": [0.8, 0.1, 0.1]}
+        assert split.window_codes.tolist() == [0] * 8 + [1, 2]
+        assert split.settings == {"kind": "temporal", "fractions": [0.8, 0.1, 0.1]}
 
     def test_of_two_as_near_the_earlier(self) -> None:
         """Half of six rows lies in the middle of two rows of one time: either one row less or one more."""
@@ -143,11 +143,11 @@ class TestTemporal:
 
     def test_without_validation(self) -> None:
         split = split_log(times(1, 2, 3, 4), fractions=[0.75, 0, 0.25])
-        assert split.part.tolist() == [0, 0, 0, 2]
+        assert split.window_codes.tolist() == [0, 0, 0, 2]
 
     @pytest.mark.parametrize("fractions", [(0.8, 0.1, 0.1), [80, 10, 10], "80/10/10", " 0.8 / 0.1 / 0.1 "])
     def test_fractions_as_they_are_written(self, fractions: Any) -> None:
-        assert split_log(times(*range(100)), fractions=fractions).how["fractions"] == [0.8, 0.1, 0.1]
+        assert split_log(times(*range(100)), fractions=fractions).settings["fractions"] == [0.8, 0.1, 0.1]
 
     def test_thirds_sum_to_one(self) -> None:
         assert sum(read_fractions("0.3333333/0.3333333/0.3333333")) == 1
@@ -201,8 +201,8 @@ class TestDates:
 
     def test_windows(self) -> None:
         split = split_log(times(1, 2, 3, 4), "dates", validation=2, test="4")
-        assert (split.part.tolist(), split.cutoffs) == ([0, 1, 1, 2], {"validation": 2, "test": 4})
-        assert split_log(times(1, 2, 3, 4), "dates", test="1970-01-01T00:00:03Z").part.tolist() == [0, 0, 2, 2]
+        assert (split.window_codes.tolist(), split.cutoffs) == ([0, 1, 1, 2], {"validation": 2, "test": 4})
+        assert split_log(times(1, 2, 3, 4), "dates", test="1970-01-01T00:00:03Z").window_codes.tolist() == [0, 0, 2, 2]
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -253,7 +253,7 @@ class TestByUser:
 
         split = split_log(spread, "leave-last", n=n, validation=validation)
         assert moments_of(split) == held_back(spread, boundaries)
-        assert split.how["users_in_train_only"] == int((spread.per_user <= n + before).sum())
+        assert split.settings["users_in_train_only"] == int((spread.per_user <= n + before).sum())
 
     def test_fractions(self, spread: Log) -> None:
         def boundaries(rows: int) -> tuple[int, int]:
@@ -305,18 +305,21 @@ class TestFoldsOfUsers:
         tested = [split.window("test").users.gather(np.unique(split.window("test").user)).to_list() for split in folds]
         assert sorted(user for users in tested for user in users) == sorted(spread.users.to_list())
         assert {len(users) for users in tested} == {6}
-        assert [split.how["fold"] for split in folds] == [1, 2, 3, 4]
+        assert [split.settings["fold"] for split in folds] == [1, 2, 3, 4]
 
     def test_last_share_of_the_fold_alone(self, spread: Log) -> None:
         split = split_log(spread, "users", folds=3, fold=2, fraction=0.5)
         for code in np.unique(split.window("test").user):
             own = split.log.user == code
             assert split.log.time is not None
-            assert split.log.time[own & (split.part == 0)].max() <= split.log.time[own & (split.part == 2)].min()
+            assert (
+                split.log.time[own & (split.window_codes == 0)].max()
+                <= split.log.time[own & (split.window_codes == 2)].min()
+            )
         assert window_sizes(split)["train"]["users"] == len(spread.users)
 
     def test_by_seed(self, spread: Log) -> None:
-        first, second, again = (split_log(spread, "users", seed=seed).part for seed in (0, 1, 0))
+        first, second, again = (split_log(spread, "users", seed=seed).window_codes for seed in (0, 1, 0))
         assert (first == again).all() and not (first == second).all()
 
     def test_more_folds_than_users(self) -> None:
@@ -333,7 +336,7 @@ class TestRandom:
 
     def test_a_row_moves_no_other(self, spread: Log) -> None:
         fewer = spread.take(np.arange(100))
-        assert (split_log(fewer, "random").part == split_log(spread, "random").part[:100]).all()
+        assert (split_log(fewer, "random").window_codes == split_log(spread, "random").window_codes[:100]).all()
 
     def test_seed_user_item_and_time_all_count(self) -> None:
         base = log_of([(1, item, 1, 5) for item in range(500)])
@@ -342,14 +345,14 @@ class TestRandom:
             "user": (log_of([(2, item, 1, 5) for item in range(500)]), 0),
             "time": (log_of([(1, item, 1, 6) for item in range(500)]), 0),
         }
-        part = split_log(base, "random").part
+        part = split_log(base, "random").window_codes
         assert len(set(part.tolist())) == 3
         for log, seed in others.values():
-            assert 0.2 < (split_log(log, "random", seed=seed).part != part).mean() < 0.5
+            assert 0.2 < (split_log(log, "random", seed=seed).window_codes != part).mean() < 0.5
 
     def test_users_and_items_of_one_name(self) -> None:
         log = log_of([(one, one, 1, 5) for one in range(500)])
-        assert {*split_log(log, "random").part.tolist()} == {0, 1, 2}
+        assert {*split_log(log, "random").window_codes.tolist()} == {0, 1, 2}
 
     def test_without_times(self) -> None:
         split = split_log(log_of([(1, item, 1, 0) for item in range(200)], timed=False), "random")
@@ -361,7 +364,7 @@ class TestRandom:
 class TestRolling:
     def test_expanding(self) -> None:
         splits = split_folds(times(*range(10)), "rolling", windows=3, share=0.2)
-        assert [split.part.tolist() for split in splits] == [
+        assert [split.window_codes.tolist() for split in splits] == [
             [0, 0, 0, 0, 2, 2, -1, -1, -1, -1],
             [0, 0, 0, 0, 0, 0, 2, 2, -1, -1],
             [0, 0, 0, 0, 0, 0, 0, 0, 2, 2],
@@ -370,7 +373,7 @@ class TestRolling:
 
     def test_sliding(self) -> None:
         splits = split_folds(times(*range(10)), "rolling", windows=3, share=0.2, train="sliding")
-        assert [split.part.tolist() for split in splits][1:] == [
+        assert [split.window_codes.tolist() for split in splits][1:] == [
             [-1, -1, 0, 0, 0, 0, 2, 2, -1, -1],
             [-1, -1, -1, -1, 0, 0, 0, 0, 2, 2],
         ]
@@ -380,7 +383,7 @@ class TestRolling:
         day = 86_400
         log = times(0, day, 5 * day, 6 * day, 7 * day, 8 * day - 1)
         splits = split_folds(log, "rolling", windows=2, days=1.5)
-        assert [split.part.tolist() for split in splits] == [[0, 0, 2, 2, -1, -1], [0, 0, 0, 0, 2, 2]]
+        assert [split.window_codes.tolist() for split in splits] == [[0, 0, 2, 2, -1, -1], [0, 0, 0, 0, 2, 2]]
         assert splits[1].cutoffs == {"test": 8 * day - day * 3 // 2}
 
     @pytest.mark.parametrize(
@@ -422,7 +425,7 @@ class TestAsking:
     def test_folds_of_what_has_none(self) -> None:
         with pytest.raises(UsageError, match=r"a temporal split has no folds; expected .*users"):
             split_folds(times(1, 2, 3), "temporal")
-        with pytest.raises(UsageError, match="fold was given"):
+        with pytest.raises(UsageError, match="found fold, but all folds are made"):
             split_folds(times(1, 2, 3), "users", fold=1)
 
     def test_an_empty_log(self) -> None:

@@ -74,7 +74,8 @@ def _app_of(*commands: str) -> typer.Typer:
     )
     for name in commands:
         module = import_module(f"rankjury.cli.{name}")
-        found.command(name, epilog=module.EPILOG)(getattr(module, f"{name}_command"))
+        command = found.command(name, cls=getattr(module, "Command", None), epilog=module.EPILOG)
+        command(getattr(module, f"{name}_command"))
     found.callback()(_root)
     return found
 

@@ -1,4 +1,4 @@
-"""Task: who is to be recommended what, from which candidates, and what was held out to evaluate it on."""
+"""Task: which users get recommendations, from which candidates, and what was held out to evaluate them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from rankjury.core.lists import Background
 from rankjury.core.params import is_whole
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Gold, Ints, freeze, gathered, places_in
-from rankjury.core.validation import check_arguments, check_fields
+from rankjury.core.validation import check_fields
 from rankjury.errors import DataError, UnknownName, UsageError, shorten
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log, UserItems
@@ -21,12 +21,12 @@ from rankjury.recsys.split import WINDOWS, Split, Window
 Catalogue = Literal["items", "seen", "train"]
 """The items of a file, all that were seen up to the end of the window, or those of the training windows."""
 _MOST = 2**62
-"""So that sums of a few such numbers fit into 64 bits."""
+"""A limit by which sums of a few such numbers fit into 64 bits."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Candidates drawn instead of the whole catalogue: so many that a user did not take, beside what was held out."""
+    """Sampled candidates instead of the whole catalogue: n items that a user did not take, and those held out."""
 
     n: int
     seed: int = 0
@@ -40,21 +40,21 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A window of a split to be predicted from what came before it."""
+    """A window of a split to be predicted from the windows before it."""
 
     split: Split
     window: Window = "test"
     fit_on: tuple[Window, ...] = ("train",)
-    """The windows that models learn from; what a user took there is no candidate."""
+    """The windows that models learn from; what a user took there is not a candidate."""
     catalogue: Bools | None = None
-    """Which of the log's items can be recommended to everybody; None: all."""
+    """Which of the log's items can be recommended to every user; None: all."""
     sampled: Sampled | None = None
-    facts: SideFeatures = field(default_factory=SideFeatures)
-    told: tuple[str, ...] = ()
-    """What was found when it was made, to be warned of."""
+    features: SideFeatures = field(default_factory=SideFeatures)
+    setup_notes: tuple[str, ...] = ()
+    """Warnings from reading the log and the catalogue."""
 
     def __post_init__(self) -> None:
-        check_fields(self, "split", "window", "fit_on", "catalogue", "sampled", "facts")
+        check_fields(self, "split", "window", "fit_on", "catalogue", "sampled", "features")
         freeze(self)
         for name in (self.window, *self.fit_on):
             if name not in WINDOWS:
@@ -71,87 +71,88 @@ class Task:
 
     @property
     def log(self) -> Log:
+        """The whole log, training and held-out windows."""
         return self.split.log
 
     @cached_property
     def train(self) -> Log:
+        """The rows of the windows that models learn from."""
         return self.split.window(*self.fit_on)
 
     @cached_property
-    def held(self) -> UserItems:
-        """What was held out, by user; users without anything have no row in ``users``."""
+    def held_out(self) -> UserItems:
+        """The items held out, by user; users without any are not in ``users``."""
         return self.split.held_out(self.window).pairs
 
     @cached_property
     def users(self) -> Ints:
-        """The codes of those who are recommended something: all that something was held out of."""
-        return np.flatnonzero(np.diff(self.held.starts))
+        """The codes of the users that get recommendations: all that have held-out items."""
+        return np.flatnonzero(np.diff(self.held_out.starts))
 
     @cached_property
     def in_catalogue(self) -> Bools:
+        """Which of the log's items can be recommended to every user."""
         return np.ones(len(self.log.items), dtype=bool) if self.catalogue is None else self.catalogue
 
     @cached_property
     def gold(self) -> Gold:
-        """What was held out, its rating as grade."""
-        starts, at = gathered(self.held.starts, self.users)
+        """The held-out items, with their ratings as grades."""
+        starts, at = gathered(self.held_out.starts, self.users)
         return Gold(
             self.log.users.gather(self.users).rename("query_id"),
             starts,
-            self.log.items.gather(self.held.items[at]),
-            self.held.values[at],
+            self.log.items.gather(self.held_out.items[at]),
+            self.held_out.values[at],
             complete=True,
             source=f"{self.log.source} ({self.window})",
         )
 
     @cached_property
-    def left_out(self) -> tuple[Ints, Ints]:
-        """Of each of ``users`` the items that are no candidates: what they took in training, unless it was held out.
+    def excluded(self) -> tuple[Ints, Ints]:
+        """The items that are not candidates of each of ``users``: taken in training, and not held out.
 
         CSR: starts, and codes of items ascending.
         """
-        return self.left_out_of(self.users)
-
-    @check_arguments
-    def left_out_of(self, users: Ints) -> tuple[Ints, Ints]:
-        """The same of any users."""
-        taken, held = self.train.pairs, self.held
-        starts, at = gathered(taken.starts, users)
-        row, item = np.repeat(np.arange(users.size), np.diff(starts)), taken.items[at].astype(np.int64)
-        of_starts, of_at = gathered(held.starts, users)
-        size = len(self.log.items)
-        kept = np.repeat(np.arange(users.size), np.diff(of_starts)) * size + held.items[of_at]
-        out = ~np.isin(row * size + item, kept)
-        return np.searchsorted(row[out], np.arange(users.size + 1)).astype(np.int64), item[out]
+        row, item = self._pairs(self.train.pairs)
+        held_row, held_item = self._pairs(self.held_out)
+        width = len(self.log.items)
+        out = ~np.isin(row * width + item, held_row * width + held_item)
+        return self._starts(row[out]), item[out]
 
     @cached_property
-    def beyond(self) -> tuple[Ints, Ints]:
-        """Of each of ``users`` what was held out though the catalogue lacks it: candidates of theirs alone (CSR)."""
-        starts, at = gathered(self.held.starts, self.users)
-        row, item = np.repeat(np.arange(self.users.size), np.diff(starts)), self.held.items[at].astype(np.int64)
+    def extra_candidates(self) -> tuple[Ints, Ints]:
+        """The held-out items of each of ``users`` that the catalogue lacks: candidates of that user alone (CSR)."""
+        row, item = self._pairs(self.held_out)
         extra = ~self.in_catalogue[item]
-        return np.searchsorted(row[extra], np.arange(self.users.size + 1)).astype(np.int64), item[extra]
+        return self._starts(row[extra]), item[extra]
+
+    def _pairs(self, pairs: UserItems) -> tuple[Ints, Ints]:
+        """Return the pairs of ``users``: the place of the user among them, and the code of the item."""
+        starts, at = gathered(pairs.starts, self.users)
+        return np.repeat(np.arange(self.users.size), np.diff(starts)), pairs.items[at].astype(np.int64)
+
+    def _starts(self, rows: Ints) -> Ints:
+        return np.searchsorted(rows, np.arange(self.users.size + 1)).astype(np.int64)
 
     @cached_property
     def candidates(self) -> dict[str, int]:
-        """How many candidates each of ``users`` has."""
-        out_starts, out = self.left_out
-        row = np.repeat(np.arange(self.users.size), np.diff(out_starts))
+        """The number of candidates of each of ``users``."""
+        starts, out = self.excluded
+        row = np.repeat(np.arange(self.users.size), np.diff(starts))
         inside = np.bincount(row[self.in_catalogue[out]], minlength=self.users.size)
-        numbers = int(self.in_catalogue.sum()) - inside + np.diff(self.beyond[0])
+        numbers = int(self.in_catalogue.sum()) - inside + np.diff(self.extra_candidates[0])
         if self.sampled is not None:
-            held = np.diff(self.held.starts)[self.users]
-            numbers = np.minimum(numbers, held + self.sampled.n)
+            numbers = np.minimum(numbers, np.diff(self.held_out.starts)[self.users] + self.sampled.n)
         return dict(zip(self.log.users.gather(self.users), numbers.tolist(), strict=True))
 
     @cached_property
     def background(self) -> Background:
-        """What measures beyond accuracy may know: of the training windows alone."""
+        """What measures beyond accuracy may know, from the training windows alone."""
         pairs = self.train.pairs
         place = np.cumsum(self.in_catalogue) - 1
-        kept = self.in_catalogue[pairs.items]
-        before = np.concatenate(([0], np.cumsum(kept)))
-        codes = place[pairs.items[kept]].astype(np.int64)
+        inside = self.in_catalogue[pairs.items]
+        before = np.concatenate(([0], np.cumsum(inside)))
+        codes = place[pairs.items[inside]].astype(np.int64)
         return Background(
             items=self.log.items.filter(pl.Series(self.in_catalogue)),
             popularity=np.bincount(codes, minlength=int(self.in_catalogue.sum())).astype(np.int64),
@@ -159,28 +160,28 @@ class Task:
             users=self.log.users,
             starts=before[pairs.starts],
             history=codes,
-            features={name: matrix[self.in_catalogue] for name, matrix in self.facts.items.items()},
+            features={name: matrix[self.in_catalogue] for name, matrix in self.features.items.items()},
         )
 
     def notes(self) -> Iterator[str]:
-        """What is to be known of the task, with counts."""
-        yield from self.told
+        """Yield warnings on the task, with counts."""
+        yield from self.setup_notes
         taken = np.diff(self.train.pairs.starts)[self.users]
-        held = np.unique(self.held.items)
-        cold_items = int((np.bincount(self.train.item, minlength=len(self.log.items))[held] == 0).sum())
+        items = np.unique(self.held_out.items)
+        cold_items = int((self.train.per_item[items] == 0).sum())
         yield (
             f"{self.window}: {plural(self.users.size, 'user', 'users')}, "
             f"{plural(int((taken == 0).sum()), 'of whom has', 'of whom have')} no training interactions; "
-            f"{plural(held.size, 'item', 'items')} held out, {plural(cold_items, 'of which has', 'of which have')} none"
+            f"{plural(items.size, 'item', 'items')} held out, "
+            f"{plural(cold_items, 'of which has', 'of which have')} none"
         )
-        if self.held.dropped:
-            rows = plural(self.held.dropped, "held-out row is", "held-out rows are")
+        if self.held_out.dropped:
+            rows = plural(self.held_out.dropped, "held-out row is", "held-out rows are")
             yield f"{rows} of a user and an item that another row is of: the latest counts"
-        outside = int(np.diff(self.beyond[0]).sum())
-        if outside:
-            pairs = plural(outside, "held-out interaction is", "held-out interactions are")
+        if self.extra_candidates[1].size:
+            pairs = plural(self.extra_candidates[1].size, "held-out interaction is", "held-out interactions are")
             yield f"{pairs} of items that the catalogue lacks: candidates of those users alone"
-        again = int(np.diff(gathered(self.train.pairs.starts, self.users)[0]).sum()) - int(self.left_out[0][-1])
+        again = int(taken.sum()) - self.excluded[1].size
         if again:
             pairs = plural(again, "held-out interaction repeats", "held-out interactions repeat")
             yield f"{pairs} one of training: candidates all the same"
@@ -197,26 +198,25 @@ class Task:
 def catalogue_mask(
     kind: Catalogue, split: Split, window: Window, fit_on: tuple[Window, ...], listed: pl.Series | None = None
 ) -> tuple[Bools, list[str]]:
-    """Which of the log's items everybody may be recommended, and what is to be told of it."""
+    """Return which of the log's items can be recommended to every user, and warnings on them."""
     log = split.log
-    found = np.zeros(len(log.items), dtype=bool)
+    mask = np.zeros(len(log.items), dtype=bool)
     if kind == "items":
         if listed is None:
             raise DataError("there is no file of items", where=log.source, expected="items = FILE, or catalogue = seen")
-        found[places_in(log.items, listed.cast(pl.String))] = True
+        mask[places_in(log.items, listed.cast(pl.String))] = True
         taken = np.unique(log.item)
-        unknown = int((~found[taken]).sum())
+        unknown = int((~mask[taken]).sum())
         if taken.size and unknown == taken.size:
             raise DataError(
                 f"none of the log's {plural(unknown, 'item', 'items')} is in the file of items",
                 where=log.source,
                 expected=f"ids such as {join_names(log.items.gather(taken[:3]))}; the file has {join_names(listed, 3)}",
             )
-        return found, [
-            f"{plural(unknown, 'item of the log is', 'items of the log are')} not in the file of items"
-        ] if unknown else []
+        lacking = plural(unknown, "item of the log is", "items of the log are")
+        return mask, [f"{lacking} not in the file of items"] if unknown else []
     known: tuple[Window, ...] = fit_on if kind == "train" else (*fit_on, window)
     if kind == "seen" and window == "test":
-        known = ("train", "validation", "test")
-    found[split.window(*dict.fromkeys(known)).item] = True
-    return found, []
+        known = WINDOWS
+    mask[split.window(*dict.fromkeys(known)).item] = True
+    return mask, []

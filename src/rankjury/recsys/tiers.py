@@ -175,7 +175,7 @@ def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
     """
     held_users, held_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
     held_users[task.users] = True
-    held_items[task.held.items] = True
+    held_items[task.held_out.items] = True
     sides = (
         ("users", user_tiers(task, tiers), task.train.per_user, held_users),
         ("items", item_tiers(task, tiers), task.train.per_item, held_items),

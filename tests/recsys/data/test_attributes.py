@@ -126,12 +126,12 @@ def test_faults_of_files_of_items(put: Put, name: str, content: str | bytes, tol
 
 def test_genres_as_a_matrix_whose_rows_are_the_items_of_the_log(put: Put) -> None:
     items = read_items(put("movies.dat", MOVIES_DAT))
-    facts = side_features(log_of(["u"] * 4, ["2", "9", "3", "1"]), items)
-    assert facts.labels["genre"] == ("Animation", "Comedy", "Drama")
-    assert facts.items["genre"].dtype == np.float32
-    assert facts.items["genre"].tolist() == [[1, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
-    assert facts.texts == ("Toy Story (1995) Animation Comedy", "Le jour à venir (2001) Drama", "No Year", "")
-    assert facts.users == {}
+    features = side_features(log_of(["u"] * 4, ["2", "9", "3", "1"]), items)
+    assert features.labels["genre"] == ("Animation", "Comedy", "Drama")
+    assert features.items["genre"].dtype == np.float32
+    assert features.items["genre"].tolist() == [[1, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert features.texts == ("Toy Story (1995) Animation Comedy", "Le jour à venir (2001) Drama", "No Year", "")
+    assert features.users == {}
 
 
 def test_users_as_columns_of_their_values() -> None:
@@ -139,24 +139,24 @@ def test_users_as_columns_of_their_values() -> None:
         pl.Series(["a", "b", "c"]),
         pl.DataFrame({"gender": ["F", "M", None], "same": ["x", "x", "x"], "likes": [["p", "q"], [], ["q"]]}),
     )
-    facts = side_features(log_of(["b", "c", "z", "a"], ["i"] * 4), None, users)
-    assert list(facts.users) == ["user_gender", "user_likes"]
-    assert facts.labels == {"user_gender": ("F", "M"), "user_likes": ("p", "q")}
-    assert facts.users["user_gender"].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
-    assert facts.users["user_likes"].tolist() == [[1, 1], [0, 0], [0, 1], [0, 0]]
-    assert facts.items == {} and facts.texts == ()
+    features = side_features(log_of(["b", "c", "z", "a"], ["i"] * 4), None, users)
+    assert list(features.users) == ["user_gender", "user_likes"]
+    assert features.labels == {"user_gender": ("F", "M"), "user_likes": ("p", "q")}
+    assert features.users["user_gender"].tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+    assert features.users["user_likes"].tolist() == [[1, 1], [0, 0], [0, 1], [0, 0]]
+    assert features.items == {} and features.texts == ()
 
 
 def test_numbers_of_many_values_are_cut_and_texts_of_many_are_left_out() -> None:
     ids = [f"{n:03}" for n in range(120)]
     table = pl.DataFrame({"age": [*range(1, 120), None], "zip": ids, "few": [n % 2 for n in range(120)]})
-    facts = side_features(log_of(ids, ["i"] * 120), None, Attributes(pl.Series(ids), table))
-    assert list(facts.users) == ["user_age", "user_few"]
-    matrix = facts.users["user_age"]
+    features = side_features(log_of(ids, ["i"] * 120), None, Attributes(pl.Series(ids), table))
+    assert list(features.users) == ["user_age", "user_few"]
+    matrix = features.users["user_age"]
     assert matrix.shape == (120, 6)
     assert matrix.sum(axis=1).tolist() == [1] * 119 + [0]
     assert set(matrix.sum(axis=0)) <= {19, 20}
-    for row, label in enumerate(np.asarray(facts.labels["user_age"])[matrix[:119].argmax(axis=1)]):
+    for row, label in enumerate(np.asarray(features.labels["user_age"])[matrix[:119].argmax(axis=1)]):
         low, high = map(float, label.split("–"))
         assert low <= row + 1 <= high
 
@@ -174,19 +174,19 @@ def test_no_attributes_no_facts_and_an_unknown_column() -> None:
 
 def test_a_column_of_genres_without_any_is_no_feature(put: Put) -> None:
     found = read_items(put("movies.csv", "movieId,title,genres\n1,One (1999),\n2,Two (1999),(no genres listed)\n"))
-    facts = side_features(log_of(["u"], ["1"]), found)
-    assert not facts.items and not facts.labels and facts.texts == ("One (1999)",)
+    features = side_features(log_of(["u"], ["1"]), found)
+    assert not features.items and not features.labels and features.texts == ("One (1999)",)
 
 
 def test_tags_categories_and_a_single_genre_are_features_too(put: Put) -> None:
     found = read_items(put("items.csv", "item,Genre,tags,category\n1,A,x|y,c\n2,B,y,c\n"))
-    facts = side_features(log_of(["u", "u"], ["1", "2"]), found)
-    assert {name: facts.labels[name] for name in facts.items} == {
+    features = side_features(log_of(["u", "u"], ["1", "2"]), found)
+    assert {name: features.labels[name] for name in features.items} == {
         "tag": ("x", "y"),
         "category": ("c",),
         "genre": ("A", "B"),
     }
-    assert facts.items["tag"].tolist() == [[1, 1], [0, 1]] and facts.items["genre"].tolist() == [[1, 0], [0, 1]]
+    assert features.items["tag"].tolist() == [[1, 1], [0, 1]] and features.items["genre"].tolist() == [[1, 0], [0, 1]]
 
 
 def test_a_catalogue_may_be_ids_alone(put: Put) -> None:

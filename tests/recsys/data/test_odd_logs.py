@@ -128,7 +128,7 @@ class TestDates:
     )
     def test_as_the_log_has_them(self, times: list[float], date: object) -> None:
         split = split_log(read_log(self.LOG.with_columns(time=pl.Series(times))), "dates", test=date)
-        assert split.part.tolist() == [0, 0, 0, 2, 2, 2]
+        assert split.window_codes.tolist() == [0, 0, 0, 2, 2, 2]
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
     def test_settings_are_finite(self, value: float) -> None:

@@ -62,9 +62,9 @@ def made_facts(log: Log) -> SideFeatures:
     return SideFeatures(items={"genre": genres_of(100)[rows]})
 
 
-def fitted(name: str, log: Log, facts: SideFeatures | None = None, **settings: Any) -> Recommender:
+def fitted(name: str, log: Log, features: SideFeatures | None = None, **settings: Any) -> Recommender:
     model = make_recommender(name, QUICK.get(name, {}) | settings)
-    model.fit(log, made_facts(log) if facts is None else facts)
+    model.fit(log, made_facts(log) if features is None else features)
     return model
 
 
@@ -84,5 +84,7 @@ def task_of(log: Log, share: float = 0.8, **options: Any) -> Task:
     assert log.time is not None
     cut = np.sort(log.time)[int(share * len(log))]
     return Task(
-        Split(log, np.where(log.time < cut, 0, 2).astype(np.int8), {"kind": "made"}), facts=made_facts(log), **options
+        Split(log, np.where(log.time < cut, 0, 2).astype(np.int8), {"kind": "made"}),
+        features=made_facts(log),
+        **options,
     )

@@ -104,7 +104,7 @@ def test_every_model_recommends_candidates_alone(name: str) -> None:
     task = task_of(made_log())
     model = fitted(name, task.train)
     found = recommend(model, task, 5)
-    starts, out = task.left_out
+    starts, out = task.excluded
     for row in range(task.users.size):
         listed = found.items[row][found.items[row] >= 0]
         assert listed.size and len(set(listed)) == listed.size

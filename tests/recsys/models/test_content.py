@@ -27,22 +27,24 @@ def unit(*numbers: float) -> np.ndarray:
 
 
 def test_content_by_hand() -> None:
-    log, facts = hand_made()
+    log, features = hand_made()
     rare, usual = 1 + np.log(3 / 1), 1 + np.log(3 / 2)
     a, b, c, d = unit(usual, 0, 0), unit(usual, rare, 0), unit(0, 0, rare), unit(usual, 0, rare)
     u, v = unit(*(4 * a + 2 * b)), c
     expected = np.array([[w @ one for one in (a, b, c, d)] + [-np.inf] for w in (u, v)])
-    model = fitted("content", log, facts)
+    model = fitted("content", log, features)
     assert np.allclose(model.score(*all_of(log)), expected, atol=1e-12)
     factors = model.factors()
     assert factors is not None and np.isnan(factors[1][4]).all()
 
 
 def test_without_idf_and_with_embeddings() -> None:
-    log, facts = hand_made()
-    plain = fitted("content", log, facts, idf=False).score(*all_of(log))
+    log, features = hand_made()
+    plain = fitted("content", log, features, idf=False).score(*all_of(log))
     assert np.isclose(plain[1, 3], unit(1, 0, 1) @ unit(0, 0, 1))
-    embedded = SideFeatures(items={"text": np.random.default_rng(0).normal(size=(5, 8)), "genre": facts.items["genre"]})
+    embedded = SideFeatures(
+        items={"text": np.random.default_rng(0).normal(size=(5, 8)), "genre": features.items["genre"]}
+    )
     with_idf, without = (fitted("content", log, embedded, features="text", idf=one) for one in (True, False))
     assert np.array_equal(with_idf.score(*all_of(log)), without.score(*all_of(log)))
     assert not np.allclose(with_idf.score(*all_of(log))[:, :4], plain[:, :4])
@@ -64,13 +66,13 @@ def test_ratings_below_zero_do_not_turn_a_profile_round() -> None:
 
 
 def test_attributes_that_are_not_there() -> None:
-    log, facts = hand_made()
+    log, features = hand_made()
     with pytest.raises(UsageError, match="nothing is known of the items"):
         fitted("content", log, SideFeatures())
     with pytest.raises(UnknownName, match="Did you mean genre"):
-        fitted("content", log, facts, features="genres")
+        fitted("content", log, features, features="genres")
     with pytest.raises(DataError, match=r"attributes of shape \(4, 3\).*finite numbers of 5 items"):
-        fitted("content", log, SideFeatures(items={"genre": facts.items["genre"][:4]}))
+        fitted("content", log, SideFeatures(items={"genre": features.items["genre"][:4]}))
 
 
 @pytest.mark.parametrize("name", ["ease", "als", "item-knn"])
@@ -101,7 +103,7 @@ def test_a_hybrid_without_content_is_its_model_to_the_last_bit(name: str) -> Non
     task = task_of(log)
     alone, hybrid = (
         collaborative_of(name, task.train),
-        fitted("hybrid", task.train, task.facts, model=name, **Hybrid.simpler),
+        fitted("hybrid", task.train, task.features, model=name, **Hybrid.simpler),
     )
     assert np.array_equal(hybrid.score(*all_of(log)), alone.score(*all_of(log)))
     mine, theirs = (recommend(model, task, 10) for model in (hybrid, alone))
@@ -130,13 +132,13 @@ def collaborative_places(log: Log) -> Recommender:
 
 def test_the_place_of_a_cold_item() -> None:
     """User u has a and b; of the warm items they lack, c is the only one: d is nearer to them than c, by content."""
-    log, facts = hand_made()
-    scores = fitted("hybrid", log, facts, trust=1.0, cold_items=1).score(*all_of(log))
+    log, features = hand_made()
+    scores = fitted("hybrid", log, features, trust=1.0, cold_items=1).score(*all_of(log))
     assert scores[0, 3] == 1.0 and scores[0, 2] == 0.5
     assert np.isneginf(scores[0, 4])
     half = 0.5
     for trust in (0.25, 0.5):
-        low = fitted("hybrid", log, facts, trust=trust, cold_items=1).score(*all_of(log))
+        low = fitted("hybrid", log, features, trust=trust, cold_items=1).score(*all_of(log))
         assert np.isclose(low[0, 3], 1 + half - half / trust) and low[0, 2] == 0.5 >= low[0, 3]
 
 

@@ -82,7 +82,10 @@ def check_against(
     users = known.user_at[task.users]
     assert (users >= 0).all()
     ids, scores = theirs.recommend(users, matrix[users], N=5, filter_already_liked_items=True)
-    held = {user: set(task.held.items[task.held.starts[user] : task.held.starts[user + 1]]) for user in task.users}
+    held = {
+        user: set(task.held_out.items[task.held_out.starts[user] : task.held_out.starts[user + 1]])
+        for user in task.users
+    }
     checked = 0
     for row, user in enumerate(task.users):
         taken = set(task.train.item[task.train.user == user])

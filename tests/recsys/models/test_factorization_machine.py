@@ -12,11 +12,11 @@ from rankjury.recsys.models.factorization_machine import FactorizationMachine
 from tests.recsys.models.made import all_of, dense, fitted, genres_of, made_facts, made_log
 
 
-def predicted(model: FactorizationMachine, log: Log, facts: SideFeatures) -> np.ndarray:
+def predicted(model: FactorizationMachine, log: Log, features: SideFeatures) -> np.ndarray:
     """What myFM says of each user and item, from plain rows of features."""
     n_users, n_items = len(log.users), len(log.items)
-    of_users = np.hstack([np.eye(n_users), *(facts.users[name] for name in sorted(facts.users))])
-    of_items = np.hstack([np.eye(n_items), *(facts.items[name] for name in sorted(facts.items))])
+    of_users = np.hstack([np.eye(n_users), *(features.users[name] for name in sorted(features.users))])
+    of_items = np.hstack([np.eye(n_items), *(features.items[name] for name in sorted(features.items))])
     rows = np.hstack([np.repeat(of_users, n_items, axis=0), np.tile(of_items, (n_users, 1))])
     return model.model.predict(rows).reshape(n_users, n_items)
 
@@ -30,22 +30,22 @@ def both_sides(log: Log) -> SideFeatures:
 @pytest.mark.parametrize("settings", [{}, {"values": "ratings"}, {"samples": 1, "rank": 1}, {"samples": 12}])
 def test_scores_are_those_of_myfm(settings: dict[str, Any]) -> None:
     log = made_log()
-    facts = both_sides(log)
-    model = fitted("fm", log, facts, **settings)
+    features = both_sides(log)
+    model = fitted("fm", log, features, **settings)
     assert isinstance(model, FactorizationMachine)
-    assert np.allclose(model.score(*all_of(log)), predicted(model, log, facts), atol=1e-9)
+    assert np.allclose(model.score(*all_of(log)), predicted(model, log, features), atol=1e-9)
 
 
 def test_attributes_can_be_chosen() -> None:
     log = made_log()
-    facts = both_sides(log)
-    plain = fitted("fm", log, facts, attributes="none").score(*all_of(log))
+    features = both_sides(log)
+    plain = fitted("fm", log, features, attributes="none").score(*all_of(log))
     assert np.array_equal(plain, fitted("fm", log, SideFeatures()).score(*all_of(log)))
-    some = fitted("fm", log, facts, attributes="genre, job")
-    expected = SideFeatures(items={"genre": facts.items["genre"]}, users=facts.users)
+    some = fitted("fm", log, features, attributes="genre, job")
+    expected = SideFeatures(items={"genre": features.items["genre"]}, users=features.users)
     assert np.array_equal(some.score(*all_of(log)), fitted("fm", log, expected).score(*all_of(log)))
     with pytest.raises(UnknownName, match="Did you mean genre"):
-        fitted("fm", log, facts, attributes="genres")
+        fitted("fm", log, features, attributes="genres")
 
 
 def test_it_learns_ratings() -> None:
@@ -75,15 +75,15 @@ def test_items_that_are_drawn_are_none_that_the_user_has() -> None:
 def with_strangers() -> tuple[Log, Log, SideFeatures]:
     """A log whose users with odd numbers take odd items; the last six users are not in training."""
     log = made_log()
-    facts = SideFeatures(users={"group": np.eye(3)[np.where(np.arange(25) == 24, 2, np.arange(25) % 2)]})
-    return log, log.take(log.user < 19), facts
+    features = SideFeatures(users={"group": np.eye(3)[np.where(np.arange(25) == 24, 2, np.arange(25) % 2)]})
+    return log, log.take(log.user < 19), features
 
 
 def test_users_without_training_interactions_are_scored_by_their_attributes() -> None:
     """They were not known to the model, and got the most popular items though their attributes were there."""
-    log, train, facts = with_strangers()
+    log, train, features = with_strangers()
     users, items = all_of(log)
-    model = fitted("fm", train, facts, iterations=60, samples=30)
+    model = fitted("fm", train, features, iterations=60, samples=30)
     assert model.knows(users).tolist() == [True] * 24 + [False], "nobody of training has the attribute of the last"
     scores = np.asarray(model.score(users, items))
     assert np.isfinite(scores[19:24][:, np.unique(train.item)]).all() and np.isneginf(scores[24]).all()
@@ -92,13 +92,15 @@ def test_users_without_training_interactions_are_scored_by_their_attributes() ->
     known = np.unique(train.item)
     lean = (odd[0] - even[0])[known]
     assert lean[known % 2 == 1].mean() > lean[known % 2 == 0].mean(), "the odd lean to odd items, as training does"
-    assert not fitted("fm", train, facts, attributes="none").knows(users[19:]).any()
+    assert not fitted("fm", train, features, attributes="none").knows(users[19:]).any()
 
 
 def test_strangers_change_nothing_of_those_in_training() -> None:
     """Neither their attributes nor what they took later may move a digit of what is learnt."""
-    _, train, facts = with_strangers()
-    other = facts.users["group"].copy()
+    _, train, features = with_strangers()
+    other = features.users["group"].copy()
     other[19:] = other[19:][:, ::-1]
-    first, second = (fitted("fm", train, SideFeatures(users={"group": one})) for one in (facts.users["group"], other))
+    first, second = (
+        fitted("fm", train, SideFeatures(users={"group": one})) for one in (features.users["group"], other)
+    )
     assert np.array_equal(first.score(np.arange(19), np.arange(18)), second.score(np.arange(19), np.arange(18)))

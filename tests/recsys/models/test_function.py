@@ -127,7 +127,7 @@ def test_what_is_no_number_is_refused_when_it_ranks() -> None:
     model = wrap_recommender(lambda user, items: [np.nan if item == "i04" and user == "u09" else 1.0 for item in items])
     model.fit(task.train, SideFeatures())
     with pytest.raises(
-        DataError, match=r"mine: the score of item 'i04' for user 'u09' is no number \(1 such value here\)"
+        DataError, match=r"mine: the score of item 'i04' for user 'u09' is not a number \(1 such value here\)"
     ):
         recommend(model, task, 5, source="mine")
 

@@ -63,6 +63,6 @@ def test_random_does_not_know_what_was_drawn_by_the_same_seed() -> None:
     rows = np.arange(task.users.size)
     chosen = sample_candidates(task, rows, np.ones((rows.size, len(task.log.items)), dtype=bool))
     for row, user in enumerate(task.users):
-        chosen[row, task.held.items[task.held.starts[user] : task.held.starts[user + 1]]] = False
+        chosen[row, task.held_out.items[task.held_out.starts[user] : task.held_out.starts[user + 1]]] = False
     scores = fitted("random", task.train).score(task.users, np.arange(len(task.log.items)))
     assert abs(scores[chosen].mean() - 0.5) < 0.1

@@ -27,7 +27,7 @@ def ndcg() -> Ndcg:
 
     def of(name: str, **settings: Any) -> float:
         model = make_recommender(name, settings)
-        model.fit(task.train, task.facts)
+        model.fit(task.train, task.features)
         ranking = recommend(model, task, 10).ranking(task)
         return float(rankjury.evaluate(task.gold, ranking, ["ndcg@10"])["ndcg@10"][known].mean())
 

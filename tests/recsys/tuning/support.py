@@ -70,7 +70,7 @@ class Pointer(Recommender):
     breaks: ClassVar[set[int]] = set()
     """Where it does not fit this time."""
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         at = int(self.settings["at"])
         if at in self.stops:
             raise KeyboardInterrupt

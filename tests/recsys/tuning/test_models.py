@@ -169,9 +169,9 @@ class TestNoLeak:
 
     def test_an_empty_validation_window_is_no_fault_of_the_model(self) -> None:
         split = task_of().split
-        part = np.where(split.part == 1, 2, split.part).astype(np.int8)
+        part = np.where(split.window_codes == 1, 2, split.window_codes).astype(np.int8)
         with pytest.raises(DataError, match="validation window is empty"):
-            tuned([0, 5], replace(task_of(), split=replace(split, part=part)))
+            tuned([0, 5], replace(task_of(), split=replace(split, window_codes=part)))
         assert Pointer.fitted == []
 
 
@@ -181,7 +181,7 @@ class TestFailures:
         assert order(found) == [5, 0, 3, 4], "failed ones are last"
         thrown, no_number = found.failed
         assert thrown.error == "RuntimeError: singular matrix at 3" and thrown.fit_seconds is None
-        assert no_number.error is not None and "is no number" in no_number.error
+        assert no_number.error is not None and "is not a number" in no_number.error
         assert "3 trials" not in found.caution and "2 trials" in found.caution
         assert [entry["point"]["error"] for entry in entries_of(tmp_path)] == [
             None,
@@ -256,7 +256,7 @@ class TestGoingOn:
             ({"task": task_of([(*rows()[0][:2], 1.0, rows()[0][3]), *rows()[1:]])}, "training interactions"),
             ({"task": task_of([one if one[3] < TEST - 9**8 else (*one[:2], 2.0, one[3]) for one in rows()])}, "ion"),
             ({"task": task_of(catalogue=12)}, "catalogue"),
-            ({"task": replace(task_of(), facts=SideFeatures(texts=("a",) * 16))}, "attributes"),
+            ({"task": replace(task_of(), features=SideFeatures(texts=("a",) * 16))}, "attributes"),
         ],
     )
     def test_what_changed_makes_old_trials_useless(self, tmp_path: Path, changed: dict[str, Any], word: str) -> None:

@@ -150,7 +150,7 @@ class InteractionsGold(GoldTable):
         about = {
             "window": self.window,
             "fit_on": self.fit_on,
-            "split": dict(split.how),
+            "split": dict(split.settings),
             "cutoffs": dict(split.cutoffs),
             "cutoff_times": {name: format_time(at, split.log.unit) for name, at in split.cutoffs.items()},
             "windows": window_sizes(split),
@@ -202,23 +202,23 @@ class InteractionsGold(GoldTable):
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
         known = side_features(split.log, items, users, trained=split.users_of(*fit_on))
-        facts = self._embedded(known, split.log, context)
-        return Task(split, self.window, fit_on, catalogue, sampled, facts, (*split.log.notes, *notes))
+        features = self._embedded(known, split.log, context)
+        return Task(split, self.window, fit_on, catalogue, sampled, features, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")
 
-    def _embedded(self, facts: SideFeatures, log: Log, context: GoldContext) -> SideFeatures:
+    def _embedded(self, features: SideFeatures, log: Log, context: GoldContext) -> SideFeatures:
         """With the texts of items as vectors, where a model is named."""
-        if self.embed is None or not facts.texts:
-            return facts
+        if self.embed is None or not features.texts:
+            return features
         name = self.embed
         model = find_model(context.path(name) if isdir(context.path(name)) else name)
-        known = np.array([bool(text) for text in facts.texts])
-        vectors = model.embed([text for text in facts.texts if text])
+        known = np.array([bool(text) for text in features.texts])
+        vectors = model.embed([text for text in features.texts if text])
         matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
         matrix[known] = vectors
-        return SideFeatures({**facts.items, "text": matrix}, facts.users, facts.texts, facts.labels)
+        return SideFeatures({**features.items, "text": matrix}, features.users, features.texts, features.labels)
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known, or do not fit together."""

@@ -62,7 +62,7 @@ class RecommenderSystem(SystemTable):
                 "the gold is no log that a recommender could learn from", expected='a gold of the kind "interactions"'
             )
         model = make_recommender(self.model, self.settings(context.path, context.loaded_gold))
-        model.fit(task.train, task.facts, context.progress)
+        model.fit(task.train, task.features, context.progress)
         catalogue = int(task.in_catalogue.sum())
         depth = self.depth or self._depth(context, catalogue)
         found = recommend(

@@ -47,7 +47,7 @@ def record_of(split: Split) -> dict[str, Any]:
         "schema": SCHEMA,
         "rankjury": __version__,
         "source": log.source,
-        "how": dict(split.how),
+        "how": dict(split.settings),
         "unit": log.unit,
         "rated": log.rated,
         "cutoffs": {name: {"time": at, "iso": format_time(at, log.unit)} for name, at in split.cutoffs.items()},
@@ -170,7 +170,7 @@ def _as_numbers(ids: pl.Series) -> pl.Series:
 
 def _idle_ids(split: Split) -> pl.DataFrame:
     """Users and items of the log that no window has, so that codes are the same when it is read again."""
-    log, inside = split.log, split.part >= 0
+    log, inside = split.log, split.window_codes >= 0
     found = []
     for of, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
         idle = np.ones(len(ids), dtype=bool)

@@ -70,7 +70,7 @@ class Recommender(ABC):
         return self.versions()
 
     @abstractmethod
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         """Learn. Codes of users and items are those of the log, also in ``score``."""
 
     @abstractmethod

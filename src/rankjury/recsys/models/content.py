@@ -30,9 +30,9 @@ class Content(FactorModel):
     about = "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
     params: ClassVar = CONTENT
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.known = training_matrix(train)
-        items = _vectors(facts, str(self.settings["features"]), len(train.items))
+        items = _vectors(features, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
             # log(n / df) + 1 of each attribute, of the items of training alone
             having = np.count_nonzero(items[self.known.items], axis=0).astype(np.float64)
@@ -50,17 +50,17 @@ class Content(FactorModel):
         return are_known(self.of_users[users])
 
 
-def _vectors(facts: SideFeatures, name: str, n: int) -> Floats:
-    if not facts.items:
+def _vectors(features: SideFeatures, name: str, n: int) -> Floats:
+    if not features.items:
         raise UsageError(
             f"nothing is known of the items, so not their {name}",
             where="features",
             expected="attributes of items",
             hint="Name a file of items in the plan.",
         )
-    if name not in facts.items:
-        raise UnknownName("attribute of items", name, facts.items)
-    found = np.asarray(facts.items[name], dtype=np.float64)
+    if name not in features.items:
+        raise UnknownName("attribute of items", name, features.items)
+    found = np.asarray(features.items[name], dtype=np.float64)
     if found.shape[0] != n or not np.isfinite(found).all():
         raise DataError(f"attributes of shape {found.shape}", where=name, expected=f"finite numbers of {n:,} items")
     return found

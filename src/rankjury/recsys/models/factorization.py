@@ -68,7 +68,7 @@ class TruncatedSvd(FactorModel):
         "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", min=0),
     }
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.known = training_matrix(train)
         n = int(self.settings["factors"])
         if self.settings["values"] == "implicit":
@@ -115,7 +115,7 @@ class AlternatingLeastSquaresModel(FactorModel):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.als import AlternatingLeastSquares
 
         self.known = training_matrix(train)
@@ -148,7 +148,7 @@ class PairwiseRanking(FactorModel):
         "seed": _SEED,
     }
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
         self.known = training_matrix(train)

@@ -56,13 +56,13 @@ class FactorizationMachine(FactorModel):
         "seed": Param(0, "the seed", min=0, max=2**31 - 1),
     }
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.known = training_matrix(train)
         users, items, target = self._examples(train)
-        wanted = _wanted(str(self.settings["attributes"]), facts)
+        wanted = _wanted(str(self.settings["attributes"]), features)
         sides = (
-            _side(self.known.users, facts.users, wanted),
-            _side(self.known.items, facts.items, wanted),
+            _side(self.known.users, features.users, wanted),
+            _side(self.known.items, features.items, wanted),
         )
         sampled = self._sampled(sides, users, items, target, progress)
         self.keep(*_factors(*sampled, sides))
@@ -109,8 +109,8 @@ class FactorizationMachine(FactorModel):
         return model.w0_samples, model.w_samples, model.V_samples
 
 
-def _wanted(attributes: str, facts: SideFeatures) -> set[str]:
-    known = {*facts.items, *facts.users}
+def _wanted(attributes: str, features: SideFeatures) -> set[str]:
+    known = {*features.items, *features.users}
     if attributes in ("all", "none"):
         return known if attributes == "all" else set()
     names = {name.strip() for name in attributes.split(",")}
@@ -119,10 +119,10 @@ def _wanted(attributes: str, facts: SideFeatures) -> set[str]:
     return names
 
 
-def _side(codes: Ints, facts: Mapping[str, Matrix], wanted: set[str]) -> _Side:
+def _side(codes: Ints, features: Mapping[str, Matrix], wanted: set[str]) -> _Side:
     from scipy.sparse import csr_matrix, hstack, identity
 
-    tables = [facts[name] for name in sorted(wanted & set(facts))]
+    tables = [features[name] for name in sorted(wanted & set(features))]
     tables = [table[:, table[codes].any(axis=0)] for table in tables]  # only the future's would move what is drawn
     rows = hstack(
         [identity(codes.size), *(csr_matrix(table[codes]) for table in tables)], format="csr", dtype=np.float64

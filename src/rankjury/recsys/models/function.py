@@ -35,7 +35,7 @@ class CallableRecommender(Recommender):
     users: list[str]
     items: list[str]
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         if self.thing is None:
             spelling = str(self.settings["function"])
             if not is_function_name(spelling):

@@ -66,13 +66,13 @@ class Hybrid(TrainedModel):
     content: Content
     is_cold: Bools
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
         self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})
-        self.collaborative.fit(train, facts, progress)
+        self.collaborative.fit(train, features, progress)
         self.content = Content({one: self.settings[one] for one in CONTENT})
-        self.content.fit(train, facts)
+        self.content.fit(train, features)
         self.known = self.collaborative.known
         self.is_cold = train.per_item < int(self.settings["cold_items"])
         self.chosen = {_inner(name, one): value for one, value in self.collaborative.chosen.items()}

@@ -51,7 +51,7 @@ class Ease(_Linear):
     }
     scores: Floats | None = None
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.known = training_matrix(train)
         # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
         # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
@@ -99,7 +99,7 @@ class Slim(_Linear):
         "iterations": Param(100, "rounds of coordinate descent at most", min=1),
     }
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         with ignore_library_warnings():
             from irspack.recommenders.slim import SLIMRecommender
 

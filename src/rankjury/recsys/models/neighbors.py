@@ -58,7 +58,7 @@ class ItemKnn(_Neighbours):
         "weighting": _weighting("none", "bm25"),
     }  # a weight an item is lost in cosines
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         with ignore_library_warnings():
             from irspack.recommenders.knn import CosineKNNRecommender
 
@@ -77,7 +77,7 @@ class UserKnn(_Neighbours):
     about = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
     params: ClassVar = {**_params(100, 0.0), "weighting": _weighting(*_WEIGHTINGS)}
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         with ignore_library_warnings():
             from irspack.recommenders.user_knn import CosineUserKNNRecommender
 

@@ -29,7 +29,7 @@ class Popularity(Recommender):
     personal = False
     counts: Floats
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         share, days = float(self.settings["share"]), float(self.settings["days"])
         if share < 1:
             train = _latest(train, share)
@@ -63,7 +63,7 @@ class RandomOrder(Recommender):
     of_users: Keys
     of_items: Keys
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         seed = int(self.settings["seed"])
         self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
 

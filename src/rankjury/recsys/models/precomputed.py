@@ -118,7 +118,7 @@ class PrecomputedScores(_Given):
     item_codes: Ints
     n_items: int
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         path = self._path("path")
         self.found = []
         self.held = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
@@ -153,7 +153,7 @@ class PrecomputedFactors(_Given):
     of_users: Floats
     of_items: Floats
 
-    def fit(self, train: Log, facts: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.found = []
         users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
         items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)

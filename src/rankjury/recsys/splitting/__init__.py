@@ -1,7 +1,7 @@
-"""A log split into what models learn from and what they are evaluated on; each way says what it leaks.
+"""Kinds of splits: ways to divide a log into what models learn from and what they are evaluated on.
 
-A way of splitting is a function ``(log, settings) → Parted``, registered with what can be set of it. No way looks at
-the order of rows: the same interactions in another order are parted alike.
+A kind is a function ``(log, settings) → SplitResult``, registered with its parameters. No kind depends on the order of
+rows: the same interactions in another order are split alike. Each result says what it leaks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,132 +21,132 @@ from rankjury.recsys.split import WINDOWS, Split, WindowCodes
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What a way of splitting found."""
+    """The windows that a kind of split assigned."""
 
-    part: WindowCodes
+    window_codes: WindowCodes
     cutoffs: Mapping[str, int] = field(default_factory=dict)
     leaks: tuple[str, ...] = ()
-    validation: bool = True
-    """Whether a validation window was asked for."""
-    told: Mapping[str, Any] = field(default_factory=dict)
-    """What goes into the record of how it was made, in place of settings of the same name or beside them."""
+    has_validation: bool = True
+    """Whether the settings ask for a validation window."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Entries for the record of how the split was made; they replace settings of the same name."""
+
+
+SplitFunction = Callable[[Log, Mapping[str, Any]], SplitResult]
 
 
 @dataclass(frozen=True)
 class SplitKind:
-    """A way of splitting."""
+    """A way to split a log: its function, description and parameters."""
 
-    part: Callable[[Log, Mapping[str, Any]], SplitResult]
+    function: SplitFunction
     about: str
     params: Mapping[str, Param]
     timed: bool = True
-    """Whether it needs to know when things happened."""
-    number_of: str | None = None
-    """The setting that says how many splits there are, where there are several …"""
-    one_of: str | None = None
-    """… and the one that says which of them is meant, from 1 on."""
+    """Whether it needs the times of rows."""
+    folds_param: str | None = None
+    """The parameter that sets the number of splits, for kinds that make several …"""
+    fold_param: str | None = None
+    """… and the parameter that selects one of them, from 1 on."""
 
 
 SPLITS: Registry[SplitKind] = Registry("kind of split", home="rankjury.recsys.splitting", group="rankjury.splits")
 
 
 def split_kind(
-    name: str,
-    about: str,
-    params: Mapping[str, Param],
-    *,
-    timed: bool = True,
-    number_of: str | None = None,
-    one_of: str | None = None,
-) -> Callable[[Callable[[Log, Mapping[str, Any]], SplitResult]], Callable[[Log, Mapping[str, Any]], SplitResult]]:
-    """Register a way of splitting."""
+    name: str, about: str, params: Mapping[str, Param], **options: Any
+) -> Callable[[SplitFunction], SplitFunction]:
+    """Register a function as a kind of split; ``options`` are further fields of SplitKind."""
 
-    def register(
-        part: Callable[[Log, Mapping[str, Any]], SplitResult],
-    ) -> Callable[[Log, Mapping[str, Any]], SplitResult]:
-        SPLITS.add(name, SplitKind(part, about, params, timed, number_of, one_of))
-        return part
+    def register(function: SplitFunction) -> SplitFunction:
+        SPLITS.add(name, SplitKind(function, about, params, **options))
+        return function
 
     return register
 
 
 @check_arguments
 def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
-    """Split a log: ``temporal`` (by time, 80/10/10), or another of ``SPLITS`` with its options.
+    """Split a log into train, validation and test.
 
-    ``log`` is a Log, a path (a file, or a MovieLens folder), or a Polars or pandas frame.
+    Args:
+        log: A Log, a path (a file, or a MovieLens folder), or a Polars or pandas frame.
+        kind: ``temporal`` (by time, 80/10/10), or another kind that ``rankjury split --help`` lists.
+        options: Parameters of the kind, such as ``fractions`` or ``seed``.
+
+    Returns:
+        The split; ``split.window("train")`` is a Log, and ``split.leaks`` warns of what it leaks.
+
+    Raises:
+        UsageError: The kind or an option is not known, or has a value that is not possible.
+        DataError: The log cannot be read, lacks times that the kind needs, or leaves a window empty.
+
+    >>> rankjury.split_log("ratings.csv", "leave-last", n=1).window("train")
     """
     log = log if isinstance(log, Log) else read_log(log)
-    found = SPLITS.get(kind)
-    settings = _settings(found, kind, options)
+    chosen = SPLITS.get(kind)
+    settings = check_options(kind, options)
     if not len(log):
         raise DataError("the log has no rows", where=log.source, expected="interactions to split")
-    if found.timed and log.time is None:
-        without = [one for one in SPLITS.names() if not SPLITS.get(one).timed]
+    if chosen.timed and log.time is None:
+        untimed = [name for name in SPLITS.names() if not SPLITS.get(name).timed]
         raise DataError(
             "the log has no times",
             where=log.source,
             expected=f"a column of times for a {kind} split",
-            hint=f"Works without: {', '.join(without)}.",
+            hint=f"Works without: {', '.join(untimed)}.",
         )
-    if found.one_of and found.number_of:
-        place, number = int(settings[found.one_of]), int(settings[found.number_of])
-        if place > number:
-            expected = f"1 to {number}, as there are {number} {found.number_of}"
-            raise UsageError(f"{found.one_of} is {place}", expected=expected)
-    parted = found.part(log, settings)
-    split = Split(log, parted.part, {"kind": kind, **settings, **parted.told}, parted.cutoffs, parted.leaks)
-    wanted = WINDOWS if parted.validation else ("train", "test")
+    if chosen.fold_param and chosen.folds_param:
+        fold, folds = int(settings[chosen.fold_param]), int(settings[chosen.folds_param])
+        if fold > folds:
+            expected = f"1 to {folds}, as there are {folds} {chosen.folds_param}"
+            raise UsageError(f"{chosen.fold_param} is {fold}", expected=expected)
+    result = chosen.function(log, settings)
+    record = {"kind": kind, **settings, **result.record}
+    split = Split(log, result.window_codes, record, result.cutoffs, result.leaks)
+    wanted = WINDOWS if result.has_validation else ("train", "test")
     empty = [name for name in wanted if not split.size(name)]
     if empty:
-        sizes = ", ".join(f"{name} {split.size(name):,}" for name in WINDOWS)
         raise DataError(
-            f"no rows for {' and '.join(empty)} in a {kind} split ({sizes} of {len(log):,} rows)",
+            f"no rows for {' and '.join(empty)} in a {kind} split ({split.sizes_text()} of {len(log):,} rows)",
             where=log.source,
             expected=f"rows in {', '.join(wanted[:-1])} and {wanted[-1]}",
-            hint="Choose other shares or dates; rows of one time are never parted by time.",
+            hint="Choose other shares or dates; a split by time keeps rows of one time together.",
         )
     return split
 
 
 def split_folds(log: Log, kind: str = "users", **options: object) -> list[Split]:
-    """All splits of a kind that makes several: the folds of ``users``, the windows of ``rolling``."""
-    number, which = number_of_folds(kind, **options), fold_option(kind)
-    if which is None:
-        several = [name for name in SPLITS.names() if SPLITS.get(name).one_of]
+    """Return all splits of a kind that makes several: the folds of ``users``, the windows of ``rolling``."""
+    fold_param = SPLITS.get(kind).fold_param
+    if fold_param is None:
+        several = [name for name in SPLITS.names() if SPLITS.get(name).fold_param]
         raise UsageError(f"a {kind} split has no folds", expected=" or ".join(several))
-    if options.get(which) is not None:
-        raise UsageError(f"{which} was given, where all of them are made", hint="Leave it away.")
-    return [split_log(log, kind, **{**options, which: place + 1}) for place in range(number)]
+    if options.get(fold_param) is not None:
+        raise UsageError(f"found {fold_param}, but all folds are made", hint=f"Omit {fold_param}.")
+    folds = range(1, number_of_folds(kind, **options) + 1)
+    return [split_log(log, kind, **{**options, fold_param: fold}) for fold in folds]
 
 
 def number_of_folds(kind: str, **options: object) -> int:
-    """How many splits a kind makes with these options."""
-    found = SPLITS.get(kind)
-    return int(_settings(found, kind, options)[found.number_of]) if found.number_of else 1
+    """Return how many splits a kind makes with these options."""
+    settings, folds_param = check_options(kind, options), SPLITS.get(kind).folds_param
+    return int(settings[folds_param]) if folds_param else 1
 
 
-def fold_option(kind: str) -> str | None:
-    """Which option says which of several splits is meant; None where there is but one."""
-    return SPLITS.get(kind).one_of
+def check_options(kind: str, options: Mapping[str, object]) -> dict[str, Setting]:
+    """Return all settings of a kind; an error where the kind or an option is not known or not valid."""
+    params = SPLITS.get(kind).params
+    given = {name: _as_setting(value, params.get(name)) for name, value in options.items() if value is not None}
+    return settled(params, given, f"option of the {kind} split:")
 
 
-def check_options(kind: str, options: Mapping[str, object]) -> None:
-    """Refuse a kind that is not known, and options that it does not have, before a log is read."""
-    _settings(SPLITS.get(kind), kind, options)
-
-
-def _settings(kind: SplitKind, name: str, options: Mapping[str, object]) -> dict[str, Setting]:
-    given = {key: _plain(value, kind.params.get(key)) for key, value in options.items() if value is not None}
-    return settled(kind.params, given, f"option of the {name} split:")
-
-
-def _plain(value: object, param: Param | None) -> Any:
-    """Fractions as 0.8/0.1/0.1, dates and numbers as texts, where a text is expected."""
+def _as_setting(value: object, param: Param | None) -> Any:
+    """Return fractions as 0.8/0.1/0.1, and dates and numbers as text, where the parameter is a text."""
     if param is None or not isinstance(param.default, str) or isinstance(value, str | bool):
         return value
     if isinstance(value, Sequence):
-        return "/".join(str(one) for one in value)
+        return "/".join(str(share) for share in value)
     if isinstance(value, date):
         return value.isoformat()
     return shorten(value) if isinstance(value, Real) else value

@@ -1,4 +1,4 @@
-"""Rows drawn whatever their time, and what splits let models learn that they could not know when deployed."""
+"""Random splits: rows drawn whatever their time; and how much training lies in the future of the test rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rankjury.core.params import Param
 from rankjury.core.types import Ints
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.split import FRACTIONS, WINDOWS, WindowCodes, fractions_record, read_fractions
+from rankjury.recsys.split import FRACTIONS, WINDOWS, WindowCodes, read_fractions
 from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.stats.formatting import format_percent
 from rankjury.stats.resampling import keys_of, random_words
@@ -20,52 +20,51 @@ _WORDS = 2**64
 
 @split_kind(
     "random",
-    "rows drawn by chance, whatever their time",
+    "rows drawn at random, whatever their time",
     {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", max=2**63 - 1)},
     timed=False,
 )
-def drawn_at_random(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Each row by itself, by seed, user, item and time: sizes are near the fractions, and no row moves another."""
+def draw_rows(log: Log, settings: Mapping[str, Any]) -> SplitResult:
+    """Draw each row by a hash of seed, user, item and time: sizes are near the fractions, and rows are independent."""
     fractions = read_fractions(settings["fractions"])
     edges = [int(share * _WORDS) for share in (fractions[0], fractions[0] + fractions[1])]
-    chance = row_hashes(log, settings["seed"])
-    part = np.zeros(len(log), dtype=np.int8)
+    hashes = row_hashes(log, settings["seed"])
+    codes = np.zeros(len(log), dtype=np.int8)
     for start in range(0, len(log), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        words = chance(rows)
+        words = hashes(rows)
         if log.time is not None:
-            words = _mixed(words + log.time[rows].view(np.uint64))
+            words = _mix(words + log.time[rows].view(np.uint64))
         for edge in edges:
-            part[rows] += words >= np.uint64(edge)
-    leak = leak_note(log, part, "rows are drawn whatever their time", "the same users and others did later")
-    leaks = (leak,) if leak else ()
-    return SplitResult(part, leaks=leaks, validation=bool(fractions[1]), told=fractions_record(fractions))
+            codes[rows] += words >= np.uint64(edge)
+    leak = leak_note(log, codes, "rows are drawn whatever their time", "the same users and others did later")
+    record = {"fractions": [*map(float, fractions)]}
+    return SplitResult(codes, leaks=(leak,) if leak else (), has_validation=bool(fractions[1]), record=record)
 
 
-def leak_note(log: Log, part: WindowCodes, why: str, what: str) -> str | None:
-    """A sentence that tells how many training rows are later than half of the test rows.
+def leak_note(log: Log, codes: WindowCodes, why: str, what: str) -> str | None:
+    """Return a sentence on how many training rows are later than half of the test rows.
 
-    None where not one of them is later than any test row.
+    None where no training row is later than any test row.
     """
     if log.time is None:
         return f"{why}: models may learn from what {what}"
-    tested = log.time[part == WINDOWS.index("test")]
-    training = log.time[part == WINDOWS.index("train")]
+    tested = log.time[codes == WINDOWS.index("test")]
+    training = log.time[codes == WINDOWS.index("train")]
     if not tested.size or not (training > tested.min()).any():
         return None
-    middle = np.partition(tested, tested.size // 2)[tested.size // 2]
-    later = np.count_nonzero(training > middle) / training.size
-    share = format_percent(later, 1)
-    return f"{why}: models learn from what {what} ({share} of training is later than half of the test rows)"
+    median = np.partition(tested, tested.size // 2)[tested.size // 2]
+    later = format_percent(np.count_nonzero(training > median) / training.size, 1)
+    return f"{why}: models learn from what {what} ({later} of training is later than half of the test rows)"
 
 
 def row_hashes(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
-    """Gives random bits for rows of the log, by the seed and the ids of their user and item alone."""
+    """Return a function that gives random bits for rows of the log, determined by the seed, user id and item id."""
     user = random_words(keys_of(log.users, seed), 0, 1)[:, 0]
     item = keys_of(log.items, seed)
-    return lambda rows: _mixed(user[log.user[rows]] + item[log.item[rows]])
+    return lambda rows: _mix(user[log.user[rows]] + item[log.item[rows]])
 
 
-def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words: NDArray[np.uint64] = random_words(keys, 0, 1)[:, 0]
     return words

@@ -1,4 +1,4 @@
-"""Windows of time, the same for everybody: nothing that came later is learnt from."""
+"""Splits by time, the same for all users, so that nothing is learned from the future: temporal, dates, rolling."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -11,26 +11,23 @@ from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.times import days_to_units, parse_time
-from rankjury.recsys.split import FRACTIONS, NOWHERE, WindowCodes, exact_fraction, fractions_record, read_fractions
+from rankjury.recsys.split import FRACTIONS, NO_WINDOW, WindowCodes, exact_fraction, read_fractions
 from rankjury.recsys.splitting import SplitResult, split_kind
 
-
-def times_of(log: Log) -> Ints:
-    """The times, which the kinds that ask for them have been told to be there."""
-    assert log.time is not None
-    return log.time
+_SHARE = 0.1
 
 
 @split_kind("temporal", "by time: the first share of all rows trains, the last tests", {"fractions": FRACTIONS})
 def temporal(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Train is before the first cut-off, test from the second on."""
+    assert log.time is not None
     fractions = read_fractions(settings["fractions"])
-    time = times_of(log)
-    wanted = [fractions[0], fractions[0] + fractions[1]] if fractions[1] else [fractions[0]]
-    cuts = temporal_cutoffs(time, wanted)
-    cutoffs = dict(zip(("validation", "test") if fractions[1] else ("test",), cuts, strict=True))
-    part = windows_between(time, cutoffs.get("validation"), cutoffs["test"])
-    return SplitResult(part, cutoffs, validation=bool(fractions[1]), told=fractions_record(fractions))
+    has_validation = bool(fractions[1])
+    shares = {"validation": fractions[0], "test": fractions[0] + fractions[1]}
+    wanted = shares if has_validation else {"test": fractions[0]}
+    cutoffs = dict(zip(wanted, temporal_cutoffs(log.time, list(wanted.values())), strict=True))
+    codes = windows_between(log.time, cutoffs.get("validation"), cutoffs["test"])
+    return SplitResult(codes, cutoffs, has_validation=has_validation, record={"fractions": [*map(float, fractions)]})
 
 
 @split_kind(
@@ -44,7 +41,8 @@ def temporal(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     },
 )
 def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Windows begin when they are told to."""
+    """Windows begin at the given dates."""
+    assert log.time is not None
     if not settings["test"]:
         raise UsageError("a split by dates without a date", expected="when test begins, like test = 2000-12-31")
     cutoffs = {
@@ -57,12 +55,62 @@ def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         raise UsageError(
             f"validation begins at {settings['validation']}, test at {settings['test']}", expected="the other order"
         )
-    part = windows_between(times_of(log), validation, cutoffs["test"])
-    return SplitResult(part, cutoffs, validation=validation is not None)
+    codes = windows_between(log.time, validation, cutoffs["test"])
+    return SplitResult(codes, cutoffs, has_validation=validation is not None)
+
+
+@split_kind(
+    "rolling",
+    "windows of time one after the other, at the log's end; each is tested on what came before it",
+    {
+        "windows": Param(3, "how many windows there are", min=1, max=1000),
+        "window": Param(1, "only this window, from 1 on", min=1),
+        "share": Param(_SHARE, "the share of the rows that each window has", min=1e-6, max=0.999999),
+        "days": Param(0.0, "how many days each window lasts; 0: by share", min=0),
+        "train": Param(
+            "expanding",
+            "whether training begins with the log or moves on with the window",
+            choices=("expanding", "sliding"),
+        ),
+    },
+    folds_param="windows",
+    fold_param="window",
+)
+def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
+    """Test is one window; rows after it are in no window, nor are rows before a sliding training window."""
+    assert log.time is not None
+    window, windows, days = settings["window"], settings["windows"], settings["days"]
+    if days and settings["share"] != _SHARE:
+        raise UsageError("windows by share and by days", expected="one of them")
+    if days:
+        length = days_to_units(days, log.unit)
+        first, last = int(log.time.min()), int(log.time.max())
+        if last + 1 - length * windows <= first:
+            raise DataError(
+                f"{windows} windows of {days:g} days leave nothing before the first",
+                where=log.source,
+                expected="fewer or shorter windows",
+            )
+        train, test = first + length * (window - 1), last + 1 - length * (windows - window + 1)
+        end = test + length
+    else:
+        share = exact_fraction(settings["share"])
+        before = 1 - share * windows
+        if before <= 0:
+            raise UsageError(
+                f"{windows} windows of {settings['share']:g} of the rows leave nothing before the first",
+                expected="fewer or smaller windows",
+            )
+        begin = before + share * (window - 1)
+        train, test, end = temporal_cutoffs(log.time, [share * (window - 1), begin, min(begin + share, Fraction(1))])
+    cutoffs = {"train": train} if settings["train"] == "sliding" and window > 1 else {}
+    cutoffs |= {"test": test} | ({"end": end} if window < windows else {})
+    codes = windows_between(log.time, None, test, first=cutoffs.get("train"), end=cutoffs.get("end"))
+    return SplitResult(codes, cutoffs, has_validation=False, record={"share" if days else "days": None})
 
 
 def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
-    """The times before which the share of rows is nearest to each of the shares; of two as near the earlier."""
+    """Return the times before which the share of rows is nearest to each share; of two equally near the earlier."""
     rows = len(time)
     places = [min(int(share * rows), rows - 1) for share in shares]
     ordered = np.partition(time, sorted(set(places)))
@@ -70,7 +118,7 @@ def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
 
 
 def _nearest(time: Ints, at: int, wanted: Fraction) -> int:
-    """The time of the row at which the share is reached, or the next one."""
+    """Return the time of the row at which the share is reached, or the next time."""
     later = time > at
     upto = len(time) - int(np.count_nonzero(later))
     before = int(np.count_nonzero(time < at))
@@ -82,74 +130,11 @@ def _nearest(time: Ints, at: int, wanted: Fraction) -> int:
 def windows_between(
     time: Ints, validation: int | None, test: int, *, first: int | None = None, end: int | None = None
 ) -> WindowCodes:
-    """The window of each row: train from ``first`` on, test up to ``end``, where these are given."""
-    part = (time >= test).astype(np.int8)
-    part += part if validation is None else time >= validation
+    """Return the window of each row: train from ``first`` on, test before ``end``, where these are given."""
+    codes = (time >= test).astype(np.int8)
+    codes += codes if validation is None else time >= validation
     if first is not None:
-        part[time < first] = NOWHERE
+        codes[time < first] = NO_WINDOW
     if end is not None:
-        part[time >= end] = NOWHERE
-    return part
-
-
-_SHARE = 0.1
-
-
-@split_kind(
-    "rolling",
-    "windows of time one after the other, at the log's end; each is tested on what came before it",
-    {
-        "windows": Param(3, "how many windows there are", min=1, max=1000),
-        "window": Param(1, "which of them is tested, from 1 on", min=1),
-        "share": Param(_SHARE, "how many of the rows each window has", min=1e-6, max=0.999999),
-        "days": Param(0.0, "how many days each window lasts; 0: by share", min=0),
-        "train": Param(
-            "expanding",
-            "whether training begins with the log or moves on with the window",
-            choices=("expanding", "sliding"),
-        ),
-    },
-    number_of="windows",
-    one_of="window",
-)
-def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Test is one window; what comes after it is nowhere, nor what comes before a sliding training window."""
-    time, place, number = times_of(log), settings["window"], settings["windows"]
-    if settings["days"] and settings["share"] != _SHARE:
-        raise UsageError("windows by share and by days", expected="one of them")
-    edges = _by_days(log, settings) if settings["days"] else _by_share(time, settings)
-    first = edges["sliding"] if settings["train"] == "sliding" and place > 1 else None
-    end = edges["end"] if place < number else None
-    named = {"train": first, "test": edges["test"], "end": end}
-    cutoffs = {name: at for name, at in named.items() if at is not None}
-    part = windows_between(time, None, edges["test"], first=first, end=end)
-    unused = "share" if settings["days"] else "days"
-    return SplitResult(part, cutoffs, validation=False, told={unused: None})
-
-
-def _by_share(time: Ints, settings: Mapping[str, Any]) -> dict[str, int]:
-    """Where the window begins and ends, and where a sliding training window begins."""
-    share, place, number = exact_fraction(settings["share"]), settings["window"], settings["windows"]
-    before = 1 - share * number
-    if before <= 0:
-        raise UsageError(
-            f"{number} windows of {settings['share']:g} of the rows leave nothing before the first",
-            expected="fewer or smaller windows",
-        )
-    begins = before + share * (place - 1)
-    wanted = [share * (place - 1), begins, min(begins + share, Fraction(1))]
-    return dict(zip(("sliding", "test", "end"), temporal_cutoffs(time, wanted), strict=True))
-
-
-def _by_days(log: Log, settings: Mapping[str, Any]) -> dict[str, int]:
-    time, place, number = times_of(log), settings["window"], settings["windows"]
-    length = days_to_units(settings["days"], log.unit)
-    first, last = int(time.min()), int(time.max())
-    test = last + 1 - length * (number - place + 1)
-    if last + 1 - length * number <= first:
-        raise DataError(
-            f"{number} windows of {settings['days']:g} days leave nothing before the first",
-            where=log.source,
-            expected="fewer or shorter windows",
-        )
-    return {"sliding": first + length * (place - 1), "test": test, "end": test + length}
+        codes[time >= end] = NO_WINDOW
+    return codes

@@ -39,8 +39,8 @@ from rankjury.stats.resampling import Resampling
 
 def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
     """Of a task and of what a model is; small enough to be kept beside every trial."""
-    attributes = sha256("\0".join(task.facts.texts).encode())
-    for side in (task.facts.items, task.facts.users):
+    attributes = sha256("\0".join(task.features.texts).encode())
+    for side in (task.features.items, task.features.users):
         for name in sorted(side):
             matrix = np.ascontiguousarray(side[name])
             attributes.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
@@ -124,10 +124,10 @@ def without_test(task: Task) -> Task:
             hint="Whoever chooses on test has nothing left to tell how good the choice is.",
         )
     split = task.split
-    kept = split.part != WINDOWS.index("test")
+    kept = split.window_codes != WINDOWS.index("test")
     if kept.all():
         return task
-    return replace(task, split=replace(split, log=split.log.take(kept), part=split.part[kept]))
+    return replace(task, split=replace(split, log=split.log.take(kept), window_codes=split.window_codes[kept]))
 
 
 def tune_model(
@@ -183,7 +183,7 @@ def _carried_out(subject: TuningSubject, params: Params) -> Trial:
     fitted = None
     try:
         model = subject.make(params)
-        model.fit(subject.task.train, subject.task.facts)
+        model.fit(subject.task.train, subject.task.features)
         fitted = perf_counter()
         values, notes = _values(subject, model)
     except MissingExtra:

@@ -47,7 +47,7 @@ def same(one: Split, other: Split) -> None:
         ours, theirs = one.window(name), other.window(name)
         assert ours.frame().equals(theirs.frame())
         assert ours.user.tolist() == theirs.user.tolist() and ours.item.tolist() == theirs.item.tolist()
-    assert (one.how, one.cutoffs, one.leaks) == (other.how, other.cutoffs, other.leaks)
+    assert (one.settings, one.cutoffs, one.leaks) == (other.settings, other.cutoffs, other.leaks)
     assert (one.log.unit, one.log.rated, one.log.notes) == (other.log.unit, other.log.rated, other.log.notes)
 
 
@@ -265,7 +265,7 @@ class TestInterrupted:
     def test_what_stood_there_stays(self, monkeypatch: pytest.MonkeyPatch, log: Log, tmp_path: Path) -> None:
         write_folds(split_folds(log, "users", folds=3, seed=0), tmp_path / "folds")
         self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
-        assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [0, 0, 0]
+        assert [split.settings["seed"] for split in read_folds(tmp_path / "folds")] == [0, 0, 0]
         assert not list((tmp_path / "folds").rglob("*.part"))
 
     def test_what_was_begun_can_be_written_again(
@@ -274,7 +274,7 @@ class TestInterrupted:
         self.interrupted(monkeypatch, log, tmp_path / "folds", seed=5)
         assert not is_split_folder(tmp_path / "folds")
         write_folds(split_folds(log, "users", folds=3, seed=1), tmp_path / "folds")
-        assert [split.how["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
+        assert [split.settings["seed"] for split in read_folds(tmp_path / "folds")] == [1, 1, 1]
 
     def test_what_a_killed_process_left_is_cleared(self, log: Log, tmp_path: Path) -> None:
         folder, dead = tmp_path / "folds", mark_of_the_dead()
