@@ -206,13 +206,18 @@ class ImpossibleSetting(UsageError):  # noqa: N818
     """Parameters that an engine can never be built or searched with on this corpus: a sweep skips them for good."""
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of rankjury."""
+    return f"pip install 'rankjury[{extra}]'"
+
+
 class MissingExtra(UsageError):  # noqa: N818
     """An optional dependency is needed and absent."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the library {library!r}, which is not installed",
-            hint=f"Install it with: pip install 'rankjury[{extra}]'",
+            hint=f"Install it with: {install_command(extra)}",
         )
 
 

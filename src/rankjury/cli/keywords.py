@@ -7,7 +7,7 @@ import typer
 
 from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
 from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, parse_groups
-from rankjury.errors import UsageError
+from rankjury.errors import UsageError, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -130,7 +130,7 @@ def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list
     from importlib.util import find_spec
 
     if model == "wordllama" and find_spec("wordllama") is None:
-        say("Only exact matches: pip install 'rankjury[text]' brings a model for others", quiet=quiet)
+        say(f"Only exact matches: {install_command('text')} brings a model for others", quiet=quiet)
         return ["exact"]
     if not every:
         return ["keybert" if mmr else "embedding"]

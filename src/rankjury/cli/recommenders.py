@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
 from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_entries, print_params
+from rankjury.errors import install_command
 
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender
@@ -35,7 +36,7 @@ def _installed(kind: "type[Recommender]") -> str:
     if kind.extra is None:
         return "libraries: none beside rankjury's own"
     if not kind.is_installed():
-        return f"not installed: pip install 'rankjury[{kind.extra}]'"
+        return f"not installed: {install_command(kind.extra)}"
     return "libraries: " + ", ".join(f"{library} {version}" for library, version in kind.versions().items())
 
 

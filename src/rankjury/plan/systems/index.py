@@ -10,7 +10,7 @@ from pydantic import Field
 from rankjury.core.params import Params, Setting, settled
 from rankjury.core.text import plural
 from rankjury.core.types import Ints, Vectors
-from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
 from rankjury.plan import SYSTEM_KINDS
@@ -87,7 +87,7 @@ class IndexSystem(VectorFiles, SystemTable):
         kind = ENGINES.get(self.engine)
         if not self.optional or kind.is_installed():
             return None
-        install = f": pip install 'rankjury[{kind.extra}]'" if kind.extra else f": it needs {', '.join(kind.libraries)}"
+        install = f": {install_command(kind.extra)}" if kind.extra else f": it needs {', '.join(kind.libraries)}"
         return f"left out, as {self.engine} is not installed{install}"
 
     def load(self, context: SystemContext) -> Loaded:

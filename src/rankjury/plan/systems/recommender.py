@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rankjury.core.params import Params, Setting, settled
 from rankjury.core.types import WHOLE
-from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
 from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
@@ -53,7 +53,7 @@ class RecommenderSystem(SystemTable):
         kind = RECOMMENDERS.find(self.model)
         if kind is None or not self.optional or kind.is_installed():
             return None
-        return f"left out, as what it needs is not installed: pip install 'rankjury[{kind.extra}]'"
+        return f"left out, as what it needs is not installed: {install_command(str(kind.extra))}"
 
     def load(self, context: SystemContext) -> Loaded:
         task = context.loaded_gold.task

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.errors import DataError, MissingExtra
+from rankjury.core.importing import import_optional
+from rankjury.errors import DataError
 from rankjury.retrieval.embedding.models import Singles
 
 _SHORT = 16
@@ -53,14 +54,9 @@ class TransformerFolder:
     @cached_property
     def _model(self) -> Any:
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # rankjury shows its own
+        library = import_optional("sentence_transformers", f"the model {self.name}")
         try:
-            from sentence_transformers import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
-                SentenceTransformer,
-            )
-        except ImportError as error:
-            raise MissingExtra("sentence-transformers", "sentence-transformers", f"the model {self.name}") from error
-        try:
-            return SentenceTransformer(str(self.folder), local_files_only=True)
+            return library.SentenceTransformer(str(self.folder), local_files_only=True)
         except Exception as error:  # whatever a folder that holds no model makes the library raise
             reason = str(error).partition("\n")[0]
             raise DataError(

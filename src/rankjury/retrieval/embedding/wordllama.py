@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.errors import DataError, MissingExtra
+from rankjury.core.importing import import_optional, missing_library
+from rankjury.errors import DataError
 from rankjury.retrieval.embedding.models import MODELS, Singles
 
 
@@ -24,7 +25,7 @@ class WordLlamaModel:
         try:
             return version("wordllama")
         except PackageNotFoundError as error:
-            raise MissingExtra("wordllama", "text", "the model wordllama") from error
+            raise missing_library("wordllama", "the model wordllama") from error
 
     @property
     def dimensions(self) -> int | None:
@@ -39,9 +40,7 @@ class WordLlamaModel:
         root = logging.getLogger()
         handlers, level = list(root.handlers), root.level
         try:
-            import wordllama  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError as error:
-            raise MissingExtra("wordllama", "text", "the model wordllama") from error
+            wordllama = import_optional("wordllama", "the model wordllama")
         finally:  # the library sets up everybody's logging
             root.handlers[:] = handlers
             root.setLevel(level)

@@ -4,7 +4,6 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from rankjury.core.params import Params, Setting, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, cut_rows
-from rankjury.errors import DataError, MissingExtra, UnknownName
+from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.engines.base import Engine, Filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
@@ -27,14 +26,6 @@ _BYTES = 4
 
 class Ready(np.ndarray[Any, np.dtype[np.float32]]):
     """Queries that an engine of this file's kind made ready before: nothing is left to be done to them."""
-
-
-def import_library(module: str, package: str, engine: str, extra: str = "engines") -> Any:
-    """Import the library of an engine, or name the extra that installs it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtra(package, extra, f"the engine {engine}") from error
 
 
 class ArrayEngine(Engine):

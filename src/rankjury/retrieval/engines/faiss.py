@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines.arrays import ArrayEngine, import_library, pad_neighbours
+from rankjury.retrieval.engines.arrays import ArrayEngine, pad_neighbours
 from rankjury.retrieval.engines.auto_params import resolve_bits, resolve_lists, resolve_parts
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours
@@ -32,7 +33,7 @@ class _Faiss(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._faiss = import_library("faiss", "faiss-cpu", "faiss", extra="faiss")
+        self._faiss = import_optional("faiss", "the engine faiss")
         self._index: Any = None
         self._asked: dict[tuple[Any, ...], Any] = {}
         self._values: dict[tuple[Any, ...], dict[str, Setting]] = {}

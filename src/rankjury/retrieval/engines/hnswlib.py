@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints
-from rankjury.retrieval.engines.arrays import ArrayEngine, SettingLock, import_library, pad_neighbours
+from rankjury.retrieval.engines.arrays import ArrayEngine, SettingLock, pad_neighbours
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask, pad_rows
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
@@ -35,7 +36,7 @@ class Hnswlib(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._library = import_library("hnswlib", "hnswlib", "hnswlib")
+        self._library = import_optional("hnswlib", "the engine hnswlib")
         self._index: Any = None
         self._turns = SettingLock()
         self._passing: dict[Filter, frozenset[int]] = {}

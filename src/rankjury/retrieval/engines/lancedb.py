@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, cut_rows
@@ -14,7 +15,6 @@ from rankjury.retrieval.engines.arrays import (
     ArrayEngine,
     attribute_column,
     attribute_columns,
-    import_library,
     pad_neighbours,
 )
 from rankjury.retrieval.engines.auto_params import resolve_lists, resolve_parts
@@ -58,7 +58,8 @@ class LanceDB(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._lancedb, self._arrow = (import_library(name, "lancedb", "lancedb") for name in self.libraries)
+        self._lancedb = import_optional("lancedb", "the engine lancedb")
+        self._arrow = import_optional("pyarrow", "the engine lancedb")
         self._folder: Folder | None = None
         self._table: Any = None
 

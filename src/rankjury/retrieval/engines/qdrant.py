@@ -12,12 +12,13 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.secrets import Masker, forms_of, redact
 from rankjury.core.types import cut_rows
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns, import_library
+from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns
 from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.similarity import Singles
@@ -56,7 +57,7 @@ class Qdrant(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._library = import_library("qdrant_client", "qdrant-client", "qdrant")
+        self._library = import_optional("qdrant_client", "the engine qdrant")
         self._models = self._library.models
         self._url = str(self.settings["url"])
         self._shown = _LOCAL

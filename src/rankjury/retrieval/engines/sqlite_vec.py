@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns, import_library
+from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns
 from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
 from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
 from rankjury.retrieval.knn.search import Neighbours
@@ -53,7 +54,7 @@ class SqliteVec(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._loader = import_library("sqlite_vec", "sqlite-vec", "sqlite-vec")
+        self._loader = import_optional("sqlite_vec", "the engine sqlite-vec")
         self._sqlite = _sqlite()
         self._folder: Folder | None = None
         self._file = Path()

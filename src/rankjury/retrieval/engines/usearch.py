@@ -4,9 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines.arrays import ArrayEngine, SettingLock, import_library, pad_neighbours
+from rankjury.retrieval.engines.arrays import ArrayEngine, SettingLock, pad_neighbours
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask, search_then_filter
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
@@ -36,8 +37,8 @@ class USearch(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._version = import_library("usearch", "usearch", "usearch").__version__
-        self._library = import_library("usearch.index", "usearch", "usearch")
+        self._version = import_optional("usearch", "the engine usearch").__version__
+        self._library = import_optional("usearch.index", "the engine usearch")
         self._index: Any = None
         self._turns = SettingLock()
 

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankjury.errors import MissingExtra, UsageError
+from rankjury.core.importing import missing_library
+from rankjury.errors import UsageError
 from rankjury.scale.spark.launch import start_session
 from rankjury.scale.spark.masters import parse_master
 from rankjury.scale.spark.quiet import silence_pyspark
@@ -91,7 +92,7 @@ def open_session(
 def check_libraries() -> None:
     for library in ("pyspark", "pyarrow", "pandas"):
         if find_spec(library) is None:
-            raise MissingExtra(library, "spark", "working on Spark")
+            raise missing_library(library, "working on Spark")
 
 
 def check_classic(spark: "SparkSession") -> None:

@@ -12,16 +12,12 @@ from contextlib import contextmanager
 from time import time
 from typing import Any
 
-from rankjury.errors import DataError, MissingExtra
+from rankjury.core.importing import import_optional
+from rankjury.errors import DataError
 from rankjury.evaluation.gate import Gate
 from rankjury.tracking.integrations.loggable import LoggedValues, flatten, loggable_report, report_artifacts
 
-try:
-    import mlflow
-    from mlflow.entities import Metric, Param, RunTag
-    from mlflow.exceptions import MlflowException
-except ImportError as error:
-    raise MissingExtra("mlflow", "mlflow", "logging to MLflow") from error
+mlflow = import_optional("mlflow", "logging to MLflow")
 
 _MOST_METRICS, _MOST_OTHERS = 1_000, 100
 """At once: what a server takes."""
@@ -60,7 +56,7 @@ def log_report(
             _log(client, run_id, flat, step)
             for name, text in files.items():
                 client.log_text(run_id, text, f"{prefix}{name}")
-    except MlflowException as error:
+    except mlflow.exceptions.MlflowException as error:
         where = tracking_uri or mlflow.get_tracking_uri()
         hint = (
             "A run takes a parameter once: give the second report a prefix." if "param" in str(error).lower() else None
@@ -71,14 +67,14 @@ def log_report(
 
 def _log(client: Any, run_id: str, flat: LoggedValues, step: int) -> None:
     """Parameters first: a run that has others already gets nothing of this report."""
-    params = [Param(name, value) for name, value in flat.params.items()]
+    params = [mlflow.entities.Param(name, value) for name, value in flat.params.items()]
     for some in _parts(params, _MOST_OTHERS):
         client.log_batch(run_id, params=some)
     now = int(time() * 1_000)
-    metrics = [Metric(name, value, now, step) for name, value in flat.metrics.items()]
+    metrics = [mlflow.entities.Metric(name, value, now, step) for name, value in flat.metrics.items()]
     for some in _parts(metrics, _MOST_METRICS):
         client.log_batch(run_id, metrics=some)
-    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in flat.tags.items()])
+    client.log_batch(run_id, tags=[mlflow.entities.RunTag(name, value) for name, value in flat.tags.items()])
 
 
 def _parts(values: list[Any], size: int) -> Iterator[list[Any]]:

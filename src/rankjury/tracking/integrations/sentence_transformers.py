@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from rankjury.core.importing import missing_library
 from rankjury.core.types import Matrix, Vectors, as_floats
-from rankjury.errors import MissingExtra, UnknownName
+from rankjury.errors import UnknownName
 from rankjury.tracking.integrations import (
     LESS_IS_BETTER,
     ReferenceComparison,
@@ -36,7 +37,7 @@ try:
             SentenceEvaluator,
         )
 except ImportError as error:
-    raise MissingExtra("sentence-transformers", "sentence-transformers", "the evaluator for training") from error
+    raise missing_library("sentence_transformers", "the evaluator for training") from error
 
 logger = logging.getLogger(__name__)
 

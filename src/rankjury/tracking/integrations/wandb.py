@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rankjury.errors import DataError, MissingExtra
+from rankjury.core.importing import import_optional
+from rankjury.errors import DataError
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.tracking.integrations.loggable import (
@@ -23,10 +24,7 @@ from rankjury.tracking.integrations.loggable import (
     report_tables,
 )
 
-try:
-    import wandb
-except ImportError as error:
-    raise MissingExtra("wandb", "wandb", "logging to Weights & Biases") from error
+wandb = import_optional("wandb", "logging to Weights & Biases")
 
 
 def log_report(

