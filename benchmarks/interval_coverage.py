@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.stats.estimates import estimate_all
-from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats.resampling import IntervalMethod, Resampling, query_keys
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -73,7 +73,7 @@ SHAPES: dict[str, tuple[Shape, float]] = {
 
 def coverage(shape: Shape, mean: float, queries: int, sets: int, method: IntervalMethod) -> float:
     random = np.random.default_rng(queries)
-    keys = keys_of(pl.Series(range(queries)).cast(pl.String), 0)
+    keys = query_keys(pl.Series(range(queries)).cast(pl.String), 0)
     resampling = Resampling(resamples=2_000, interval=method)
     held = 0
     for first in range(0, sets, COLUMNS_AT_ONCE):

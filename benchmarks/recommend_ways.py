@@ -80,10 +80,10 @@ def model_of(data: Arrays) -> Any:
 def assessing(data: Arrays, task: Any) -> Callable[[Any], Found]:
     """A ranking under all measures, for all users and by tiers of users and items."""
     from rankjury.evaluation.compare import assess
-    from rankjury.evaluation.evaluate import resolve_all
+    from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.recsys.tiers import Tiers, item_cuts, user_cuts
 
-    asked = resolve_all([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
+    asked = resolve_measures([*ACCURACY, *(f"{name}@{K}" for name in BEYOND)])
     of_users, of_items = user_cuts(task, Tiers()), item_cuts(task, Tiers())
 
     def work(ranking: Any) -> Found:

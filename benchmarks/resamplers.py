@@ -74,13 +74,13 @@ def rankjury_intervals(queries: int, resamples: int) -> Report:
     import polars as pl
 
     from rankjury.stats.estimates import Estimate, estimate_all
-    from rankjury.stats.resampling import Resampling, keys_of
+    from rankjury.stats.resampling import Resampling, query_keys
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     resampling = Resampling(resamples=resamples, level=LEVEL, interval="percentile")
 
     def call() -> list[Estimate]:
-        return estimate_all(scores, ["mean"] * MEASURES, keys_of(names, resampling.seed), resampling)
+        return estimate_all(scores, ["mean"] * MEASURES, query_keys(names, resampling.seed), resampling)
 
     seconds, estimates = time_calls(call)
     return report(seconds, resamples * MEASURES, "rankjury", bounds=[estimate.ci for estimate in estimates])
@@ -89,16 +89,16 @@ def rankjury_intervals(queries: int, resamples: int) -> Report:
 def rankjury_tests(queries: int, resamples: int) -> Report:
     import polars as pl
 
-    from rankjury.stats.resampling import keys_of
-    from rankjury.stats.significance import Randomised, sign_flip_tests
+    from rankjury.stats.resampling import query_keys
+    from rankjury.stats.significance import RandomizationTest, sign_flip_tests
     from rankjury.stats.sums import to_fixed
 
     scores, names = draw_scores(queries), pl.Series(range(queries)).cast(pl.String)
     rival = draw_rival(scores)
 
-    def call() -> list[Randomised | None]:
+    def call() -> list[RandomizationTest | None]:
         pairs = [to_fixed(one, other) for one, other in zip(rival.T, scores.T, strict=True)]
-        return sign_flip_tests([one.whole - other.whole for one, other in pairs], keys_of(names, 0), resamples)
+        return sign_flip_tests([one.whole - other.whole for one, other in pairs], query_keys(names, 0), resamples)
 
     seconds, tests = time_calls(call)
     return report(seconds, resamples * MEASURES, "rankjury", p_values=[test.p for test in tests if test])

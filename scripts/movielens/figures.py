@@ -9,7 +9,7 @@ import numpy as np
 
 from rankjury.core.params import Setting
 from rankjury.core.types import Bools, Gold, gathered
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.recsys.audit import audit
 from rankjury.recsys.data.attributes import read_items, side_features
 from rankjury.recsys.data.log import Log
@@ -133,7 +133,7 @@ def scores_of(
     made = make_recommender(model, dict(settings))
     made.fit(task.train, task.features)
     ranking = recommend(made, task, 10).ranking(task, model)
-    asked = resolve_all(["ndcg@10"])
+    asked = resolve_measures(["ndcg@10"])
     found = evaluate(task.gold, ranking, asked)
     values = dict(zip(found.queries, found["ndcg@10"], strict=True))
     by_user = np.array([values[user] for user in task.log.users.gather(task.users)])

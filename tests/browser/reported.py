@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.evaluation.report import Report
 from rankjury.plan.run import run_plan
 from rankjury.reporting.writers.html import to_html
@@ -65,7 +65,7 @@ def reported(plan: Path, folder: Path) -> Reported:
     return Reported(file, outcome.report, outcome.gate)
 
 
-def items_of(listed: Listed, row: int) -> list[str]:
+def items_of(listed: ItemLists, row: int) -> list[str]:
     return listed.items[int(listed.starts[row]) : int(listed.starts[row + 1])].to_list()
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankjury.core.types import Floats
 from rankjury.evaluation.report import SCHEMA, Report
-from rankjury.evaluation.similarity_profile import stability_of
+from rankjury.evaluation.similarity_profile import measure_stability
 
 QUERIES, K = 24, 3
 META = {"model_version": "m1", "dataset_version": "d1", "chunking_config": "title", "query_set_version": "2026-11"}
@@ -35,7 +35,7 @@ def stability(scores: Floats | None = None, norms: Any = (1.0, 1.0, 1.0), ids: l
     """In its JSON form."""
     scores = scores_of() if scores is None else scores
     names = pl.Series(ids or [f"q{row:02}" for row in range(len(scores))], dtype=pl.String)
-    return stability_of(names, scores, np.array(norms, dtype=np.float64), k=K).to_json()
+    return measure_stability(names, scores, np.array(norms, dtype=np.float64), k=K).to_json()
 
 
 def entry(stable: Any = None, *, values: list[float] | None = None, **beside: Any) -> dict[str, Any]:

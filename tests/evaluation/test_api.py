@@ -49,7 +49,7 @@ class TestCompare:
         assert [(one.system, one.measure) for one in report.comparisons] == [
             *(("good", "ndcg@5"), ("good", "ap"), ("middling", "ndcg@5"), ("middling", "ap"))
         ]
-        assert report.comparisons[0].is_shown(0.95) and report.comparisons[0].difference > 0.2
+        assert report.comparisons[0].is_significant(0.95) and report.comparisons[0].difference > 0.2
 
     def test_a_description_changes_no_p_value(self, report: Report) -> None:
         """recall@100 had p = 0.052 beside judged@10, and 0.043 without it, on the same runs."""

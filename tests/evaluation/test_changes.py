@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 import rankjury
 from rankjury.evaluation.changes import Change, Move
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)
@@ -20,7 +20,7 @@ QUICK = Resampling(resamples=100)
 def changes_of(
     gold: Any, before: Any, after: Any, measure: str = "rr", duplicates: Any = "error", **conventions: Any
 ) -> list[Change]:
-    asked = resolve_all([measure], None, conventions)
+    asked = resolve_measures([measure], None, conventions)
     rankings = {"old": rankjury.as_ranking(before), "new": rankjury.as_ranking(after)}
     gold = rankjury.as_gold(gold)
     return list(assess(gold, rankings, asked, resampling=QUICK, baseline="old", duplicates=duplicates).changes)
@@ -99,7 +99,7 @@ def test_what_counts_as_relevant_is_the_measures_own() -> None:
     old, new = {"q": ["a", "b", "c"]}, {"q": ["c", "b", "a"]}
     (change,) = changes_of(gold, old, new, "rr(rel=3)")
     assert moves_of(change) == [("c", 3.0, 3, 1)]
-    asked = resolve_all(["rr"], None, {})
+    asked = resolve_measures(["rr"], None, {})
     graded = rankjury.as_gold(gold, relevant_from=2)
     rankings = {"old": rankjury.as_ranking(old), "new": rankjury.as_ranking(new)}
     report = assess(graded, rankings, asked, resampling=QUICK, baseline="old")

@@ -20,7 +20,7 @@ GOLD, RUN = gold_of(40), run_of(40, 1)
 
 
 def findings(gold: pl.DataFrame, run: pl.DataFrame) -> Findings:
-    evaluation = Evaluation(gold_from_frame(gold), ranking_from_frame(run), may_be_apart=True)
+    evaluation = Evaluation(gold_from_frame(gold), ranking_from_frame(run), allow_disjoint_queries=True)
     return evaluation.findings(MEASURES)
 
 
@@ -115,7 +115,7 @@ class TestListsShorterThanTheCutOff:
 
         def found(part: pl.Expr) -> Findings:
             evaluation = Evaluation(
-                gold_from_frame(gold.filter(part)), ranking_from_frame(run.filter(part)), may_be_apart=True
+                gold_from_frame(gold.filter(part)), ranking_from_frame(run.filter(part)), allow_disjoint_queries=True
             )
             return evaluation.findings(measures)
 
@@ -158,7 +158,7 @@ class TestNoItemInCommon:
         parts = []
         for side in "ab":
             of_part = rankjury.as_gold({query: items for query, items in gold.items() if query.startswith(side)})
-            parts.append(Evaluation(of_part, rankjury.as_ranking(run), may_be_apart=True).findings(measures))
+            parts.append(Evaluation(of_part, rankjury.as_ranking(run), allow_disjoint_queries=True).findings(measures))
             with pytest.raises(rankjury.DataError):
                 parts[-1].check("a part")
         (parts[0] + parts[1]).check("all")

@@ -16,8 +16,8 @@ from rankjury.core.convert import as_gold, as_ranking
 from rankjury.core.lists import Background
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, RankjuryError, UsageError
-from rankjury.evaluation.coded import evaluate_arrays, look_up, stands_twice
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.coded import evaluate_arrays, find_duplicate, look_up
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.measures.measure import METRICS
 
 ITEMS = 12
@@ -150,7 +150,7 @@ def test_measures_of_lists_are_as_by_name(case: Any, k: int | None, seed: int) -
     measures = [spelling(name, k) for name in names(of_lists=True)]
     assert len(measures) >= 9
     ours = evaluate_arrays(table(shown), csr(held), values, measures=measures, background=known)
-    theirs = evaluate(as_gold(gold), as_ranking(ranking), resolve_all(measures), background=known)
+    theirs = evaluate(as_gold(gold), as_ranking(ranking), resolve_measures(measures), background=known)
     np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-12, atol=1e-12)
 
 
@@ -206,16 +206,16 @@ def test_keys_that_want_one_slot_are_all_found(monkeypatch: pytest.MonkeyPatch) 
 def test_the_first_that_stands_twice(stride: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if stride is not None:  # all keys want one slot
         monkeypatch.setattr("rankjury.evaluation.coded._STRIDE", np.uint64(stride))
-    assert stands_twice(np.array([4, 2, 9, 2, 4])) == 0
-    assert stands_twice(np.array([4, 2, 9, 2])) == 1
-    assert stands_twice(np.array([4, 2, 9])) is None
+    assert find_duplicate(np.array([4, 2, 9, 2, 4])) == 0
+    assert find_duplicate(np.array([4, 2, 9, 2])) == 1
+    assert find_duplicate(np.array([4, 2, 9])) is None
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 400), max_size=60))
 def test_whatever_stands_twice_is_seen(keys: list[int]) -> None:
     again = [place for place, key in enumerate(keys) if key in keys[place + 1 :]]
-    assert stands_twice(np.array(keys, dtype=np.int64)) == (again[0] if again else None)
+    assert find_duplicate(np.array(keys, dtype=np.int64)) == (again[0] if again else None)
 
 
 @pytest.mark.parametrize(

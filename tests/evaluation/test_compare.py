@@ -11,9 +11,9 @@ import rankjury
 import rankjury.core.types
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes
 from rankjury.stats.resampling import Resampling
 
@@ -57,12 +57,14 @@ def frame_of(rows: Rows, value: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["query_id", "item_id", value], orient="row")
 
 
-def query_cuts(by: str | None = "type,length(quantiles=2),type*length(bins=20)", table: pl.DataFrame = TYPES) -> Cuts:
-    return Cuts(table, "query_id", "queries", parse_attributes(by) if by else None, "q.csv")
+def query_cuts(
+    by: str | None = "type,length(quantiles=2),type*length(bins=20)", table: pl.DataFrame = TYPES
+) -> SliceTable:
+    return SliceTable(table, "query_id", "queries", parse_attributes(by) if by else None, "q.csv")
 
 
-def item_cuts(by: str = "part,tags") -> Cuts:
-    return Cuts(ITEMS, "item_id", "items", parse_attributes(by), "items.csv")
+def item_cuts(by: str = "part,tags") -> SliceTable:
+    return SliceTable(ITEMS, "item_id", "items", parse_attributes(by), "items.csv")
 
 
 def assessed(
@@ -72,7 +74,7 @@ def assessed(
     rankings = {name: rankjury.as_ranking(run) for name, run in given.items()}
     options = {"how": QUICK, "slices": [query_cuts()], "item_slices": [item_cuts()]} | options
     truth = rankjury.as_gold(frame_of(GOLD, "grade") if gold is None else gold)
-    return assess(truth, rankings, resolve_all(measures, None, {}), baseline=baseline, **options)
+    return assess(truth, rankings, resolve_measures(measures, None, {}), baseline=baseline, **options)
 
 
 def as_text(report: Report) -> str:
@@ -183,7 +185,7 @@ class TestItemSlices:
     def test_a_group_whose_queries_nobody_answered(self) -> None:
         gold = {"q1": {"a": 1}, "q2": {"b": 1}}
         table = pl.DataFrame({"item_id": ["a", "b"], "x": ["u", "v"]})
-        cuts = [Cuts(table, "item_id", "items", None, "i.csv")]
+        cuts = [SliceTable(table, "item_id", "items", None, "i.csv")]
         report = assessed(["rr"], gold, {"s": {"q1": ["a"]}}, None, slices=[], item_slices=cuts)
         means = {part.name: part.estimates["s"]["rr"].mean for part in report.slices}
         assert means == {"item.x=u": 1.0, "item.x=v": 0.0}
@@ -191,7 +193,7 @@ class TestItemSlices:
     def test_whole_numbers_as_ids(self) -> None:
         gold = pl.DataFrame({"query_id": [1, 1, 2], "item_id": [7, 8, 7], "grade": [1, 1, 1]})
         table = pl.DataFrame({"item_id": [7, 8], "x": ["u", "v"]})
-        cuts = [Cuts(table, "item_id", "items", None, "i.csv")]
+        cuts = [SliceTable(table, "item_id", "items", None, "i.csv")]
         report = assessed(["rr"], gold, {"s": {"1": [8, 7], "2": [7]}}, None, slices=[], item_slices=cuts)
         assert {part.name: (part.n, part.estimates["s"]["rr"].mean) for part in report.slices} == {
             "item.x=u": (2, 1.0),
@@ -280,11 +282,11 @@ class TestSeveralGolds:
     def test_each_has_its_own_groups(self, order: str, resampling: Resampling | None) -> None:
         golds = {name: rankjury.as_gold(self.GOLDS[name]) for name in order}
         table = pl.DataFrame({"item_id": ["a", "b", "c"], "kind": ["first", "second", "third"]})
-        cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
+        cuts = SliceTable(table, "item_id", "items", [(Attribute("kind"),)], "table")
         report = assess(
             golds[order[0]],
             {name: rankjury.as_ranking(self.RUNS[name]) for name in order},
-            resolve_all(["recall@1"]),
+            resolve_measures(["recall@1"]),
             golds=golds,
             resampling=resampling,
             baseline="x" if resampling else None,

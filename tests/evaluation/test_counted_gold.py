@@ -12,14 +12,14 @@ import rankjury
 import rankjury.core.types
 from rankjury.core.types import Gold, Ranking, Runs, gathered
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import Evaluation, evaluate, resolve_all
+from rankjury.evaluation.evaluate import Evaluation, evaluate, resolve_measures
 from rankjury.evaluation.explain import explain
 from rankjury.evaluation.judge import judge
-from rankjury.evaluation.random_baseline import Chance, expected_scores
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.random_baseline import RandomRanking, expected_scores
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.labeling.keywords.vocabulary import Predicates
-from rankjury.measures.judged import relevant_count
+from rankjury.measures.judged import count_relevant
 from rankjury.measures.measure import METRICS, Measure, Metric
 from rankjury.stats.resampling import Resampling
 from tests.labeling.keywords import plain
@@ -54,7 +54,7 @@ def ways(predicates: Predicates, ranking: Ranking) -> dict[str, Gold]:
 
 def check_alike(predicates: Predicates, ranking: Ranking, parts: int, measures: list[Measure] = MEASURES) -> None:
     """With the gold's grades laid out in about so many parts."""
-    asked = resolve_all(measures)
+    asked = resolve_measures(measures)
     laid_out = max(1, int(predicates.relevant_counts.sum()) // parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankjury.measures.judged._MOST_LAID_OUT", laid_out)
@@ -115,7 +115,7 @@ class TestByHand:
 
     def test_ndcg_of_shares(self) -> None:
         """bike: bike2 has 2 of 3 keywords, car 1 of 3; car and a stranger tie before bike2."""
-        scores = evaluate(by_items(CLIPS, "graded").gold_by_number(), RANKING, resolve_all(["ndcg@3", "recall@1"]))
+        scores = evaluate(by_items(CLIPS, "graded").gold_by_number(), RANKING, resolve_measures(["ndcg@3", "recall@1"]))
         at = scores.queries.to_list().index("bike")
         best = (2 / 3) / np.log2(2) + (1 / 3) / np.log2(3)
         assert scores.values[at].tolist() == [
@@ -126,15 +126,15 @@ class TestByHand:
     def test_relevant_items_by_level(self) -> None:
         judged = judge(by_items(CLIPS, "graded").gold_by_number(), RANKING)
         assert judged.queries.to_list() == ["bike", "bike2", "car", "still", "void"]
-        assert relevant_count(judged, None).tolist() == [2, 2, 3, 1, 4]
-        assert relevant_count(judged, 0.5).tolist() == [1, 2, 3, 1, 4]
-        assert relevant_count(judged, 1.0).tolist() == [0, 1, 0, 1, 4]
+        assert count_relevant(judged, None).tolist() == [2, 2, 3, 1, 4]
+        assert count_relevant(judged, 0.5).tolist() == [1, 2, 3, 1, 4]
+        assert count_relevant(judged, 1.0).tolist() == [0, 1, 0, 1, 4]
 
     def test_queries_in_any_order(self) -> None:
         asked = {"z": frozenset({("object", "car")}), "a": frozenset(), "m": frozenset({("doing", "turning")})}
         judged = judge(by_words(CLIPS, asked, "all").gold_by_number(), rankjury.as_ranking({"m": ["bike"]}))
         assert judged.queries.to_list() == ["a", "m", "z"]
-        assert relevant_count(judged, None).tolist() == [5, 1, 2]
+        assert count_relevant(judged, None).tolist() == [5, 1, 2]
 
     def test_nothing_is_laid_out_before_it_is_asked_for(self) -> None:
         judged = judge(by_items(CLIPS, "graded").gold_by_number(), RANKING)
@@ -184,19 +184,19 @@ class TestByHand:
 @pytest.mark.parametrize("at_once", [1, 1 << 22])
 def test_the_random_baseline(match: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rankjury.measures.judged._MOST_LAID_OUT", at_once)
-    asked = resolve_all(
+    asked = resolve_measures(
         ["recall@2", "recall(over=k)@2", "precision(rel=1)@2", "ap", "ndcg@3", "ndcg", "rr", "hit_rate@1"]
     )
     predicates = by_items(CLIPS, match)
     listed, by_number = (
-        expected_scores(gold, Chance(4), asked) for gold in (predicates.gold(), predicates.gold_by_number())
+        expected_scores(gold, RandomRanking(4), asked) for gold in (predicates.gold(), predicates.gold_by_number())
     )
     assert np.array_equal(listed.values, by_number.values, equal_nan=True)
 
 
 def test_too_few_candidates_of_a_random_order() -> None:
     with pytest.raises(rankjury.DataError, match="judged items to be among the candidates"):
-        expected_scores(by_items(CLIPS, "any").gold_by_number(), Chance(1), resolve_all(["recall@2"]))
+        expected_scores(by_items(CLIPS, "any").gold_by_number(), RandomRanking(1), resolve_measures(["recall@2"]))
 
 
 class TestWhatIsRefused:
@@ -209,13 +209,13 @@ class TestWhatIsRefused:
         by_order = next(one for one in METRICS if one.needs_places)
         for measure in ("recall(gold=k)@2", f"{by_order.name}@2"):
             with pytest.raises(rankjury.UsageError, match="the gold is too large to be put in order"):
-                evaluate(self.gold(), RANKING, resolve_all([measure]))
+                evaluate(self.gold(), RANKING, resolve_measures([measure]))
 
     def test_slices_of_items(self) -> None:
         table = pl.DataFrame({"item_id": list(CLIPS), "kind": ["a", "a", "b", "b", "b"]})
-        cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "kinds")
+        cuts = SliceTable(table, "item_id", "items", [(Attribute("kind"),)], "kinds")
         with pytest.raises(rankjury.UsageError, match="too large for slices of items"):
-            assess(self.gold(), {"one": RANKING}, resolve_all(["recall@2"]), resampling=HOW, item_slices=[cuts])
+            assess(self.gold(), {"one": RANKING}, resolve_measures(["recall@2"]), resampling=HOW, item_slices=[cuts])
 
     def test_nothing_in_common(self) -> None:
         with pytest.raises(rankjury.DataError, match="no query in common"):
@@ -231,7 +231,7 @@ class TestDuplicatesInTheRanking:
     def test_scores(self, rule: Any) -> None:
         ranking = rankjury.as_ranking(TWICE)
         found = [
-            evaluate(gold, ranking, resolve_all(["rr", "recall@1", "num_rel_ret"]), duplicates=rule).values
+            evaluate(gold, ranking, resolve_measures(["rr", "recall@1", "num_rel_ret"]), duplicates=rule).values
             for gold in ways(by_items(CLIPS, "all"), ranking).values()
         ]
         np.testing.assert_array_equal(found[1], found[0])
@@ -240,11 +240,11 @@ class TestDuplicatesInTheRanking:
     def test_the_error_names_the_ranking(self) -> None:
         gold = by_items(CLIPS, "all").gold_by_number()
         with pytest.raises(rankjury.DataError, match=r"^ranking: item 'car' stands more than once"):
-            evaluate(gold, rankjury.as_ranking(TWICE), resolve_all(["rr"]))
+            evaluate(gold, rankjury.as_ranking(TWICE), resolve_measures(["rr"]))
 
     def test_how_many_were_dropped(self) -> None:
         gold = by_items(CLIPS, "all").gold_by_number()
-        scores = evaluate(gold, rankjury.as_ranking(TWICE), resolve_all(["rr"]), duplicates="max")
+        scores = evaluate(gold, rankjury.as_ranking(TWICE), resolve_measures(["rr"]), duplicates="max")
         assert "1 duplicate row was dropped" in map(str, scores.warnings)
 
 
@@ -272,7 +272,7 @@ def test_moves_between_two_systems() -> None:
     moves = []
     for gold in (predicates.gold(), predicates.gold_by_number()):
         rankings = {"before": before, "after": after}
-        report = assess(gold, rankings, resolve_all(["recall@2"]), resampling=HOW, baseline="before")
+        report = assess(gold, rankings, resolve_measures(["recall@2"]), resampling=HOW, baseline="before")
         change = next(one for one in report.changes if one.query == "void")
         moves.append({move.item: (move.before, move.after) for move in change.moves})
     assert {item: moves[0][item] for item in ("bike", "car")} == {"bike": (1, None), "car": (2, 1)}
@@ -295,7 +295,7 @@ def test_errors_count_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
     for gold in (by_items(CLIPS, "all").gold(), by_items(CLIPS, "all").gold_by_number()):
         with pytest.raises(rankjury.DataError) as caught:
-            evaluate(gold, RANKING, resolve_all(["recall(missing=error)@2"]))
+            evaluate(gold, RANKING, resolve_measures(["recall(missing=error)@2"]))
         told.append(str(caught.value))
     assert "2 such queries" in told[0]
     assert told[1] == told[0]
@@ -313,4 +313,4 @@ def test_a_ranking_of_other_ids_is_refused_by_every_gold() -> None:
     predicates = by_items(table, "all")
     for gold in (predicates.gold(), predicates.gold_by_number()):
         with pytest.raises(rankjury.DataError, match="no item in common"):
-            evaluate(gold, ranking, resolve_all(["recall@2"]))
+            evaluate(gold, ranking, resolve_measures(["recall@2"]))

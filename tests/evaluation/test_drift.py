@@ -11,7 +11,15 @@ from scipy.stats import bootstrap, ttest_rel
 
 import rankjury
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.drift import Churn, Drift, churn_between, drift_between, overlap_of, rbo_of, systems_in_both
+from rankjury.evaluation.drift import (
+    Churn,
+    Drift,
+    churn_between,
+    drift_between,
+    overlap_share,
+    rank_biased_overlap,
+    systems_in_both,
+)
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.targets import parse_target
@@ -277,10 +285,13 @@ class TestChurn:
     @given(st.lists(st.integers(0, 12), unique=True), st.lists(st.integers(0, 12), unique=True), st.floats(0.1, 0.99))
     def test_rbo_against_its_definition(self, one: list[int], other: list[int], p: float) -> None:
         a, b = [str(item) for item in one], [str(item) for item in other]
-        assert rbo_of(a, b, p) == pytest.approx(_rbo_by_definition(a, b, p))
-        assert rbo_of(a, b, p) == pytest.approx(rbo_of(b, a, p)) and -1e-12 <= rbo_of(a, b, p) <= 1 + 1e-12
-        assert overlap_of(a, b) == overlap_of(b, a)
-        assert rbo_of(a, a, p) == overlap_of(a, a) == 1.0
+        assert rank_biased_overlap(a, b, p) == pytest.approx(_rbo_by_definition(a, b, p))
+        assert (
+            rank_biased_overlap(a, b, p) == pytest.approx(rank_biased_overlap(b, a, p))
+            and -1e-12 <= rank_biased_overlap(a, b, p) <= 1 + 1e-12
+        )
+        assert overlap_share(a, b) == overlap_share(b, a)
+        assert rank_biased_overlap(a, a, p) == overlap_share(a, a) == 1.0
 
     def test_rbo_is_the_metric_of_that_name(self) -> None:
         """Against rankjury's own measure of a ranking by an ordered gold."""
@@ -288,7 +299,7 @@ class TestChurn:
         grades = {"q": {item: len(gold) - place for place, item in enumerate(gold)}}
         scores = {"q": {item: -float(place) for place, item in enumerate(run)}}
         (expected,) = rankjury.evaluate(grades, scores, ["rbo"])["rbo"]
-        assert rbo_of(gold, run) == pytest.approx(expected)
+        assert rank_biased_overlap(gold, run) == pytest.approx(expected)
 
 
 def _rbo_by_definition(one: list[str], other: list[str], p: float) -> float:

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.core.types import Gold
-from rankjury.evaluation.examples import Example, ExampleItem, examples_of
+from rankjury.evaluation.examples import Example, ExampleItem, select_examples
 from rankjury.evaluation.scores import Scores
 
 MANY = {f"q{number:02}": number / 10 for number in range(12)}
@@ -27,14 +27,14 @@ def gold_of(values: dict[str, float], **judged: dict[str, float]) -> Gold:
 
 def chosen(values: dict[str, float], most: int = 5, **more: Any) -> dict[str, list[str]]:
     tops = [["a"]] * len(values)
-    found = examples_of(scores_of(values, **more), "m", tops, gold_of(values), most=most)
+    found = select_examples(scores_of(values, **more), "m", tops, gold_of(values), most=most)
     kinds = [one.kind for one in found]
     assert kinds == sorted(kinds, reverse=True), "successes first"
     return {kind: [one.query for one in found if one.kind == kind] for kind in ("success", "failure")}
 
 
 def one_of(top: list[str], judged: dict[str, float], score: float = 0.5, **more: Any) -> Example:
-    (found,) = examples_of(scores_of({"q": score}), "m", [top], gold_of({"q": score}, q=judged), **more)
+    (found,) = select_examples(scores_of({"q": score}), "m", [top], gold_of({"q": score}, q=judged), **more)
     return found
 
 
@@ -106,7 +106,7 @@ class TestWhatIsTold:
     def test_whole_number_ids_are_matched_by_their_decimal_form(self) -> None:
         gold = rankjury.as_gold(pl.DataFrame({"query_id": [7], "item_id": [12], "grade": [2.0]}))
         scores = Scores(pl.Series([7]), ("m",), ("m",), ("mean",), np.array([[0.5]]))
-        (found,) = examples_of(scores, "m", [["12", "13"]], gold)
+        (found,) = select_examples(scores, "m", [["12", "13"]], gold)
         assert (found.query, pairs(found.found)) == ("7", [("12", 2.0), ("13", 0.0)])
 
     def test_form_with_names_where_they_are_known(self) -> None:
@@ -124,6 +124,6 @@ class TestWhatIsTold:
     def test_each_query_has_its_own_row(self) -> None:
         values = {"b": 0.1, "a": 0.9}
         gold = gold_of(values, a={"x": 1}, b={"y": 2})
-        best, worst = examples_of(scores_of(values), "m", [["y"], ["x"]], gold)
+        best, worst = select_examples(scores_of(values), "m", [["y"], ["x"]], gold)
         assert (best.query, best.found) == ("a", (ExampleItem("x", 1.0),))
         assert (worst.query, worst.found) == ("b", (ExampleItem("y", 2.0),))

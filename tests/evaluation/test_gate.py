@@ -11,7 +11,7 @@ import pytest
 
 import rankjury
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.gate import Gate, Verdict, check_targets, measures_of
+from rankjury.evaluation.gate import Gate, Verdict, check_targets, target_measures
 from rankjury.evaluation.report import SCHEMA, Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target, parse_target
@@ -244,9 +244,9 @@ class TestNames:
 
     def test_the_measures_that_targets_are_about(self) -> None:
         texts = ["ap >= 0", "latency_ms <= 5", "ap drop <= 1", "nDCG@10 > 0", "ndcg@10 > 0"]
-        assert measures_of([parse_target(text) for text in texts], ["latency_ms"]) == ["ap", "nDCG@10", "ndcg@10"]
+        assert target_measures([parse_target(text) for text in texts], ["latency_ms"]) == ["ap", "nDCG@10", "ndcg@10"]
         with pytest.raises(UsageError, match=r"t\.toml: unknown measure or figure 'latency_ms'.*--record latency_ms="):
-            measures_of([parse_target("latency_ms <= 5")], [], "t.toml")
+            target_measures([parse_target("latency_ms <= 5")], [], "t.toml")
 
 
 def runs(seed: int = 1, queries: int = 30) -> tuple[dict[str, Any], dict[str, Any]]:

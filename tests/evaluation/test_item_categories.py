@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings, strategies as st
 import rankjury
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import Evaluation, resolve_all
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.evaluate import Evaluation, resolve_measures
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.measure import METRICS
 
@@ -31,7 +31,7 @@ def spellings() -> list[str]:
 
 def outcome(evaluation: Any, measure: str) -> Any:
     try:
-        return evaluation().scores(resolve_all([measure]))
+        return evaluation().scores(resolve_measures([measure]))
     except RankjuryError as error:
         return str(error)
 
@@ -45,10 +45,10 @@ def test_some_items_as_if_the_gold_had_no_others(
     kept = given.items.is_in(sorted(items)).to_numpy()
     if not kept.any():
         return
-    whole = Evaluation(given, ranked, may_be_apart=True)
+    whole = Evaluation(given, ranked, allow_disjoint_queries=True)
     for measure in spellings():
         ours = outcome(lambda: whole.within(kept), measure)
-        theirs = outcome(lambda: Evaluation(given.part(kept), ranked, may_be_apart=True), measure)
+        theirs = outcome(lambda: Evaluation(given.part(kept), ranked, allow_disjoint_queries=True), measure)
         if isinstance(theirs, str):
             assert ours == theirs, measure
             continue
@@ -63,9 +63,9 @@ def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any
     rows = [(query, item, grade) for query, of in gold.items() for item, grade in of.items()]
     frame = pl.DataFrame(rows + rows[:1], schema=["query_id", "item_id", "grade"], orient="row")
     table = pl.DataFrame({"id": list("abcdefgh"), "kind": ["in" if one in items else "out" for one in "abcdefgh"]})
-    cuts = Cuts(table, "id", "items", [(Attribute("kind"),)], "kinds")
+    cuts = SliceTable(table, "id", "items", [(Attribute("kind"),)], "kinds")
     ranking = rankjury.as_ranking({query: list("abcd") for query in gold})
-    asked = resolve_all(["ndcg@3", "recall@2"])
+    asked = resolve_measures(["ndcg@3", "recall@2"])
     twice, once = (
         assess(rankjury.as_gold(one), {"m": ranking}, asked, item_slices=[cuts], duplicates="first")
         for one in (frame, gold)
@@ -76,7 +76,7 @@ def test_slices_of_items_where_rows_of_the_gold_were_dropped(gold: dict[str, Any
 
 
 KINDS = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z", "f": None, "g": "x"}  # h is in no table
-CUTS = Cuts(
+CUTS = SliceTable(
     pl.DataFrame({"id": list(KINDS), "kind": list(KINDS.values())}), "id", "items", [(Attribute("kind"),)], "kinds"
 )
 BY_POSITION = ("ndcg@2", "ndcg(gain=exp)", "ap", "ap@3", "rr", "r_precision", "ndcg(ties=average)@3", "bpref")
@@ -94,7 +94,9 @@ def test_a_perfect_ranking_scores_1_in_every_category(gold: dict[str, dict[str, 
     assume(any(item in KINDS for of in gold.values() for item in of))  # else the table has none of the gold's items
     best = {query: sorted("abcdefgh", key=lambda item: (-of.get(item, 0), item)) for query, of in gold.items()}
     measures = [one for one in BY_POSITION if "ties" not in one]
-    report = assess(rankjury.as_gold(gold), {"m": rankjury.as_ranking(best)}, resolve_all(measures), item_slices=[CUTS])
+    report = assess(
+        rankjury.as_gold(gold), {"m": rankjury.as_ranking(best)}, resolve_measures(measures), item_slices=[CUTS]
+    )
     for part in report.slices:
         for label, estimate in part.estimates["m"].items():
             assert estimate.mean == pytest.approx(1.0, abs=1e-12), (part.name, label)
@@ -108,7 +110,7 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
     """Unjudged results of other categories are skipped too; measures of sets look at the top k of the whole list."""
     assume(set(gold) & set(ranking) and any(item in KINDS for of in gold.values() for item in of))
     whole = {**ranking, "none": {"a": 1.0}}
-    asked = resolve_all([*BY_POSITION, *BY_SET])
+    asked = resolve_measures([*BY_POSITION, *BY_SET])
     report = assess(rankjury.as_gold(gold), {"m": rankjury.as_ranking(whole)}, asked, item_slices=[CUTS])
     for part in report.slices:
         kept = {query: {item: grade for item, grade in of.items() if kind_of(item) == part.name}
@@ -117,8 +119,8 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
         inside = {query: {item: score for item, score in of.items() if kind_of(item) == part.name}
                   for query, of in whole.items()}  # fmt: skip
         for measures, ranked in ((BY_POSITION, inside), (BY_SET, whole)):
-            evaluation = Evaluation(rankjury.as_gold(kept), rankjury.as_ranking(ranked), may_be_apart=True)
-            expected = evaluation.scores(resolve_all(measures)).mean()
+            evaluation = Evaluation(rankjury.as_gold(kept), rankjury.as_ranking(ranked), allow_disjoint_queries=True)
+            expected = evaluation.scores(resolve_measures(measures)).mean()
             for label in measures:
                 found = part.estimates["m"][label].mean
                 np.testing.assert_equal(found, expected[label], err_msg=f"{part.name}, {label}")
@@ -129,8 +131,8 @@ def test_ties_of_row_numbers_are_by_number_within_a_category_too() -> None:
     rows = [str(row) for row in range(12)]
     ranking = rankjury.rank_vectors(rankjury.Vectors(rows, np.ones((12, 2)), numbered=True)).ranking
     table = pl.DataFrame({"item_id": rows, "kind": ["x" if row in ("2", "3") else "y" for row in rows]})
-    cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "items.csv")
+    cuts = SliceTable(table, "item_id", "items", [(Attribute("kind"),)], "items.csv")
     gold = rankjury.as_gold({"0": {"3": 1.0}})
-    report = assess(gold, {"run": ranking}, resolve_all(["rr"]), item_slices=[cuts])
+    report = assess(gold, {"run": ranking}, resolve_measures(["rr"]), item_slices=[cuts])
     (within,) = (part.estimates["run"]["rr"].mean for part in report.slices)
     assert (within, report.estimates["run"]["rr"].mean) == (1 / 2, 1 / 3)

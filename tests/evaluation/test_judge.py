@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.evaluation.judge import Bench, judge
+from rankjury.evaluation.judge import MatchedRanking, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]
@@ -103,7 +103,7 @@ class TestDuplicates:
     ROWS = [("q", "a", 1.0), ("q", "b", 2.0), ("q", "a", 3.0), ("q", "a", 2.5)]
 
     def ranks(self, rule: Any) -> float:
-        bench = Bench(
+        bench = MatchedRanking(
             rankjury.as_gold({"q": {"a": 1}}), rankjury.as_ranking(frame_of(self.ROWS, "score")), duplicates=rule
         )
         assert bench.dropped == 2

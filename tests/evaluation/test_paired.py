@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.evaluation.paired import compare_scores, pair_scores, pairs_of
+from rankjury.evaluation.paired import compare_scores, pair_scores, pair_with_baseline
 from rankjury.evaluation.scores import Scores
-from rankjury.stats.comparison import compare_pairs, correct
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.comparison import compare_pairs, correct_p_values
+from rankjury.stats.resampling import Resampling, query_keys
 
 QUICK = Resampling(resamples=400)
 
@@ -34,7 +34,7 @@ def test_the_same_queries_are_compared_as_they_are() -> None:
     ((ap, coverage),) = compare_scores([pair], QUICK)
     assert (ap.p_method, coverage.p_method) == ("monte carlo", "jackknife")
     assert ap.p_holm is not None and coverage.p_holm is not None
-    expected = correct(compare_pairs(pair.columns(), keys_of(ours.queries, 0), QUICK))
+    expected = correct_p_values(compare_pairs(pair.columns(), query_keys(ours.queries, 0), QUICK))
     assert [ap, coverage] == expected
 
 
@@ -81,13 +81,13 @@ def test_measures_are_matched_by_their_conventions() -> None:
 
 def test_all_pairs_of_a_call_are_corrected_together() -> None:
     systems = {"base": scores(IDS, 1), "one": scores(IDS, 2), "two": scores(IDS, 3)}
-    together = compare_scores(pairs_of(systems, "base"), QUICK)
+    together = compare_scores(pair_with_baseline(systems, "base"), QUICK)
     assert [[one.system for one in some] for some in together] == [["one"] * 2, ["two"] * 2]
-    apart = [compare_scores([pair], QUICK)[0] for pair in pairs_of(systems, "base")]
+    apart = [compare_scores([pair], QUICK)[0] for pair in pair_with_baseline(systems, "base")]
     flat = [one for some in apart for one in some]
-    assert [one for some in together for one in some] == correct(flat)
+    assert [one for some in together for one in some] == correct_p_values(flat)
     fewer = {name: one.part(np.arange(20)) for name, one in systems.items()}
-    mixed = compare_scores([*pairs_of(systems, "base")[:1], *pairs_of(fewer, "base")[:1]], QUICK)
+    mixed = compare_scores([*pair_with_baseline(systems, "base")[:1], *pair_with_baseline(fewer, "base")[:1]], QUICK)
     assert [some[0].n for some in mixed] == [30, 20], "pairs over other queries are compared over theirs"
     assert mixed[0][0].p == together[0][0].p
 

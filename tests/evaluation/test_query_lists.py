@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.core.convert import as_gold, as_ranking
-from rankjury.evaluation.query_lists import Answers, listed_gold, listed_ranking
+from rankjury.evaluation.query_lists import Answers, list_gold, list_ranking
 
 GOLD = {"q2": {"a": 1, "b": 3, "c": 0}, "q1": {"x": 2}, "q3": {"y": 1}}
 RUN = {"q1": {"z": 0.5, "x": 0.5, "w": 0.1}, "q2": {"c": 3.0, "b": 2.0, "other": 1.0}, "q9": {"x": 1.0}}
@@ -20,8 +20,8 @@ queries = st.sampled_from(["q1", "q2", "q3", "q4"])
 def answers(gold: dict[str, dict[str, float]], run: dict[str, dict[str, float]], k: int = 2) -> Answers:
     truth = as_gold(gold)
     asked = truth.sorted_queries
-    judged = listed_gold(truth, asked, k)
-    ranking = listed_ranking(as_ranking(run), asked, k, truth, judged)
+    judged = list_gold(truth, asked, k)
+    ranking = list_ranking(as_ranking(run), asked, k, truth, judged)
     return Answers(asked.cast(pl.String), {"": judged}, {"run": ranking}, {"run": ""})
 
 
@@ -42,17 +42,17 @@ class TestLists:
         """Popularity counts of users whom a model does not know stood among its scores, hundreds of times as large."""
         truth = as_gold(GOLD)
         run = as_ranking({"q1": {"x": 0.5, "z": 0.1}, "q2": {"b": 306.0, "c": 250.0}})
-        mixed = listed_ranking(run, truth.sorted_queries, 5, truth).histogram()
+        mixed = list_ranking(run, truth.sorted_queries, 5, truth).histogram()
         assert mixed is not None and mixed.edges[-1] == 306.0 and mixed.fallback_queries is None
         served = replace(run, fallback=np.array([str(query) == "q2" for query in run.queries]))
-        own = listed_ranking(served, truth.sorted_queries, 5, truth).histogram()
+        own = list_ranking(served, truth.sorted_queries, 5, truth).histogram()
         assert own is not None
         assert (own.edges[0], own.edges[-1], sum(own.counts)) == (0.1, 0.5, 2)
         assert own.fallback_queries == 1
 
     def test_an_order_alone_has_no_scores(self) -> None:
         truth = as_gold(GOLD)
-        found = listed_ranking(as_ranking({"q1": ["z", "x"]}), truth.sorted_queries, 5, truth)
+        found = list_ranking(as_ranking({"q1": ["z", "x"]}), truth.sorted_queries, 5, truth)
         assert found.scores is None
         assert found.histogram() is None
         assert [one.item for one in found.of(0)] == ["z", "x"]
@@ -61,14 +61,14 @@ class TestLists:
         """Of a file with a rank and no score, minus the rank was shown as the score."""
         truth = as_gold(GOLD)
         run = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "item_id": ["z", "x", "b"], "rank": [1, 4, 7]})
-        found = listed_ranking(as_ranking(run), truth.sorted_queries, 5, truth)
+        found = list_ranking(as_ranking(run), truth.sorted_queries, 5, truth)
         assert found.scores is None
         assert [one.item for one in found.of(0)] == ["z", "x"]
 
     def test_whole_number_ids_are_text(self) -> None:
         truth = as_gold(pl.DataFrame({"query_id": [10, 9], "item_id": [1, 2], "grade": [1, 1]}))
         run = as_ranking(pl.DataFrame({"query_id": [9, 10], "item_id": [2, 3], "score": [1.0, 1.0]}))
-        found = listed_ranking(run, truth.sorted_queries, 5, truth)
+        found = list_ranking(run, truth.sorted_queries, 5, truth)
         in_order = truth.sorted_queries.cast(pl.String).to_list()
         assert found.of(in_order.index("9")) == [(1, "2", 1.0, 1.0)]
 

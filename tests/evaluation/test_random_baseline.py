@@ -13,8 +13,8 @@ from hypothesis import example, given, settings, strategies as st
 
 import rankjury
 from rankjury.core.types import Floats
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate, resolve_all
-from rankjury.evaluation.random_baseline import EXPECTATIONS, Chance, expected_scores, has_expectation
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate, resolve_measures
+from rankjury.evaluation.random_baseline import EXPECTATIONS, RandomRanking, expected_scores, has_expectation
 from rankjury.measures.measure import METRICS, Measure
 
 # The movies protocol: of 49 other movies the five nearest are the gold, the nearest graded 5.
@@ -23,8 +23,8 @@ MOVIES = rankjury.ordered_gold({"Alien": [f"movie {n}" for n in range(GOLD)]})
 
 
 def expected(gold: Any, candidates: int | Mapping[str, int], *measures: str, **conventions: Any) -> Floats:
-    asked = resolve_all(measures, overrides=conventions)
-    return expected_scores(rankjury.as_gold(gold), Chance(candidates), asked).values
+    asked = resolve_measures(measures, overrides=conventions)
+    return expected_scores(rankjury.as_gold(gold), RandomRanking(candidates), asked).values
 
 
 def of_movies(measure: str) -> float:
@@ -146,7 +146,7 @@ def means_over_orders(cases: Sequence[Case], orders: Sequence[Any], measures: Se
             query = f"case {n} order {m:05}"
             items = case.items(query)
             gold[query], rankings[query] = case.gold(query), [items[i] for i in order]
-    asked = resolve_all(measures, overrides=how["overrides"])
+    asked = resolve_measures(measures, overrides=how["overrides"])
     judged_by = rankjury.as_gold(gold, relevant_from=how["relevant_from"])
     values = evaluate(judged_by, rankjury.as_ranking(rankings), asked).values
     bounds = np.cumsum([0, *map(len, orders)])
@@ -194,7 +194,7 @@ def hold_against_all_orders(cases: Sequence[Case], overrides: dict[str, Any], re
     queries = [f"case {n}" for n in range(len(cases))]
     gold = rankjury.as_gold({q: c.gold(q) for q, c in zip(queries, cases, strict=True)}, relevant_from=relevant_from)
     candidates = {query: case.candidates for query, case in zip(queries, cases, strict=True)}
-    found = expected_scores(gold, Chance(candidates), resolve_all(measures, overrides=overrides))
+    found = expected_scores(gold, RandomRanking(candidates), resolve_measures(measures, overrides=overrides))
     for n, label in enumerate(found):
         np.testing.assert_allclose(found.values[:, n], means[:, n], rtol=1e-12, atol=1e-12, err_msg=label)
 
@@ -219,7 +219,7 @@ def test_is_what_many_orders_of_movies_come_to() -> None:
     measures = ["hits@5", "f1@5", "rr@5", "rr", "ap@5", "ap(over=found)@10", "ap", "ndcg(gain=exp)@5", "ndcg", "rbp"]
     movies = {f"draw {n}": [f"movie {m}" for m in range(GOLD)] for n in range(draws)}
     orders = {query: [f"movie {m}" for m in generator.permutation(CANDIDATES)] for query in movies}
-    values = evaluate(rankjury.ordered_gold(movies), rankjury.as_ranking(orders), resolve_all(measures)).values
+    values = evaluate(rankjury.ordered_gold(movies), rankjury.as_ranking(orders), resolve_measures(measures)).values
     errors = values.std(axis=0, ddof=1) / math.sqrt(draws)
     assert (errors > 0).all()
     assert (np.abs(values.mean(axis=0) - expected(MOVIES, CANDIDATES, *measures)[0]) < 4 * errors).all()
@@ -230,14 +230,14 @@ def test_is_what_many_orders_of_movies_come_to() -> None:
 
 def test_scores_are_described_as_those_of_a_ranking() -> None:
     gold = rankjury.as_gold({"b": {"x": 1}, "a": {"y": 2, "z": 0}})
-    asked = resolve_all(["ndcg(gain=exp)@5", "unjudged@5", "num_rel", "map"])
-    by_chance = expected_scores(gold, Chance(9, source="dice"), asked)
+    asked = resolve_measures(["ndcg(gain=exp)@5", "unjudged@5", "num_rel", "map"])
+    by_chance = expected_scores(gold, RandomRanking(9, source="dice"), asked)
     ranked = evaluate(gold, rankjury.as_ranking({"a": ["y"], "b": ["x"]}), asked)
     assert by_chance.queries.to_list() == ranked.queries.to_list() == ["a", "b"]
     for field in ("labels", "conventions", "aggregates", "lower_is_better"):
         assert getattr(by_chance, field) == getattr(ranked, field)
     assert (by_chance.source, by_chance.values.shape, str(by_chance.values.dtype)) == ("dice", (2, 4), "float64")
-    assert expected_scores(gold, Chance(9), []).values.shape == (2, 0)
+    assert expected_scores(gold, RandomRanking(9), []).values.shape == (2, 0)
 
 
 def test_candidates_by_query() -> None:
@@ -268,15 +268,15 @@ def test_a_query_without_a_number_of_candidates() -> None:
 
 def test_an_item_judged_twice() -> None:
     gold = rankjury.as_gold(rankjury.as_gold({"q": {"x": 1, "y": 1}}).frame().with_columns(item_id="query_id"))
-    asked = resolve_all(["hits@1"])
+    asked = resolve_measures(["hits@1"])
     with pytest.raises(rankjury.DataError, match="stands more than once"):
-        expected_scores(gold, Chance(4), asked)
-    assert expected_scores(gold, Chance(4), asked, duplicates="first").values.tolist() == [[0.25]]
+        expected_scores(gold, RandomRanking(4), asked)
+    assert expected_scores(gold, RandomRanking(4), asked, duplicates="first").values.tolist() == [[0.25]]
 
 
 def test_measures_without_a_closed_form() -> None:
     assert all(has_expectation(Measure(name, 5 if METRICS.get(name).cut != "none" else None)) for name in EXPECTATIONS)
-    assert all(has_expectation(one.measure) for one in resolve_all(DEFAULT_MEASURES))
+    assert all(has_expectation(one.measure) for one in resolve_measures(DEFAULT_MEASURES))
     without = {metric.name for metric in METRICS} - set(EXPECTATIONS)
     assert {"err", "rbo", "gm_ap"} <= without
     assert not any(has_expectation(Measure(name)) for name in without)
@@ -288,5 +288,5 @@ def test_measures_without_a_closed_form() -> None:
 def test_a_gold_that_is_cut_with_its_ties() -> None:
     """Two of four candidates tie for the first place: either counts, the third does not."""
     gold = rankjury.as_gold({"q": {"a": 2, "b": 2, "c": 1}})
-    asked = resolve_all(["recall(over=k,gold=tied)@1", "recall(over=k,gold=k)@1"])
-    assert expected_scores(gold, Chance(4), asked).values.tolist() == [[0.5, 0.25]]
+    asked = resolve_measures(["recall(over=k,gold=tied)@1", "recall(over=k,gold=k)@1"])
+    assert expected_scores(gold, RandomRanking(4), asked).values.tolist() == [[0.5, 0.25]]

@@ -21,7 +21,7 @@ from rankjury.errors import DataError
 from rankjury.evaluation.changes import Change
 from rankjury.evaluation.gate import Verdict
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
+from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
 from rankjury.evaluation.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
 from rankjury.evaluation.similarity_profile import QuerySimilarities
 from rankjury.evaluation.slices.stats import Gap, Slice
@@ -159,7 +159,9 @@ SPECIAL: dict[Any, Callable[[], st.SearchStrategy[Any]]] = {
     QuantileValues: lambda: records_of(
         QuantileValues, at=st.dictionaries(st.sampled_from(["0.05", "0.5", "1e-05"]), st.just(nan) | numbers)
     ),
-    Recorded: lambda: records_of(Recorded, ci=st.none() | st.tuples(values_of(FiniteFloat), values_of(FiniteFloat))),
+    RecordedValue: lambda: records_of(
+        RecordedValue, ci=st.none() | st.tuples(values_of(FiniteFloat), values_of(FiniteFloat))
+    ),
 }
 
 
@@ -208,7 +210,7 @@ def reports(draw: Any) -> Report:
             {label: label for label in labels},
             draw(st.none() | st.sampled_from(["texts", "items"])),
             draw(st.booleans()),
-            draw(st.dictionaries(names, values_of(Recorded), max_size=2)),
+            draw(st.dictionaries(names, values_of(RecordedValue), max_size=2)),
             {kind.name: draw(sections_of(kind)) for kind in kinds},
         )
         for name in systems

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rankjury.errors import DataError
-from rankjury.evaluation.similarity_profile import Stability, stability_of
+from rankjury.evaluation.similarity_profile import Stability, measure_stability
 
 INF, NAN = float("inf"), float("nan")
 numbers = st.floats(-1, 1, allow_nan=False)
@@ -23,7 +23,7 @@ tables = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(
 
 def made(scores: Any, norms: Any = (1.0,), k: int = 10) -> Stability:
     table = np.array(scores, dtype=np.float64)
-    return stability_of(pl.Series([f"q{row}" for row in range(len(table))]), table, np.array(norms), k=k)
+    return measure_stability(pl.Series([f"q{row}" for row in range(len(table))]), table, np.array(norms), k=k)
 
 
 def test_by_hand() -> None:

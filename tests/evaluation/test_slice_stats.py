@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from rankjury.core.types import Bools, Floats
-from rankjury.evaluation.paired import pairs_of
+from rankjury.evaluation.paired import pair_with_baseline
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.slices.groups import Group
 from rankjury.evaluation.slices.stats import (
@@ -21,13 +21,13 @@ from rankjury.evaluation.slices.stats import (
     break_down,
     correct_slices,
     signs_for,
-    slice_of_items,
+    slice_items,
     worst_slices,
 )
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison, compare_pairs
 from rankjury.stats.estimates import estimate_all
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.resampling import Resampling, query_keys
 
 NAN = math.nan
 QUICK = Resampling(resamples=400)
@@ -77,7 +77,7 @@ class TestEstimates:
         scores = random_scores(1)
         slices = list(break_down({"a": scores}, groups_of(CODES), resampling, None))
         for part, group in zip(slices, groups_of(CODES), strict=True):
-            keys = keys_of(scores.queries.filter(group.members), resampling.seed)
+            keys = query_keys(scores.queries.filter(group.members), resampling.seed)
             expected = estimate_all(scores.values[group.members], scores.aggregates, keys, resampling)
             assert repr(list(part.estimates["a"].values())) == repr(expected)
             assert (part.name, part.of, part.n) == (group.name, "queries", 30)
@@ -88,7 +88,7 @@ class TestEstimates:
         scores = scores_of([np.concatenate([rng.random(30) * 0.3, rng.random(30)])])
         low = groups_of([0] * 30 + [1] * 30)[0]
         (part,) = break_down({"a": scores}, [low], QUICK, None)
-        alone = estimate_all(scores.values[:30], ["mean"], keys_of(scores.queries[:30], 0), QUICK)
+        alone = estimate_all(scores.values[:30], ["mean"], query_keys(scores.queries[:30], 0), QUICK)
         assert repr(part.estimates["a"]["m0"]) == repr(alone[0])
 
     def test_one_query_and_none_defined(self) -> None:
@@ -163,12 +163,12 @@ class TestAgainstTheBaseline:
     def test_those_of_the_rows_alone_bit_by_bit(self) -> None:
         systems = three_systems()
         for group, part in zip(groups_of(CODES), break_down(systems, groups_of(CODES), QUICK, "base"), strict=True):
-            pairs = [one for pair in pairs_of(systems, "base") for one in pair.columns(group.members)]
+            pairs = [one for pair in pair_with_baseline(systems, "base") for one in pair.columns(group.members)]
             assert [(pair.system, pair.measure) for pair in pairs] == [
                 (name, label) for name in ("one", "two") for label in ("m0", "m1", "m2")
             ]
             queries = systems["base"].queries.filter(group.members)
-            assert repr(list(part.beside)) == repr(compare_pairs(pairs, keys_of(queries, 0), QUICK))
+            assert repr(list(part.beside)) == repr(compare_pairs(pairs, query_keys(queries, 0), QUICK))
 
     def test_a_baseline_that_is_not_the_first(self) -> None:
         (part,) = break_down(three_systems(), groups_of(np.zeros(90)), QUICK, "two")
@@ -179,11 +179,11 @@ class TestAgainstTheBaseline:
 
     def test_slices_of_items_are_whole_evaluations(self) -> None:
         systems = three_systems()
-        part = slice_of_items(Group("item.tail", "", np.ones(1, dtype=bool)), systems, QUICK, "base")
+        part = slice_items(Group("item.tail", "", np.ones(1, dtype=bool)), systems, QUICK, "base")
         assert (part.of, part.n) == ("items", 90)
         assert part.estimates == {name: scores.estimates(QUICK) for name, scores in systems.items()}
-        pairs = [one for pair in pairs_of(systems, "base") for one in pair.columns()]
-        keys = keys_of(systems["base"].queries, 0)
+        pairs = [one for pair in pair_with_baseline(systems, "base") for one in pair.columns()]
+        keys = query_keys(systems["base"].queries, 0)
         assert repr(list(part.beside)) == repr(compare_pairs(pairs, keys, QUICK))
 
 

@@ -14,8 +14,15 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import Cuts
-from rankjury.evaluation.slices.groups import Attribute, Census, Group, group_by, parse_attributes, suitable_attributes
+from rankjury.evaluation.slices import SliceTable
+from rankjury.evaluation.slices.groups import (
+    Attribute,
+    Group,
+    ValueCounts,
+    group_by,
+    parse_attributes,
+    suitable_attributes,
+)
 
 odd_numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1 + 1e-9, 1 + 1e-15, math.inf, -math.inf])
 
@@ -245,12 +252,12 @@ class TestCrossings:
             groups_of(table, "a*b")
 
 
-def cuts(table: dict[str, list[Any]], of: str = "queries", by: str | None = "type") -> Cuts:
+def cuts(table: dict[str, list[Any]], of: str = "queries", by: str | None = "type") -> SliceTable:
     asked = parse_attributes(by) if by else None
-    return Cuts(pl.DataFrame(table), "query_id", of, asked, "q.csv")
+    return SliceTable(pl.DataFrame(table), "query_id", of, asked, "q.csv")
 
 
-def aligned(given: Cuts, ids: list[str]) -> tuple[dict[str, list[str]], list[str]]:
+def aligned(given: SliceTable, ids: list[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The ids in each group, and what was warned of."""
     warnings: list[ReportWarning] = []
     groups: list[Group] = given.groups(pl.Series(ids), warnings)
@@ -330,9 +337,9 @@ class TestUnasked:
 @given(st.lists(st.lists(odd_numbers), min_size=1, max_size=5), st.integers(1, 12), st.randoms())
 def test_a_census_of_too_many_numbers(parts: list[list[float]], most: int, chance: Random) -> None:
     """The same whatever the parts and their order; all rows are counted."""
-    whole = Census.of(pl.Series([*chain(*parts)], dtype=pl.Float64)).limited(most)
+    whole = ValueCounts.of(pl.Series([*chain(*parts)], dtype=pl.Float64)).limited(most)
     chance.shuffle(parts)
-    censuses = [Census.of(pl.Series(part, dtype=pl.Float64)).limited(most) for part in parts]
+    censuses = [ValueCounts.of(pl.Series(part, dtype=pl.Float64)).limited(most) for part in parts]
     joined = reduce(lambda one, other: (one + other).limited(most), censuses)
     assert joined.values.equals(whole.values) and joined.counts.tolist() == whole.counts.tolist()
     assert (joined.rows, joined.distinct, joined.dropped) == (whole.rows, whole.distinct, whole.dropped)
@@ -341,7 +348,7 @@ def test_a_census_of_too_many_numbers(parts: list[list[float]], most: int, chanc
 
 def test_too_many_numbers_are_cut_where_they_would_be() -> None:
     numbers = np.random.default_rng(1).normal(1e3, 200, 5_000)
-    found = Census.of(pl.Series(numbers)).limited(4_999)
+    found = ValueCounts.of(pl.Series(numbers)).limited(4_999)
     assert found.rounded and len(found.values) > 4_900
     np.testing.assert_allclose(np.repeat(*found.numbers), np.sort(numbers), rtol=2.0**-24)
 

@@ -9,10 +9,10 @@ import pytest
 import rankjury
 from rankjury.core.lists import Background
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.similarity_profile import stability_of
+from rankjury.evaluation.similarity_profile import measure_stability
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.stats.comparison import contributions_of_all
+from rankjury.stats.comparison import align_contributions
 from tests import paths
 
 USERS, ITEMS, K = 60, 500, 5
@@ -79,7 +79,7 @@ def test_the_error_of_a_difference_is_the_jackknife_s() -> None:
     rng = np.random.default_rng(1)
     values, theirs = rng.random(40), rng.random(40)
     values[20:], theirs[:20] = np.nan, np.nan
-    ours, other = contributions_of_all(values, theirs)
+    ours, other = align_contributions(values, theirs)
     assert (ours.mean(), other.mean()) == pytest.approx((np.nanmean(values), np.nanmean(theirs)))
     error = (ours - other).std(ddof=1) / np.sqrt(40)
     apart = np.sqrt(values[:20].var(ddof=1) / 20 + theirs[20:].var(ddof=1) / 20)
@@ -119,7 +119,7 @@ def saved(lists: dict[str, list[str]], source: str) -> rankjury.Report:
     report = rankjury.compare(gold, {"m": lists, "same": same}, list(FIGURES), background=BACKGROUND)  # type: ignore[dict-item]
     form = report.to_json(queries=True)
     scores = np.tile([0.9, 0.8, 0.7], (len(lists), 1))
-    form["systems"]["m"]["stability"] = stability_of(pl.Series(list(lists)), scores, np.ones(3), k=3).to_json()
+    form["systems"]["m"]["stability"] = measure_stability(pl.Series(list(lists)), scores, np.ones(3), k=3).to_json()
     return rankjury.Report.from_json(form, source)
 
 

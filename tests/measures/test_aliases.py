@@ -71,10 +71,10 @@ def test_both_names_beside_each_other() -> None:
 )
 def test_it_is_the_same_for_every_query(case: Case, spelling: str, options: dict[str, str | float | None]) -> None:
     """Under any conventions that hold for both names."""
-    misnamed = Measure.parse(spelling).having(options)
+    misnamed = Measure.parse(spelling).with_options(options)
     usual = common_name(misnamed)
     assert usual is not None
-    scores = rankjury.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).having(options)])
+    scores = rankjury.evaluate(case.qrels, case.run, [misnamed, Measure.parse(usual).with_options(options)])
     np.testing.assert_array_equal(scores.values[:, 0], scores.values[:, 1])
 
 

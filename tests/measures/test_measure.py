@@ -113,7 +113,7 @@ def test_only_measures_over_the_relevant_leave_out_a_query_with_nothing_relevant
     gold, run = {"q": {"a": 1.0}, "r": {"a": 0.0}}, {"q": ["a", "b"], "r": ["a", "b"]}
     assert list(rankjury.evaluate(gold, run, measure).mean().values()) == [mean]
     assert list(rankjury.evaluate(gold, run, measure, empty="skip").mean().values()) == [skipped]
-    by_spelling = Measure.parse(measure).having({"empty": "skip"})
+    by_spelling = Measure.parse(measure).with_options({"empty": "skip"})
     assert Measure.parse(str(by_spelling)) == by_spelling
     assert list(rankjury.evaluate(gold, run, [str(by_spelling)]).mean().values()) == [skipped]
 

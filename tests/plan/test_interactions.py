@@ -14,7 +14,7 @@ import rankjury
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix
 from rankjury.errors import DataError, MissingExtra, UsageError
-from rankjury.evaluation.sections import Facts
+from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
 from rankjury.plan.tune import prepare_subjects
@@ -145,7 +145,7 @@ class TestSystems:
         outcome = run(folder, f'systems.own = {{ kind = "recommender", model = "factors", {system}')
         rows = [dict(zip(items, row.tolist(), strict=True)) for row in of_users @ of_items.T]
         check(outcome, replace(WORLD, scores=dict(zip(users, rows, strict=True))), "own")
-        assert outcome.report.sections_of(Facts)["own"]["users"] == {
+        assert outcome.report.sections_of(SystemFacts)["own"]["users"] == {
             "known": len(users),
             "cold": 2,
             "cold_get": "popularity",
@@ -181,7 +181,7 @@ class TestSystems:
         check(outcome, WORLD, "own", lists)
         got = "get the most popular items" if fallback == "popularity" else "get nothing, and score 0"
         assert warned(outcome, f"not known to the model, and {got}")
-        assert outcome.report.sections_of(Facts)["own"]["users"]["cold"] == cold
+        assert outcome.report.sections_of(SystemFacts)["own"]["users"]["cold"] == cold
 
     @pytest.mark.parametrize("keys", [{}, {"catalogue": '"train"'}, {"candidates": "{ sampled = 3 }"}])
     def test_a_random_order(self, folder: Path, keys: dict[str, str]) -> None:
@@ -262,7 +262,9 @@ class TestReports:
             f'systems.{name} = {{ kind = "recommender", model = "hybrid"{more} }}\n'
             for name, more in (("a", ""), ("b", ", params = { cold_items = 3, ease_regularization = 7 }"))
         )
-        recorded = run(folder, systems, items='"movies.csv"', tiers="{ cold_items = 6 }").report.sections_of(Facts)
+        recorded = run(folder, systems, items='"movies.csv"', tiers="{ cold_items = 6 }").report.sections_of(
+            SystemFacts
+        )
         params: dict[str, Any] = {name: recorded[name]["params"] for name in ("a", "b")}
         assert (params["a"]["cold_items"], params["a"]["ease_regularization"]) == (6, 10.0)
         assert (params["b"]["cold_items"], params["b"]["ease_regularization"]) == (3, 7.0)
@@ -354,7 +356,7 @@ class TestReports:
     def test_libraries_and_settings_are_recorded(self, folder: Path) -> None:
         pytest.importorskip("implicit")
         system = 'systems.als = { kind = "recommender", model = "als", params = { factors = 4, iterations = 2 } }\n'
-        facts: dict[str, Any] = run(folder, system).report.sections_of(Facts)["als"]
+        facts: dict[str, Any] = run(folder, system).report.sections_of(SystemFacts)["als"]
         assert facts["model"] == "als" and facts["params"]["factors"] == 4
         assert set(facts["libraries"]) >= {"implicit"} and all(facts["libraries"].values())
 

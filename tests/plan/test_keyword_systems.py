@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation.sections import Facts
+from rankjury.evaluation.sections import SystemFacts
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.retrieval.bench.result import Indexed
 from tests.plan import carried_out, checked, put
@@ -63,7 +63,7 @@ class TestThreshold:
         assert [scores(report, "MAP")[query] for query in ("t1", "t2")] == pytest.approx([1.0, 1 / 6])
         looked = report.sections_of(Partial)["s"].of("t2")
         assert looked is not None and [one.shown for one in looked.results] == [True] * 3
-        assert report.sections_of(Facts)["s"]["threshold"] == report.sections_of(Partial)["s"].threshold == 0.4999
+        assert report.sections_of(SystemFacts)["s"]["threshold"] == report.sections_of(Partial)["s"].threshold == 0.4999
 
     @pytest.mark.parametrize("kind", SYSTEMS)
     def test_what_is_below_it_does_not_count(self, folder: Path, kind: str) -> None:
@@ -93,9 +93,9 @@ class TestThreshold:
         outcome = ran(folder, WITH_TEXTS, system=both + fused)
         assert scores(outcome.report, "Recall@3")["t1"] == 2 / 3 and scores(outcome.report, "Recall@3")["t2"] == 0.0
         assert scores(outcome.report, "Recall@3", "a")["t2"] == 1 / 3
-        assert outcome.report.sections_of(Facts)["s"].content == {
+        assert outcome.report.sections_of(SystemFacts)["s"].content == {
             "threshold": 1.2
-        } and "a" not in outcome.report.sections_of(Facts)
+        } and "a" not in outcome.report.sections_of(SystemFacts)
 
     def test_a_fusion_is_of_what_is_shown(self, folder: Path) -> None:
         one = '[systems.a]\npath = "run.trec"\nthreshold = 0.8\n[systems.s]\nkind = "fusion"\nof = ["a"]\n'

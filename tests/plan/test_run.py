@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.evaluation.scores import Recorded
-from rankjury.evaluation.sections import Fusion
+from rankjury.evaluation.scores import RecordedValue
+from rankjury.evaluation.sections import FusionFacts
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan, load_rankings
 from tests.plan import OTHER, QUICK, RUN, SHORT, carried_out, checked, means, plan_in, put, with_runs
@@ -195,8 +195,8 @@ class TestFusion:
             first = slow.fused(lists, [2.0, 1.0], 1.0, None)
             assert list(found.top_items["f"][row]) == first
             assert list(found.top_items["g"][row]) == slow.fused([first, lists[1]], [1.0, 1.0], 60.0, None)
-        assert found.sections_of(Fusion)["f"]["weights"] == {"v": 2.0, "w": 1.0}
-        assert found.sections_of(Fusion)["g"]["c"] == 60
+        assert found.sections_of(FusionFacts)["f"]["weights"] == {"v": 2.0, "w": 1.0}
+        assert found.sections_of(FusionFacts)["g"]["c"] == 60
 
     def test_what_a_system_is_made_from(self, tmp_path: Path) -> None:
         gold, made, closed = load_rankings(checked(with_spaces(tmp_path), self.TEXT), "g")
@@ -292,7 +292,7 @@ class TestRest:
         report = carried_out(tmp_path, text).report
         assert [report.name_of(item) for item in "abz"] == ["Alpha", "b", "z"]
         made = {"plan": "plan.toml", "name": "N", "made": slow.TIME, "dialect": None, "meta": {"model": "m", "size": 3}}
-        assert report.provenance == made and report.systems["x"].recorded == {"ms": Recorded(2.0)}
+        assert report.provenance == made and report.systems["x"].recorded == {"ms": RecordedValue(2.0)}
         with pytest.raises(UnknownName, match=r"unknown column 'titel'\. Did you mean title"):
             carried_out(tmp_path, text.replace("d.csv:title", "d.csv:titel"))
 

@@ -12,7 +12,7 @@ import pytest
 
 import rankjury.plan.systems.texts
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.evaluation.sections import Facts
+from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.run import Outcome
 from rankjury.retrieval.diagnostics import Hygiene
 from rankjury.retrieval.embedding.wordllama import WordLlamaModel
@@ -102,7 +102,7 @@ def test_chunkings_are_systems_of_one_comparison(tmp_path: Path) -> None:
 def test_what_is_recorded(tmp_path: Path) -> None:
     outcome = run(tmp_path, system("w", chunking=" title + bullets/3+1"), system("t", chunking="title"))
     pieces = sum(len(windows(text, 3, 2)) for text in TITLES_AND_BULLETS)
-    assert outcome.report.sections_of(Facts)["w"].content == {
+    assert outcome.report.sections_of(SystemFacts)["w"].content == {
         "chunking": "title+bullets/3+1",
         "aggregate": "best",
         "chunks": pieces,
@@ -111,7 +111,7 @@ def test_what_is_recorded(tmp_path: Path) -> None:
         "model": "wordllama",
         "model_version": WordLlamaModel().version,
     }
-    assert outcome.report.sections_of(Facts)["t"]["chunks"] == len(ITEMS)
+    assert outcome.report.sections_of(SystemFacts)["t"]["chunks"] == len(ITEMS)
     assert outcome.report.sections_of(Hygiene)["w"].vectors == pieces
     assert outcome.report.to_json()["systems"]["w"]["facts"]["chunking"] == "title+bullets/3+1"
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.split import window_sizes
 from rankjury.recsys.splitting import split_log
@@ -41,7 +41,7 @@ def taken(per_item: Mapping[str, int]) -> list[Row]:
     return [*rows, *(("u0", item, 4.0, SPLIT_AT) for item in per_item)]
 
 
-def groups_of(cuts: Cuts, ids: list[str]) -> dict[str, tuple[str, list[str]]]:
+def groups_of(cuts: SliceTable, ids: list[str]) -> dict[str, tuple[str, list[str]]]:
     warnings: list[ReportWarning] = []
     found = cuts.groups(pl.Series(ids), warnings)
     assert not warnings

@@ -10,7 +10,7 @@ from rankjury.core.convert import as_ranking, ordered_gold
 from rankjury.core.types import Ranking
 from rankjury.errors import UsageError
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.report import Report
 from rankjury.reporting.tables.cutoffs import cutoff_grid
 from rankjury.stats.estimates import Estimate
@@ -47,7 +47,7 @@ def example(
             for query, best in gold.items()
         }
         rankings[system] = ranked(lists)
-    return assess(ordered_gold(gold), rankings, resolve_all(measures, dialect, {}), resampling=resampling)
+    return assess(ordered_gold(gold), rankings, resolve_measures(measures, dialect, {}), resampling=resampling)
 
 
 def having(report: Report, system: str, estimates: dict[str, Estimate]) -> Report:

@@ -12,7 +12,7 @@ import pytest
 from rankjury.errors import UsageError
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.report import Report, looks_like_report, read_report
-from rankjury.evaluation.sections import Facts, Fingerprints
+from rankjury.evaluation.sections import Fingerprints, SystemFacts
 from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.reporting.writers import OutputRequest
@@ -290,7 +290,7 @@ class TestNames:
         self, report: Report, meta: dict[str, str], facts: dict[str, str], model: str
     ) -> None:
         made = {"made": "2026-11-16T12:00:00Z", "meta": meta}
-        found = replace(report, provenance=made).with_sections(Facts(facts), system="ivf")
+        found = replace(report, provenance=made).with_sections(SystemFacts(facts), system="ivf")
         parts = file_parts(found, "ivf")
         assert parts == {"date": "2026-11-16", "model": model, "index": "ivf"}
 

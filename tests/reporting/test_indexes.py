@@ -12,7 +12,7 @@ import pytest
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
-from rankjury.evaluation.similarity_profile import Spread, Stability, stability_of
+from rankjury.evaluation.similarity_profile import MeanStd, Stability, measure_stability
 from rankjury.reporting.console import print_block
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.index import render_examples, render_indexes, render_stability
@@ -63,7 +63,7 @@ def indexed(**more: Any) -> Indexed:
 
 
 def stable(**more: Any) -> Stability:
-    found = stability_of(pl.Series(["q1", "q2"]), np.array([[0.9, 0.8], [0.7, 0.2]]), np.array([1.0, 1.0, 1.0]))
+    found = measure_stability(pl.Series(["q1", "q2"]), np.array([[0.9, 0.8], [0.7, 0.2]]), np.array([1.0, 1.0, 1.0]))
     return replace(found, **more)
 
 
@@ -199,14 +199,14 @@ class TestStability:
         assert (name, top1, topk, norm) == ("x", "0.8000 ± 0.1414", "0.6500 ± 0.3109", "1.0000 ± 0.0000")
 
     def test_distances_are_below_zero_by_a_minus_sign(self) -> None:
-        report = with_only(report_of(), Stability, {"x": stable(top1=Spread(-1.25, 0.5))})
+        report = with_only(report_of(), Stability, {"x": stable(top1=MeanStd(-1.25, 0.5))})
         assert stability_table(report).texts[0][1] == "−1.2500 ± 0.5000"
 
     @pytest.mark.parametrize(
         ("spread", "shown"),
-        [(Spread(nan, nan), "–"), (Spread(0.5, nan), "0.5000"), (Spread(0.5, 0.25), "0.5000 ± 0.2500")],
+        [(MeanStd(nan, nan), "–"), (MeanStd(0.5, nan), "0.5000"), (MeanStd(0.5, 0.25), "0.5000 ± 0.2500")],
     )
-    def test_what_is_not_known_is_a_dash(self, spread: Spread, shown: str) -> None:
+    def test_what_is_not_known_is_a_dash(self, spread: MeanStd, shown: str) -> None:
         report = with_only(report_of(), Stability, {"x": stable(norm=spread)})
         assert stability_table(report).texts[0][3] == shown
 

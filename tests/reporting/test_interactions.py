@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Facts
+from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.gold.interactions import below_chance
 from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
@@ -291,8 +291,8 @@ class TestBelowChance:
 
     def test_an_expectation_is_a_random_order_too(self, report: Report) -> None:
         """The kind of system that scores by its exact expectation."""
-        facts = {name: one for name, one in report.sections_of(Facts).items() if name != "random"}
-        unnamed = with_only(report, Facts, facts)
+        facts = {name: one for name, one in report.sections_of(SystemFacts).items() if name != "random"}
+        unnamed = with_only(report, SystemFacts, facts)
         expected = replace(unnamed.systems["random"], random=True)
         named = replace(unnamed, systems={**unnamed.systems, "random": expected})
         assert any("chance" in note for note in self.told(named, content=0.01, random=0.05))

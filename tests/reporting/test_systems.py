@@ -1,13 +1,15 @@
 """What systems are made of: fusions everywhere, models and thresholds in files."""
 
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Facts, Fusion
+from rankjury.evaluation.sections import FusionFacts, SystemFacts
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.systems import render_systems
 from tests.reporting.small import small, tables_of, with_only
 
-RRF = Fusion({"of": ["old", "new"], "method": "rrf", "weights": {"old": 0.5, "new": 0.25}, "c": 60.0, "depth": None})
-PLAIN = Fusion({"of": ["old", "new"], "method": "isr", "weights": None})
+RRF = FusionFacts(
+    {"of": ["old", "new"], "method": "rrf", "weights": {"old": 0.5, "new": 0.25}, "c": 60.0, "depth": None}
+)
+PLAIN = FusionFacts({"of": ["old", "new"], "method": "isr", "weights": None})
 
 
 def rows(report: Report, *, brief: bool) -> list[list[str]]:
@@ -15,7 +17,7 @@ def rows(report: Report, *, brief: bool) -> list[list[str]]:
 
 
 def test_weights_and_settings() -> None:
-    report = with_only(small(), Fusion, {"third": RRF, "new": PLAIN})
+    report = with_only(small(), FusionFacts, {"third": RRF, "new": PLAIN})
     for brief in (True, False):
         assert rows(report, brief=brief) == [
             ["new", "isr of old, new"],
@@ -25,7 +27,9 @@ def test_weights_and_settings() -> None:
 
 def test_facts_are_in_files_alone() -> None:
     params = {"features": "genre", "idf": True, "days": 0.5, "names": ["a", "b"], "none": None, "empty": {}}
-    report = with_only(small(), Facts, {"old": Facts({"model": "content", "params": params}), "new": Facts({})})
+    report = with_only(
+        small(), SystemFacts, {"old": SystemFacts({"model": "content", "params": params}), "new": SystemFacts({})}
+    )
     assert rows(report, brief=True) == []
     assert rows(report, brief=False) == [
         ["old", "model content, params (features genre, idf true, days 0.5, names a, b)"]

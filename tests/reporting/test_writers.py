@@ -18,7 +18,7 @@ from rankjury.evaluation.changes import Change, Move
 from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.stats import Gap, break_down
 from rankjury.reporting import tables as model
 from rankjury.reporting.html.query_data import QueryDetails
@@ -249,7 +249,7 @@ class TestTables:
     def test_beside_the_rest_for_one_system(self, report: Report) -> None:
         system = report.scores["new"]
         frame = pl.DataFrame({"query_id": system.queries, "type": ["a", "b"] * 12})
-        groups = Cuts(frame, "query_id", "queries", None, "t").groups(system.queries, [])
+        groups = SliceTable(frame, "query_id", "queries", None, "t").groups(system.queries, [])
         slices = tuple(break_down({"new": system}, groups, QUICK, None))
         alone = Report({"new": SystemResult.of(system, system.estimates(QUICK))}, QUICK, slices=slices)
         found = slices_table(alone, "ndcg@5")

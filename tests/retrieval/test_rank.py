@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 import rankjury
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.query_lists import first_rows, listed_gold, listed_ranking
+from rankjury.evaluation.query_lists import list_gold, list_ranking, top_rows
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.rank import as_vectors, rank_listed, rank_vectors
@@ -353,13 +353,13 @@ class TestRowNumbers:
         judged = rankjury.judge(gold, ranking)
         found = gold.items.cast(pl.String).gather(judged.gold_index).to_list()
         assert found == self.others("0")
-        assert first_rows(ranking, ranking.queries, None)["item_id"].to_list() == found
-        assert [one.item for one in listed_ranking(ranking, gold.sorted_queries, 20, gold).of(0)] == found
+        assert top_rows(ranking, ranking.queries, None)["item_id"].to_list() == found
+        assert [one.item for one in list_ranking(ranking, gold.sorted_queries, 20, gold).of(0)] == found
 
     def test_a_gold_of_row_numbers_ties_by_number(self) -> None:
         gold = reference_gold(lambda wanted, k: rank_vectors(self.SAME, wanted=wanted, k=k).ranking,
                               pl.Series(["0"]), 11, ties="any").gold  # fmt: skip
-        assert [one.item for one in listed_gold(gold, gold.sorted_queries, 20).of(0)] == self.others("0")
+        assert [one.item for one in list_gold(gold, gold.sorted_queries, 20).of(0)] == self.others("0")
         judged = rankjury.judge(gold, rankjury.as_ranking({"0": ["10", "2", "1"]}), places=True)
         assert judged.place is not None
         assert judged.place.tolist() == [10, 2, 1]

@@ -10,10 +10,10 @@ import polars as pl
 
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.io.attributes import read_attributes
 from rankjury.scale.inputs import SliceFile
@@ -109,7 +109,7 @@ class Study:
         return assess(
             gold_from_frame(rows, source=str(path)),
             {name: ranking_from_frame(one, source=str(where)) for name, (one, where) in self.runs.items()},
-            resolve_all(self.measures),
+            resolve_measures(self.measures),
             resampling=self.resampling,
             baseline=self.baseline,
             slices=[_cuts(path, by, "query") for path, by in self.slices],
@@ -123,7 +123,7 @@ class Study:
         return EvaluationRequest(
             str(self.gold[1]),
             {name: str(path) for name, (_, path) in self.runs.items()},
-            tuple(resolve_all(self.measures)),
+            tuple(resolve_measures(self.measures)),
             self.resampling,
             self.baseline,
             self.duplicates,
@@ -146,10 +146,10 @@ class Study:
         return replace(self, **changes)
 
 
-def _cuts(path: Path, by: str, kind: str) -> Cuts:
+def _cuts(path: Path, by: str, kind: str) -> SliceTable:
     table, id_column = read_attributes(str(path), kind)
     of = "queries" if kind == "query" else "items"
-    return Cuts(table, id_column, of, parse_attributes(by) if by else None, str(path))
+    return SliceTable(table, id_column, of, parse_attributes(by) if by else None, str(path))
 
 
 def form_of(report: Report) -> dict[str, Any]:

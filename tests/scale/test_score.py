@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.scale.request import EvaluationRequest, SliceAttributes
 from rankjury.scale.rounds.found import BlockFindings
 from rankjury.scale.rounds.score import score_block
@@ -19,7 +19,7 @@ MEASURES = ("ndcg@5", "ap")
 REQUEST = EvaluationRequest(
     "gold",
     {"a": "a.parquet", "b": "b.parquet"},
-    tuple(resolve_all(MEASURES)),
+    tuple(resolve_measures(MEASURES)),
     QUICK,
     "a",
     attributes=(SliceAttributes("queries", None),),

@@ -8,7 +8,7 @@ from hypothesis.strategies import DrawFn
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import Paired
+from rankjury.stats.comparison import PairedValues
 from rankjury.stats.resampling import IntervalMethod, Resampling
 from tests.stats.support import NAN, paired, scores_or_none
 
@@ -18,17 +18,17 @@ ways = st.builds(Resampling, resamples=st.just(256), interval=st.sampled_from(KI
 
 
 @st.composite
-def pairs(draw: DrawFn, sizes: tuple[int, int] = (0, 40)) -> Paired:
+def pairs(draw: DrawFn, sizes: tuple[int, int] = (0, 40)) -> PairedValues:
     n = draw(st.integers(*sizes))
     values, baseline_values = (draw(st.lists(scores_or_none, min_size=n, max_size=n)) for _ in range(2))
     return paired(values, baseline_values, draw(st.sampled_from(AGGREGATES)), draw(st.booleans()))
 
 
-def rows_of(pair: Paired, rows: list[int] | Floats) -> Paired:
+def rows_of(pair: PairedValues, rows: list[int] | Floats) -> PairedValues:
     return replace(pair, values=pair.values[rows], baseline_values=pair.baseline_values[rows])
 
 
-def realistic(n: int, seed: int = 0, gain: float = 0.05) -> Paired:
+def realistic(n: int, seed: int = 0, gain: float = 0.05) -> PairedValues:
     """Scores of two systems that find the same queries hard; many are equal, some undefined for one of the two."""
     chance = np.random.default_rng(seed)
     theirs = chance.beta(0.6, 1.8, n)
@@ -37,6 +37,6 @@ def realistic(n: int, seed: int = 0, gain: float = 0.05) -> Paired:
     return paired(ours, theirs)
 
 
-def both_defined(pair: Paired) -> tuple[Floats, Floats]:
+def both_defined(pair: PairedValues) -> tuple[Floats, Floats]:
     both = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
     return pair.values[both], pair.baseline_values[both]

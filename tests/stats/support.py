@@ -9,9 +9,9 @@ from hypothesis import Phase, settings, strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs
+from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs
 from rankjury.stats.estimates import Estimate, estimate_all
-from rankjury.stats.resampling import Keys, Resampling, keys_of
+from rankjury.stats.resampling import Keys, Resampling, query_keys
 
 NAN = float("nan")
 QUICK = Resampling(resamples=256)
@@ -36,7 +36,7 @@ def numbered(n: int) -> list[str]:
 
 
 def keys(n: int, seed: int = 0) -> Keys:
-    return keys_of(pl.Series(numbered(n), dtype=pl.String), seed)
+    return query_keys(pl.Series(numbered(n), dtype=pl.String), seed)
 
 
 def digits(found: object) -> str:
@@ -54,11 +54,11 @@ def paired(
     baseline_values: Sequence[float] | Floats,
     aggregate: Aggregate = "mean",
     lower_is_better: bool = False,
-) -> Paired:
+) -> PairedValues:
     ours, theirs = np.array(values, dtype=float), np.array(baseline_values, dtype=float)
-    return Paired("ours", "theirs", "m", ours, theirs, aggregate, lower_is_better)
+    return PairedValues("ours", "theirs", "m", ours, theirs, aggregate, lower_is_better)
 
 
-def compare(pair: Paired, resampling: Resampling = QUICK) -> Comparison:
+def compare(pair: PairedValues, resampling: Resampling = QUICK) -> Comparison:
     """One pair over q0, q1 …"""
     return compare_pairs([pair], keys(pair.values.size, resampling.seed), resampling)[0]

@@ -11,7 +11,7 @@ from scipy import stats
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import compare_pairs, correct
+from rankjury.stats.comparison import compare_pairs, correct_p_values
 from rankjury.stats.resampling import IntervalMethod, Resampling
 from rankjury.stats.significance import detectable_difference, queries_needed, sign_flip_tests, wilcoxon_test
 from tests.stats.pairs_of_systems import AGGREGATES, KINDS, both_defined, realistic
@@ -156,7 +156,7 @@ def test_undefined_for_either_is_left_out() -> None:
 
 def test_no_pair() -> None:
     assert compare_pairs([], keys(3), QUICK) == []
-    assert correct([]) == []
+    assert correct_p_values([]) == []
 
 
 @pytest.mark.parametrize("n", [2, 5, 60])

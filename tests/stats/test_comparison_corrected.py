@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from rankjury.stats.comparison import Comparison, correct
+from rankjury.stats.comparison import Comparison, correct_p_values
 from rankjury.stats.significance import benjamini_hochberg, holm, queries_needed
 from tests.stats.pairs_of_systems import realistic
 from tests.stats.support import QUICK, compare, paired
@@ -24,7 +24,7 @@ def made(p: float | None) -> Comparison:
 
 def test_all_comparisons_are_corrected_together() -> None:
     given_p: list[float | None] = [0.01, None, 0.04, 0.03, 0.005]
-    found = correct(made(p) for p in given_p)
+    found = correct_p_values(made(p) for p in given_p)
     assert [one.p for one in found] == given_p
     assert [one.p_holm for one in found] == holm(given_p) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])
     assert [one.p_bh for one in found] == benjamini_hochberg(given_p)
@@ -44,7 +44,7 @@ class Asked:
 
 
 def test_other_tests_are_corrected_alike() -> None:
-    assert correct([Asked(0.02), Asked(None), Asked(0.5)]) == [
+    assert correct_p_values([Asked(0.02), Asked(None), Asked(0.5)]) == [
         Asked(0.02, 0.04, 0.04),
         Asked(None),
         Asked(0.5, 0.5, 0.5),
@@ -53,9 +53,9 @@ def test_other_tests_are_corrected_alike() -> None:
 
 def test_where_no_query_differs_nothing_is_corrected_for() -> None:
     """Slices in which no query differs made the p-values of the others larger: 41 of 75 were such."""
-    alone = correct([made(0.01), made(0.04)])
+    alone = correct_p_values([made(0.01), made(0.04)])
     same = compare(paired([0.5, 0.25], [0.5, 0.25]))
-    found = correct([made(0.01), same, made(0.04), same])
+    found = correct_p_values([made(0.01), same, made(0.04), same])
     assert [one.p_holm for one in found] == [alone[0].p_holm, 1.0, alone[1].p_holm, 1.0]
     assert [one.p_bh for one in found] == [alone[0].p_bh, 1.0, alone[1].p_bh, 1.0]
 
@@ -66,7 +66,7 @@ def test_a_difference_of_a_description_is_not_tested() -> None:
     quality, description = compare(pair), compare(replace(pair, descriptive=True))
     assert (description.difference, description.ci) == (quality.difference, quality.ci)
     assert {description.p, description.p_t, description.p_wilcoxon, description.resamples} == {None}
-    assert correct([quality, description]) == [correct([quality])[0], description]
+    assert correct_p_values([quality, description]) == [correct_p_values([quality])[0], description]
 
 
 def test_the_smallest_p_value_that_resamples_can_give() -> None:
@@ -86,18 +86,18 @@ def test_queries_needed_for_another_difference() -> None:
 
 
 def test_a_difference_is_shown_by_the_p_value_corrected() -> None:
-    once, thrice = correct([made(0.02)]), correct([made(0.02), made(0.3), made(0.6)])
-    assert once[0].is_shown(0.95) and not once[0].is_shown(0.99)
-    assert not thrice[0].is_shown(0.95)
-    assert not correct([made(None)])[0].is_shown(0.5)
-    assert not made(0.001).is_shown(0.95), "not yet corrected"
+    once, thrice = correct_p_values([made(0.02)]), correct_p_values([made(0.02), made(0.3), made(0.6)])
+    assert once[0].is_significant(0.95) and not once[0].is_significant(0.99)
+    assert not thrice[0].is_significant(0.95)
+    assert not correct_p_values([made(None)])[0].is_significant(0.5)
+    assert not made(0.001).is_significant(0.95), "not yet corrected"
 
 
 @pytest.mark.parametrize(("level", "p"), [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05), (0.99, 0.01), (0.999, 0.001)])
 def test_a_p_value_at_the_limit_is_shown(level: float, p: float) -> None:
     """(1 + 99) / (1 + 999) is 0.1, and 1 − 0.9 is less than that in floats."""
-    (found,) = correct([made(p)])
-    assert found.is_shown(level)
+    (found,) = correct_p_values([made(p)])
+    assert found.is_significant(level)
 
 
 def test_the_level_asked_for_is_used_throughout() -> None:
@@ -112,7 +112,7 @@ def test_the_level_asked_for_is_used_throughout() -> None:
 
 def test_json_has_every_figure() -> None:
     pair = realistic(40)
-    (found,) = correct([compare(pair)])
+    (found,) = correct_p_values([compare(pair)])
     assert found.to_json() == {
         "system": "ours",
         "baseline": "theirs",

@@ -11,15 +11,15 @@ from hypothesis import given, strategies as st
 
 import rankjury.core.types
 from rankjury.stats import resampling as resampling_module
-from rankjury.stats.comparison import Paired, compare_pairs
-from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats.comparison import PairedValues, compare_pairs
+from rankjury.stats.resampling import IntervalMethod, Resampling, query_keys
 from tests.stats.pairs_of_systems import KINDS, both_defined, pairs, realistic, rows_of, ways
 from tests.stats.support import compare, digits, keys, numbered, thorough
 
 
 @given(pair=pairs(), how=ways)
 @thorough(40)
-def test_turned_round_everything_is_mirrored(pair: Paired, resampling: Resampling) -> None:
+def test_turned_round_everything_is_mirrored(pair: PairedValues, resampling: Resampling) -> None:
     one = compare(pair, resampling)
     other = compare(replace(pair, values=pair.baseline_values, baseline_values=pair.values), resampling)
     for name in ("n", "left_out", "p", "exact", "p_wilcoxon", "equal", "std", "detectable", "needed"):
@@ -38,7 +38,7 @@ def test_turned_round_everything_is_mirrored(pair: Paired, resampling: Resamplin
 
 @given(pair=pairs((2, 40)), how=ways)
 @thorough(40)
-def test_figures_are_what_they_can_be(pair: Paired, resampling: Resampling) -> None:
+def test_figures_are_what_they_can_be(pair: PairedValues, resampling: Resampling) -> None:
     found = compare(pair, resampling)
     assert found.better + found.equal + found.worse == found.n
     assert found.n + found.left_out == pair.values.size
@@ -56,7 +56,9 @@ def test_figures_are_what_they_can_be(pair: Paired, resampling: Resampling) -> N
 
 @given(pair=pairs(), how=ways, order=st.randoms(use_true_random=False))
 @thorough(40)
-def test_the_order_of_queries_changes_no_digit(pair: Paired, resampling: Resampling, order: random.Random) -> None:
+def test_the_order_of_queries_changes_no_digit(
+    pair: PairedValues, resampling: Resampling, order: random.Random
+) -> None:
     rows = list(range(pair.values.size))
     order.shuffle(rows)
     before = compare_pairs([pair], keys(len(rows)), resampling)
@@ -66,7 +68,7 @@ def test_the_order_of_queries_changes_no_digit(pair: Paired, resampling: Resampl
 
 @given(pair=pairs(), how=ways)
 @thorough(40)
-def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: Paired, resampling: Resampling) -> None:
+def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: PairedValues, resampling: Resampling) -> None:
     kept = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
     masked = compare(pair, resampling)
     (dropped,) = compare_pairs([rows_of(pair, kept)], keys(kept.size)[kept], resampling)
@@ -100,7 +102,7 @@ def test_blocks_and_threads_change_no_digit(
 def test_seed_and_names_change_only_what_is_resampled() -> None:
     pair, resampling = realistic(100, gain=0.01), Resampling(2000)
     usual = compare(pair, resampling)
-    renamed = keys_of(pl.Series([f"another {name}" for name in numbered(100)]), 0)
+    renamed = query_keys(pl.Series([f"another {name}" for name in numbered(100)]), 0)
     for other_keys in (keys(100, seed=1), renamed):
         (other,) = compare_pairs([pair], other_keys, resampling)
         assert other.ci != usual.ci and other.p != usual.p
@@ -109,8 +111,8 @@ def test_seed_and_names_change_only_what_is_resampled() -> None:
 
 def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
     pair, resampling = realistic(60), Resampling(1000)
-    numbers = compare_pairs([pair], keys_of(pl.Series(range(60), dtype=pl.Int64), 2), resampling)
-    strings = compare_pairs([pair], keys_of(pl.Series([str(n) for n in range(60)]), 2), resampling)
+    numbers = compare_pairs([pair], query_keys(pl.Series(range(60), dtype=pl.Int64), 2), resampling)
+    strings = compare_pairs([pair], query_keys(pl.Series([str(n) for n in range(60)]), 2), resampling)
     assert digits(numbers) == digits(strings)
 
 

@@ -16,7 +16,7 @@ from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
 from rankjury.stats import resampling as resampling_module
 from rankjury.stats.estimates import Estimate, estimate_all, summarise
-from rankjury.stats.resampling import IntervalMethod, Resampling, bootstrap_weights, keys_of
+from rankjury.stats.resampling import IntervalMethod, Resampling, bootstrap_weights, query_keys
 from tests.stats.support import NAN, QUICK, digits, estimate, keys, numbered, scores, scores_or_none, thorough
 
 KINDS: list[IntervalMethod] = ["percentile", "bca"]
@@ -234,7 +234,7 @@ def test_blocks_and_threads_change_no_digit(
 def test_the_seed_and_the_names_of_queries_change_the_interval_alone() -> None:
     values = skewed(40)
     usual = estimate_all(values, ["mean"], keys(40), QUICK)[0]
-    renamed = keys_of(pl.Series([f"another {name}" for name in numbered(40)]), 0)
+    renamed = query_keys(pl.Series([f"another {name}" for name in numbered(40)]), 0)
     for other_keys in (keys(40, seed=1), renamed):
         other = estimate_all(values, ["mean"], other_keys, QUICK)[0]
         assert other.ci != usual.ci
@@ -244,10 +244,10 @@ def test_the_seed_and_the_names_of_queries_change_the_interval_alone() -> None:
 def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
     values = skewed(30)
     found = [
-        estimate_all(values, ["mean"], keys_of(pl.Series(range(30), dtype=dtype), 5), QUICK)
+        estimate_all(values, ["mean"], query_keys(pl.Series(range(30), dtype=dtype), 5), QUICK)
         for dtype in (pl.Int64, pl.Int32, pl.UInt8)
     ]
-    strings = estimate_all(values, ["mean"], keys_of(pl.Series([str(n) for n in range(30)]), 5), QUICK)
+    strings = estimate_all(values, ["mean"], query_keys(pl.Series([str(n) for n in range(30)]), 5), QUICK)
     assert {digits(one) for one in found} == {digits(strings)}
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankjury.errors import UnknownName
 from rankjury.labeling.products.human import Weighting, cohen_kappa, confusion, kappa_of
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.resampling import Resampling, query_keys
 from tests.stats.support import thorough
 
 WEIGHTINGS = get_args(Weighting)
@@ -74,7 +74,7 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     held = 0
     for seed in range(100):
         first, second, group = sample(seed, 60, 2)
-        keys = keys_of(pl.Series([f"{seed}-{n}" for n in range(60)]), 0)
+        keys = query_keys(pl.Series([f"{seed}-{n}" for n in range(60)]), 0)
         options = Resampling(resamples=400)
         found = cohen_kappa(first, second, grades=4, group=group, keys=keys, resampling=options)
         assert found.ci is not None
@@ -84,7 +84,7 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
 
 def test_interval_goes_by_groups_and_not_by_their_order() -> None:
     first, second, group = sample(3, 40, 3)
-    keys = keys_of(pl.Series([f"q{n}" for n in range(40)]), 0)
+    keys = query_keys(pl.Series([f"q{n}" for n in range(40)]), 0)
     found = cohen_kappa(first, second, grades=4, group=group, keys=keys)
     order = np.random.default_rng(0).permutation(first.size)
     again = cohen_kappa(first[order], second[order], grades=4, group=group[order], keys=keys)
@@ -96,9 +96,9 @@ def test_interval_goes_by_groups_and_not_by_their_order() -> None:
 
 def test_no_interval_without_enough_to_resample() -> None:
     first, second, group = sample(1, 1, 10)
-    one = keys_of(pl.Series(["q"]), 0)
+    one = query_keys(pl.Series(["q"]), 0)
     assert cohen_kappa(first, second, grades=4, group=group, keys=one).ci is None
     assert cohen_kappa(first, second, grades=4).ci is None
-    two = keys_of(pl.Series(["q", "r"]), 0)
+    two = query_keys(pl.Series(["q", "r"]), 0)
     few = cohen_kappa(np.array([0, 1]), np.array([0, 1]), grades=4, group=np.array([0, 1]), keys=two)
     assert few.value == 1.0 and few.ci is None

@@ -13,16 +13,25 @@ from hypothesis import given, strategies as st
 
 from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs
+from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs
 from rankjury.stats.estimates import Estimate, estimate_all
-from rankjury.stats.mergeable import Column, Layout, Outline, Ranks, RanksWithin, Tally, moved, ranges_for
-from rankjury.stats.resampling import IntervalMethod, Resampling, keys_of
+from rankjury.stats.mergeable import (
+    Outline,
+    RankRange,
+    RankTotals,
+    ScoreColumn,
+    TableLayout,
+    Tally,
+    signed_ranks,
+    size_ranges,
+)
+from rankjury.stats.resampling import IntervalMethod, Resampling, query_keys
 from rankjury.stats.significance import SignedRanks
-from rankjury.stats.sums import ExactSum, Powers, exact_products
+from rankjury.stats.sums import ExactSum, PowerSums, exact_products
 
 AGGREGATES: tuple[Aggregate, ...] = ("mean", "sum", "geometric")
-COLUMNS = tuple(Column(system, name, name, name == "sum") for system in ("old", "new") for name in AGGREGATES)
-LAYOUT = Layout.of(COLUMNS, "old")
+COLUMNS = tuple(ScoreColumn(system, name, name, name == "sum") for system in ("old", "new") for name in AGGREGATES)
+LAYOUT = TableLayout.of(COLUMNS, "old")
 
 
 def scores(queries: int, seed: int, kind: str) -> Floats:
@@ -55,10 +64,10 @@ def gathered(
     ranks = []
     for pair, one in zip(LAYOUT.pairs, outline.pairs, strict=True):
         within = [
-            SignedRanks.joined([moved(block, pair, one).within(low, high) for block, _ in blocks])
-            for low, high in ranges_for(ranges, 1)
+            SignedRanks.joined([signed_ranks(block, pair, one).within(low, high) for block, _ in blocks])
+            for low, high in size_ranges(ranges, 1)
         ]
-        ranks.append(Ranks.of([RanksWithin.of(counts) for counts in within]))
+        ranks.append(RankTotals.of([RankRange.of(counts) for counts in within]))
     differences = tally.differences(LAYOUT, outline, ranks)
     compared = [one.compared(pair.versus, resampling) for one, pair in zip(differences, LAYOUT.pairs, strict=True)]
     return tally.estimates(LAYOUT, outline, resampling), compared
@@ -66,7 +75,7 @@ def gathered(
 
 def at_once(table: Floats, keys: np.ndarray, resampling: Resampling) -> tuple[list[Estimate], list[Comparison]]:
     pairs = [
-        Paired("new", "old", name, table[:, 3 + place], table[:, place], name, name == "sum")
+        PairedValues("new", "old", name, table[:, 3 + place], table[:, place], name, name == "sum")
         for place, name in enumerate(AGGREGATES)
     ]
     return estimate_all(table, [one.aggregate for one in COLUMNS], keys, resampling), compare_pairs(
@@ -84,7 +93,7 @@ def as_bytes(found: Sequence[Estimate | Comparison]) -> bytes:
 @pytest.mark.parametrize("queries", [1, 2, 12, 60, 700])
 def test_blocks_give_the_same_bytes(queries: int, kind: str, interval: IntervalMethod) -> None:
     table = scores(queries, seed=queries, kind=kind)
-    keys = keys_of(pl.Series([f"q{number}" for number in range(queries)]), 0)
+    keys = query_keys(pl.Series([f"q{number}" for number in range(queries)]), 0)
     resampling = Resampling(200, interval=interval)
     edges = sorted({queries // 7, queries // 2, queries - 1} - {0, queries}) if queries > 1 else []
     for ours, theirs in zip(gathered(table, keys, edges, resampling, 3), at_once(table, keys, resampling), strict=True):
@@ -97,7 +106,7 @@ def test_any_blocks_will_do(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["plain", "coarse", "signed", "holes"]))
     edges = sorted(data.draw(st.sets(st.integers(1, queries - 1), max_size=6)))
     table = scores(queries, seed=queries, kind=kind)
-    keys = keys_of(pl.Series([f"q{number}" for number in range(queries)]), 3)
+    keys = query_keys(pl.Series([f"q{number}" for number in range(queries)]), 3)
     resampling = Resampling(100, seed=3)
     ranges = data.draw(st.integers(1, 5))
     for ours, theirs in zip(
@@ -119,7 +128,7 @@ def test_sums_are_exact_wherever_they_are_parted(values: list[float], at: int) -
 def test_powers_are_exact(values: list[int], times: int) -> None:
     whole = np.tile(np.array(values, dtype=np.float64), times)
     expected = [times * sum(value**power for value in values) for power in (1, 2, 3)]
-    found = Powers.of(whole)
+    found = PowerSums.of(whole)
     assert [found.first, found.second, found.third] == expected
     other = whole[::-1].copy()
     pairs = list(zip(map(int, whole), map(int, other), strict=True))

@@ -5,7 +5,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from rankjury.stats.sums import mean_and_std, means_and_stds, total_of
+from rankjury.stats.sums import exact_total, mean_and_std, means_and_stds
 
 
 def columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -25,7 +25,7 @@ def columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("n", [0, 1, 2, 511, 512, 513, 8192, 8193, 30_000])
 def test_the_sum_is_fsum_s(n: int) -> None:
     for name, values in columns(n, np.random.default_rng(n)).items():
-        assert total_of(values) == fsum(values.tolist()), name
+        assert exact_total(values) == fsum(values.tolist()), name
 
 
 @pytest.mark.parametrize("n", [2, 600, 20_000])
@@ -41,7 +41,7 @@ def test_no_digit_depends_on_the_order(n: int) -> None:
 @pytest.mark.parametrize("n", [1, 2, 600, 20_000])
 def test_a_sum_that_is_known_changes_nothing(n: int) -> None:
     for name, values in columns(n, np.random.default_rng(n)).items():
-        known, unknown = mean_and_std(values, total_of(values)), mean_and_std(values)
+        known, unknown = mean_and_std(values, exact_total(values)), mean_and_std(values)
         assert str(known) == str(unknown), name
 
 
@@ -55,7 +55,7 @@ def test_columns_at_once_are_as_one_by_one(n: int) -> None:
         totals, means, stds, numbers = means_and_stds(given)
         for place, column in enumerate(given.T):
             known = column[~np.isnan(column)]
-            mean = total_of(known) / known.size if known.size else float("nan")
-            expected = [total_of(known), mean, mean_and_std(known, total_of(known))[1], known.size]
+            mean = exact_total(known) / known.size if known.size else float("nan")
+            expected = [exact_total(known), mean, mean_and_std(known, exact_total(known))[1], known.size]
             found = [totals[place], means[place], stds[place], numbers[place]]
             assert np.array_equal(np.array(found, dtype=float), np.array(expected), equal_nan=True), place

@@ -15,14 +15,14 @@ import rankjury.core.types
 from rankjury.core.types import Floats
 from rankjury.stats import resampling as resampling_module
 from rankjury.stats.resampling import sign_bits
-from rankjury.stats.significance import Randomised, sign_flip_tests, t_test, welch_test, wilcoxon_test
+from rankjury.stats.significance import RandomizationTest, sign_flip_tests, t_test, welch_test, wilcoxon_test
 from tests.stats.support import keys, thorough
 
 few_differences = arrays(np.float64, st.integers(1, 9), elements=st.integers(-4, 4), fill=st.nothing())
 reals = st.floats(-1, 1).filter(lambda value: value == 0 or abs(value) > 1e-6)
 
 
-def sign_flip(differences: Floats, resamples: int = 1000) -> Randomised | None:
+def sign_flip(differences: Floats, resamples: int = 1000) -> RandomizationTest | None:
     return sign_flip_tests([differences], keys(differences.size), resamples)[0]
 
 
@@ -44,14 +44,14 @@ def rank_difference(differences: Floats) -> float:
     [([1, 2, 3], 0.25), ([3, -1, -1], 1.0), ([5], 1.0), ([1, 1, 1, 1, 1], 0.0625), ([4, -1], 1.0), ([0, 0], 1.0)],
 )
 def test_signs_by_hand(differences: list[float], p: float) -> None:
-    assert sign_flip(np.array(differences, dtype=float)) == Randomised(p, exact=True)
+    assert sign_flip(np.array(differences, dtype=float)) == RandomizationTest(p, exact=True)
 
 
 @given(differences=few_differences)
 @thorough(50)
 def test_few_differences_are_tested_over_all_signs(differences: Floats) -> None:
     expected = all_signs(differences, lambda one: float(one.sum()))
-    assert sign_flip(differences) == Randomised(expected, exact=True)
+    assert sign_flip(differences) == RandomizationTest(expected, exact=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -67,8 +67,8 @@ def test_like_the_permutation_test_of_scipy(seed: int) -> None:
 
 def test_exact_up_to_eighteen_differences_that_are_not_zero() -> None:
     ones = np.ones(18)
-    assert sign_flip(ones) == Randomised(2.0**-17, exact=True)
-    assert sign_flip(np.concatenate((ones, np.zeros(1000)))) == Randomised(2.0**-17, exact=True)
+    assert sign_flip(ones) == RandomizationTest(2.0**-17, exact=True)
+    assert sign_flip(np.concatenate((ones, np.zeros(1000)))) == RandomizationTest(2.0**-17, exact=True)
     found = sign_flip(np.ones(19))
     assert found is not None and not found.exact
 
@@ -76,7 +76,9 @@ def test_exact_up_to_eighteen_differences_that_are_not_zero() -> None:
 def test_a_sampled_p_value_is_never_zero() -> None:
     """No sample of a thousand reaches what happens once in 2^39."""
     for resamples in (100, 999):
-        assert sign_flip(np.ones(40), resamples) == Randomised(1 / (1 + resamples), exact=False, resamples=resamples)
+        assert sign_flip(np.ones(40), resamples) == RandomizationTest(
+            1 / (1 + resamples), exact=False, resamples=resamples
+        )
 
 
 def test_sampled_signs_as_the_definition_has_them() -> None:
@@ -84,7 +86,7 @@ def test_sampled_signs_as_the_definition_has_them() -> None:
     signs = 2 * sign_bits(keys(60), 0, 2000) - 1
     hits = int((np.abs(differences @ signs) >= abs(differences.sum())).sum())
     assert 20 < hits < 1500, "the example is too easy"
-    assert sign_flip(differences, 2000) == Randomised((1 + hits) / 2001, exact=False, resamples=2000)
+    assert sign_flip(differences, 2000) == RandomizationTest((1 + hits) / 2001, exact=False, resamples=2000)
 
 
 def test_sums_as_far_out_count_as_hits() -> None:
@@ -108,7 +110,7 @@ def test_sampled_is_close_to_scipy(shift: int) -> None:
 def test_no_difference_to_look_at() -> None:
     assert sign_flip_tests([np.zeros(0)], keys(0), 100) == [None]
     assert sign_flip_tests([], keys(3), 100) == []
-    assert sign_flip(np.zeros(100)) == Randomised(1.0, exact=True)
+    assert sign_flip(np.zeros(100)) == RandomizationTest(1.0, exact=True)
 
 
 @given(order=st.permutations(range(30)))

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs, with_relative
+from rankjury.stats.comparison import Comparison, PairedValues, add_relative_differences, compare_pairs
 from rankjury.stats.resampling import Bounds, Resampling, bootstrap_weights
 from tests.stats.support import NAN, QUICK, digits, keys, paired, scores_or_none, thorough
 
 
-def relative(*pairs: Paired, resampling: Resampling = QUICK) -> list[Comparison]:
+def relative(*pairs: PairedValues, resampling: Resampling = QUICK) -> list[Comparison]:
     of = keys(pairs[0].values.size, resampling.seed)
-    return with_relative(compare_pairs(pairs, of, resampling), pairs, of, resampling)
+    return add_relative_differences(compare_pairs(pairs, of, resampling), pairs, of, resampling)
 
 
-def slowly(pair: Paired, resampling: Resampling) -> Bounds | None:
+def slowly(pair: PairedValues, resampling: Resampling) -> Bounds | None:
     """Each resample's mean over the baseline's, less 1; None where one of these is 0."""
     times = bootstrap_weights(keys(pair.values.size, resampling.seed), 0, resampling.resamples).astype(int)
     both = ~np.isnan(pair.values) & ~np.isnan(pair.baseline_values)
@@ -33,7 +33,7 @@ def slowly(pair: Paired, resampling: Resampling) -> Bounds | None:
     return low, high
 
 
-def made(n: int, seed: int = 0) -> Paired:
+def made(n: int, seed: int = 0) -> PairedValues:
     random = np.random.default_rng(seed)
     theirs = random.beta(2, 3, n)
     return paired(np.clip(theirs + random.normal(0.05, 0.1, n), 0, 1), theirs)
@@ -110,7 +110,7 @@ class TestNone:
         assert (found.relative, found.relative_ci) == (None, None)
 
     def test_of_nothing_compared(self) -> None:
-        assert with_relative([], [], keys(3), QUICK) == []
+        assert add_relative_differences([], [], keys(3), QUICK) == []
 
 
 def test_of_sums_as_of_means() -> None:
@@ -133,5 +133,5 @@ def test_another_system_and_the_order_of_queries_are_of_no_account() -> None:
     order = np.random.default_rng(2).permutation(40)
     shuffled = replace(pair, values=pair.values[order], baseline_values=pair.baseline_values[order])
     of = keys(40)[order]
-    found = with_relative(compare_pairs([shuffled], of, QUICK), [shuffled], of, QUICK)
+    found = add_relative_differences(compare_pairs([shuffled], of, QUICK), [shuffled], of, QUICK)
     assert digits(found[0]) == digits(alone)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from rankjury.core.types import Floats
-from rankjury.stats.resampling import Keys, Signs, Weights, bootstrap_weights, keys_of, sign_bits
+from rankjury.stats.resampling import Keys, Signs, Weights, bootstrap_weights, query_keys, sign_bits
 from tests.stats.support import keys, numbered, thorough
 
 
@@ -57,7 +57,7 @@ def test_weights_have_the_moments_of_a_bootstrap() -> None:
 
 def test_keys_are_pinned() -> None:
     """Figures that were published must come out again from a later version."""
-    assert [hex(key) for key in keys_of(pl.Series(["q1", "é", ""]), 7).tolist()] == [
+    assert [hex(key) for key in query_keys(pl.Series(["q1", "é", ""]), 7).tolist()] == [
         "0xfe02bbcb9019c5cb",
         "0x9034fade27a93f89",
         "0xfd37b17fbc44c50d",
@@ -66,13 +66,13 @@ def test_keys_are_pinned() -> None:
 
 def test_a_key_is_by_the_id_as_a_string() -> None:
     numbers = [1, 2, 30, -4, 2**62]
-    expected = keys_of(pl.Series([str(number) for number in numbers]), 3)
-    np.testing.assert_array_equal(keys_of(pl.Series(numbers, dtype=pl.Int64), 3), expected)
+    expected = query_keys(pl.Series([str(number) for number in numbers]), 3)
+    np.testing.assert_array_equal(query_keys(pl.Series(numbers, dtype=pl.Int64), 3), expected)
 
 
 def test_no_query_no_key() -> None:
-    assert keys_of(pl.Series([], dtype=pl.String), 0).size == 0
-    assert keys_of(pl.Series([], dtype=pl.Int64), 0).size == 0
+    assert query_keys(pl.Series([], dtype=pl.String), 0).size == 0
+    assert query_keys(pl.Series([], dtype=pl.Int64), 0).size == 0
     assert bootstrap_weights(keys(0), 0, 100).shape == (0, 100)
     assert sign_bits(keys(0), 0, 100).shape == (0, 100)
 
@@ -80,7 +80,7 @@ def test_no_query_no_key() -> None:
 def test_ids_and_seeds_that_are_nearly_the_same_have_different_keys() -> None:
     ids = pl.Series(["q1", "q10", "Q1", "q1 ", " q1", "q 1", "é", "e", ""])
     seeds = [0, 1, -1, 2**31, 2**62, 2**63 - 1, -(2**63)]
-    found = np.concatenate([keys_of(ids, seed) for seed in seeds])
+    found = np.concatenate([query_keys(ids, seed) for seed in seeds])
     assert np.unique(found).size == len(ids) * len(seeds)
 
 
@@ -88,9 +88,9 @@ def test_ids_and_seeds_that_are_nearly_the_same_have_different_keys() -> None:
 @thorough(50)
 def test_renaming_a_query_changes_only_its_own_numbers(renamed: int, seed: int) -> None:
     names = numbered(20)
-    before = keys_of(pl.Series(names), seed)
+    before = query_keys(pl.Series(names), seed)
     names[renamed] = "another"
-    after = keys_of(pl.Series(names), seed)
+    after = query_keys(pl.Series(names), seed)
     others = np.arange(20) != renamed
     for draw in (bootstrap_weights, sign_bits):
         one, other = draw(before, 0, 256), draw(after, 0, 256)

@@ -19,7 +19,7 @@ from rankjury.cli.shared.console import (
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.evaluation.explain import Explained
+    from rankjury.evaluation.explain import ExplainedValue
 
 EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
@@ -56,7 +56,7 @@ def explain_command(
     _print(rows, measure, quiet)
 
 
-def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
+def _print(rows: "list[ExplainedValue]", measure: str, quiet: bool) -> None:
     from rankjury.reporting.console import console, print_rows
 
     tools = [row for row in rows if row.kind != "convention"]
@@ -76,7 +76,7 @@ def _print(rows: "list[Explained]", measure: str, quiet: bool) -> None:
     )
 
 
-def _because(row: "Explained") -> str:
+def _because(row: "ExplainedValue") -> str:
     """The conventions that make the difference, and what the measure is usually called under them."""
     if row.error:
         return row.error
@@ -84,23 +84,23 @@ def _because(row: "Explained") -> str:
     return ": ".join(filter(None, (", ".join(row.because), usual))) or "–"
 
 
-def _alone(row: "Explained") -> str:
+def _alone(row: "ExplainedValue") -> str:
     return f"{row.who}: {row.common_name}" if row.common_name else row.who
 
 
-def _figures(row: "Explained") -> list[str]:
+def _figures(row: "ExplainedValue") -> list[str]:
     if row.error:
         return ["error", "", ""]
     return ["–" if isnan(row.mean) else f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
 
 
-def _difference(row: "Explained") -> str:
+def _difference(row: "ExplainedValue") -> str:
     if not row.differs or isnan(row.difference):
         return "≠" if row.differs else "="
     return f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
 
 
-def _as_json(row: "Explained") -> dict[str, Any]:
+def _as_json(row: "ExplainedValue") -> dict[str, Any]:
     return {
         "who": row.who,
         "kind": row.kind,

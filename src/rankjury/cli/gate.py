@@ -132,7 +132,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
 def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: ScoringOptions
 ) -> "tuple[Gate, Sequence[str]]":
-    from rankjury.evaluation.gate import check_targets, measures_of
+    from rankjury.evaluation.gate import check_targets, target_measures
     from rankjury.evaluation.report import looks_like_report, read_report
 
     gold, *runs = files
@@ -145,7 +145,7 @@ def _check_files(
     named = baseline if other is None else None
     if named and named not in runs and named not in name_systems(runs) and exists(named):
         runs = [named, *runs]
-    measures = measures_of(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
+    measures = target_measures(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
     return check_targets(asked.targets, report, other), report.warning_lines

@@ -13,13 +13,13 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_all
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_measures
 from rankjury.evaluation.gate import Gate, check_targets
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target, parse_targets
 from rankjury.io.attributes import check_attributes, read_attributes
@@ -52,7 +52,7 @@ def evaluate(
     >>> rankjury.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, ["rr", "ndcg@10"]).mean()
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
-    asked = resolve_all(_listed(measures), dialect, conventions)
+    asked = resolve_measures(_listed(measures), dialect, conventions)
     scores = evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
     return replace(scores, warnings=with_unit(scores.warnings))
 
@@ -81,7 +81,7 @@ def compare(
     break down by: ``"type,length(quantiles=3),type*lang"``; ``item_slices`` and ``items_by`` are the same for items.
     ``figures`` are what else is known of a system, for gates: ``{"dense": {"latency_p95_ms": 12.5}}``.
     """
-    asked = resolve_all(_listed(measures), dialect, conventions)
+    asked = resolve_measures(_listed(measures), dialect, conventions)
     if not isinstance(rankings, Mapping) or len(rankings) < 2 or not asked:
         found = f"{len(rankings)} rankings by name" if isinstance(rankings, Mapping) else type(rankings).__name__
         raise UsageError(
@@ -176,7 +176,7 @@ def _ranking(given: Any) -> Ranking:
     return read_run(given) if isinstance(given, str | Path) else as_ranking(given)
 
 
-def _cuts(given: Any, by: str | None, of: str) -> Cuts:
+def _cuts(given: Any, by: str | None, of: str) -> SliceTable:
     kind = "query" if of == "queries" else "item"
     if isinstance(given, str | Path):
         table, id_column = read_attributes(str(given), kind)
@@ -184,7 +184,7 @@ def _cuts(given: Any, by: str | None, of: str) -> Cuts:
         with guard_reading(f"attributes of {of}"):
             frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
         table, id_column = check_attributes(frame, kind, f"attributes of {of}")
-    return Cuts(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
+    return SliceTable(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 
 
 def _report(report: Report | str | Path) -> Report:

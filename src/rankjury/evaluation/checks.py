@@ -7,10 +7,10 @@ from typing import cast
 import numpy as np
 
 from rankjury.core.text import plural
-from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.judge import MatchedRanking
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
-from rankjury.measures.judged import Judged, relevant_count, within
+from rankjury.measures.judged import Judged, count_relevant, within
 from rankjury.measures.measure import Measure
 from rankjury.stats.formatting import format_percent
 
@@ -43,25 +43,25 @@ class Findings:
     """Which item ids both sides have; None where nothing depends on it."""
 
     @classmethod
-    def of(cls, bench: Bench, judged: Judged, measures: Sequence[Measure]) -> "Findings":
+    def of(cls, matched: MatchedRanking, judged: Judged, measures: Sequence[Measure]) -> "Findings":
         absent = ~judged.present
         names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
         rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
         cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
         lengths = judged.depth[judged.depth > 0]
         longest = int(lengths.max(initial=0))
-        whole = bench.depth is not None and longest < bench.depth
+        whole = matched.depth is not None and longest < matched.depth
         lists = (0, 0, 0) if whole else (lengths.size, int((lengths == longest).sum()), longest)
         pairs = (0, 0)
-        if not bench.same_ids:
+        if not matched.same_ids:
             pairs = (int(np.diff(judged.gold_starts)[judged.present].sum()), judged.row.size)
-        wanted = bench.joinable or _are_few(pairs) or _are_cut(lists, measures)
+        wanted = matched.joinable or _are_few(pairs) or _are_cut(lists, measures)
         return cls(
             int(absent.sum()),
             tuple(names),
-            bench.extra_queries,
-            {rel: int((relevant_count(judged, rel) == 0).sum()) for rel in rels},
-            bench.dropped,
+            matched.extra_queries,
+            {rel: int((count_relevant(judged, rel) == 0).sum()) for rel in rels},
+            matched.dropped,
             {
                 k: (
                     int(np.minimum(judged.depth, k).sum()),
@@ -70,10 +70,10 @@ class Findings:
                 )
                 for k in cuts
             },
-            bench.gold.ordered or bench.gold.complete,
+            matched.gold.ordered or matched.gold.complete,
             lists,
             pairs,
-            bench.shared_ids if wanted else None,
+            matched.shared_ids if wanted else None,
         )
 
     def __add__(self, other: "Findings") -> "Findings":

@@ -20,8 +20,8 @@ from rankjury.core.params import is_whole
 from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_all
-from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_measures
+from rankjury.evaluation.judge import MatchedRanking
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.shared_ids import IdSample, SharedIds
 from rankjury.measures.judged import Judged, TieGroups, TieRule, order_rows
@@ -35,7 +35,7 @@ _SLOTS_TO_A_PAIR = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class ItemCodes:
     """Of each row its items, in order (CSR)."""
 
     starts: Ints
@@ -56,7 +56,7 @@ class Codes:
         return int(self.items.max()) + 1 if self.items.size else 0
 
     @classmethod
-    def read(cls, given: Any, where: str) -> "Codes":
+    def read(cls, given: Any, where: str) -> "ItemCodes":
         """From a table, −1 where a row has fewer, or from ``(starts, items)``."""
         if isinstance(given, tuple) and len(given) == 2:
             starts, items = (_whole_numbers(part, 1, where) for part in given)
@@ -71,7 +71,7 @@ class Codes:
         return cls(np.concatenate(([0], np.cumsum(held.sum(axis=1)))), table[held], where, held)
 
     @classmethod
-    def _of_csr(cls, starts: NDArray[np.integer], items: NDArray[np.integer], where: str) -> "Codes":
+    def _of_csr(cls, starts: NDArray[np.integer], items: NDArray[np.integer], where: str) -> "ItemCodes":
         rising = starts.size > 0 and starts[0] == 0 and bool((starts[1:] >= starts[:-1]).all())
         if not rising or starts[-1] != items.size:
             expected = "0, then the end of each row, the last being the number of items"
@@ -126,10 +126,10 @@ class Codes:
         found += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
         return found
 
-    def take(self, rows: Ints) -> "Codes":
+    def take(self, rows: Ints) -> "ItemCodes":
         """Some of the rows."""
         starts, at = gathered(self.starts, rows)
-        return Codes(starts, self.items[at], self.where)
+        return ItemCodes(starts, self.items[at], self.where)
 
 
 def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
@@ -160,7 +160,7 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     return at[order], place[order]
 
 
-def stands_twice(keys: Ints) -> int | None:
+def find_duplicate(keys: Ints) -> int | None:
     """The first place of a key that stands again further on; None where all are different."""
     if not _some_again(keys):
         return None
@@ -233,8 +233,8 @@ def evaluate_arrays(
     >>> rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
-    asked = resolve_all([measures] if isinstance(measures, str | Measure) else measures, dialect, conventions)
-    shown, held = Codes.read(recommended, source), Codes.read(held_out, "held out")
+    asked = resolve_measures([measures] if isinstance(measures, str | Measure) else measures, dialect, conventions)
+    shown, held = ItemCodes.read(recommended, source), ItemCodes.read(held_out, "held out")
     if len(shown) != len(held):
         found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
         raise DataError(found, where=source, expected="a row a user on both sides")
@@ -246,11 +246,11 @@ def evaluate_arrays(
     size = max(shown.size, held.size) if n_items is None else n_items
     for side in (shown, held):
         side.check(size)
-    bench = CodedBench(shown, held, None if grades is None else held.grades(grades), size)
-    bench.same_ids = n_items is not None
-    if not bench.has_hits:
-        bench.check_items(source)
-    return Evaluation.of(bench, source, background).scores(asked)
+    matched = MatchedCodes(shown, held, None if grades is None else held.grades(grades), size)
+    matched.same_ids = n_items is not None
+    if not matched.has_hits:
+        matched.check_items(source)
+    return Evaluation.of(matched, source, background).scores(asked)
 
 
 def _of_background(background: Background, users: int, n_items: int | None, source: str) -> int:
@@ -266,10 +266,10 @@ def _of_background(background: Background, users: int, n_items: int | None, sour
     return known
 
 
-class CodedBench(Bench):
+class MatchedCodes(MatchedRanking):
     """Both sides as codes, matched once; the order given is the ranking, so that nothing ties."""
 
-    def __init__(self, shown: Codes, held: Codes, grades: Floats | None, n_items: int) -> None:
+    def __init__(self, shown: ItemCodes, held: ItemCodes, grades: Floats | None, n_items: int) -> None:
         self.rows = np.flatnonzero(np.diff(held.starts))
         """Of whom something was held out."""
         self.extra_queries, self.dropped = len(held) - self.rows.size, 0
@@ -358,7 +358,7 @@ class CodedBench(Bench):
         wanted, known = (side.keys(first, last, self.n_items) for side in sides)
         of_shown, of_held = (int(side.starts[first]) for side in sides)
         for side, keys in zip(sides, (wanted, known), strict=True):
-            twice = stands_twice(keys)
+            twice = find_duplicate(keys)
             if twice is not None:
                 raise self._stands_twice(side, int(side.starts[first]) + twice)
         at, gold_at = look_up(known, wanted)
@@ -384,7 +384,7 @@ class CodedBench(Bench):
         places[order] = segments_within(starts) + 1
         return places
 
-    def _stands_twice(self, side: Codes, at: int) -> DataError:
+    def _stands_twice(self, side: ItemCodes, at: int) -> DataError:
         return DataError(
             f"item {side.items[at]} stands more than once",
             where=f"{side.where}, row {self.rows[side.row_of(at)]}",

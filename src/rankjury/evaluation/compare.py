@@ -13,21 +13,21 @@ from rankjury.core.text import plural
 from rankjury.core.types import Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.changes import Change, Trace, changes_between
-from rankjury.evaluation.evaluate import Evaluation, against_part, too_short
+from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, warn_of_short_slices
 from rankjury.evaluation.judge import DuplicateRule
-from rankjury.evaluation.paired import compare_scores, pairs_of
-from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, Listed, listed_gold, listed_ranking
-from rankjury.evaluation.random_baseline import Chance, expected_scores, has_expectation
+from rankjury.evaluation.paired import compare_scores, pair_with_baseline
+from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, ItemLists, list_gold, list_ranking
+from rankjury.evaluation.random_baseline import RandomRanking, expected_scores, has_expectation
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import QueryData, Scores, SystemResult, estimates_of
+from rankjury.evaluation.scores import QueryData, Scores, SystemResult, estimate_systems
 from rankjury.evaluation.sections import QUERIES, ReportWarning, with_unit
-from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
-from rankjury.evaluation.slices.stats import Crossings, Slice, Slicing
-from rankjury.measures.dialects import Asked
+from rankjury.evaluation.slices import NO_ITEM_GROUPS, ItemGroups, SliceTable
+from rankjury.evaluation.slices.stats import Crossings, Slice, SliceGroups
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
 
-Rankings = Mapping[str, Ranking | Chance] | Iterable[tuple[str, Ranking | Chance]]
+Rankings = Mapping[str, Ranking | RandomRanking] | Iterable[tuple[str, Ranking | RandomRanking]]
 """Systems by name; or one after the other, so that only one ranking needs to be in memory."""
 
 _CHANGES_KEPT = 10
@@ -44,7 +44,7 @@ class _System:
     present: Bools
     of_items: dict[str, Scores]
     """With the gold restricted to each group of items, by the group's name; those that its gold has."""
-    first: Listed | None = None
+    first: ItemLists | None = None
     """Of every query the first items, where they are to be kept."""
     by_chance: bool = False
 
@@ -52,13 +52,13 @@ class _System:
 def assess(
     gold: Gold,
     rankings: Rankings,
-    asked: Sequence[Asked],
+    asked: Sequence[NamedMeasure],
     *,
     golds: Mapping[str, Gold] | None = None,
     resampling: Resampling | None = None,
     baseline: str | None = None,
-    slices: Iterable[Cuts] = (),
-    item_slices: Iterable[Cuts] = (),
+    slices: Iterable[SliceTable] = (),
+    item_slices: Iterable[SliceTable] = (),
     crossings: Crossings = (),
     tested: Sequence[str] | None = None,
     duplicates: DuplicateRule = "error",
@@ -95,7 +95,7 @@ def assess(
         raise UsageError("the names of the systems are not known", expected="golds, by system")
     _check_request(golds, resampling, baseline)
     slices, item_slices = list(slices), list(item_slices)
-    slicing = Slicing.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
+    slicing = SliceGroups.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
     judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
     systems = {}
     for name, ranking in rankings:
@@ -105,7 +105,7 @@ def assess(
         )
     progress.update("Resampling", 0, 1)
     scores = {name: system.scores for name, system in systems.items()}
-    estimates = estimates_of(scores, resampling)
+    estimates = estimate_systems(scores, resampling)
     for name, system in systems.items():
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
             estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
@@ -125,7 +125,7 @@ def assess(
     if baseline is not None and resampling is not None:
         kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
-        by_system = compare_scores(pairs_of(compared, baseline), resampling, relative=relative)
+        by_system = compare_scores(pair_with_baseline(compared, baseline), resampling, relative=relative)
         comparisons = tuple(one for some in by_system for one in some)
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
     if slicing is not None:
@@ -135,7 +135,7 @@ def assess(
             report, slices=tuple(sliced.slices(resampling, baseline, compared, sorted(by_chance), progress))
         )
     if resampling is not None:
-        warnings += cautions(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
+        warnings += interval_warnings(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
     return replace(report, warnings=with_unit(warnings, unit))
 
 
@@ -154,16 +154,16 @@ def _check_request(golds: Mapping[str, Gold], resampling: Resampling | None, bas
             )
 
 
-def _judged(golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> dict[int, Listed]:
+def _judged(golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> dict[int, ItemLists]:
     """By gold, what is shown of it."""
-    return {id(one): listed_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in golds.values()}
+    return {id(one): list_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in golds.values()}
 
 
 def _answers(
     systems: Mapping[str, _System],
     golds: Mapping[str, Gold],
     queries: pl.Series,
-    judged: Mapping[int, Listed],
+    judged: Mapping[int, ItemLists],
     keep_top: int,
 ) -> Answers:
     """Golds are called by their source where there are several."""
@@ -188,16 +188,16 @@ def _told_apart(sources: Sequence[str]) -> list[str]:
 
 def _score(
     gold: Gold,
-    ranking: Ranking | Chance,
-    asked: Sequence[Asked],
+    ranking: Ranking | RandomRanking,
+    asked: Sequence[NamedMeasure],
     groups: ItemGroups,
     duplicates: DuplicateRule,
     traced: bool,
     background: Background | None,
-    kept: tuple[int, Mapping[int, Listed]],
+    kept: tuple[int, Mapping[int, ItemLists]],
 ) -> _System:
     """``kept``: how many items of every query are to be kept, and what is shown of the golds."""
-    if isinstance(ranking, Chance):
+    if isinstance(ranking, RandomRanking):
         of_gold = [one for one in asked if not one.measure.metric.of_lists]
         of_items = {
             name: _by_chance(gold.part(groups.rows(number, gold.items)), ranking, of_gold, duplicates, within=True)
@@ -213,23 +213,23 @@ def _score(
     of_gold = [one for one in asked if not one.measure.metric.of_lists]
     traces = {}
     if traced:
-        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.bench.gold) for one in of_gold}
+        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.matched.gold) for one in of_gold}
     scores = evaluation.scores(asked)
     keep_top, judged = kept
     first = None
     if keep_top:
-        first = listed_ranking(ranking, evaluation.bench.queries, keep_top, evaluation.bench.gold, judged[id(gold)])
+        first = list_ranking(ranking, evaluation.matched.queries, keep_top, evaluation.matched.gold, judged[id(gold)])
     parts = {
-        name: against_part(evaluation, gold, ranking, groups, number, duplicates)
+        name: evaluate_item_group(evaluation, gold, ranking, groups, number, duplicates)
         for number, name in enumerate(groups.names)
     }
     of_items = {name: part.scores(of_gold) for name, part in parts.items()}
-    scores = replace(scores, warnings=(*scores.warnings, *too_short(evaluation, parts, of_gold)))
-    return _System(scores, traces, evaluation.bench.present, of_items, first)
+    scores = replace(scores, warnings=(*scores.warnings, *warn_of_short_slices(evaluation, parts, of_gold)))
+    return _System(scores, traces, evaluation.matched.present, of_items, first)
 
 
 def _by_chance(
-    gold: Gold, chance: Chance, asked: Sequence[Asked], duplicates: DuplicateRule, *, within: bool = False
+    gold: Gold, chance: RandomRanking, asked: Sequence[NamedMeasure], duplicates: DuplicateRule, *, within: bool = False
 ) -> Scores:
     """Return the expectations; undefined where a measure's is not known.
 
@@ -254,12 +254,12 @@ def _by_chance(
     )
 
 
-def _has_no_changes(one: Asked) -> bool:
+def _has_no_changes(one: NamedMeasure) -> bool:
     """Whether no query can be shown for it: it looks at lists, or is one figure over all queries."""
     return one.measure.metric.of_lists or one.measure.metric.whole
 
 
-def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Asked]) -> Iterator[Change]:
+def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[NamedMeasure]) -> Iterator[Change]:
     ours = systems[baseline]
     for name, system in systems.items():
         for one in asked if name != baseline else ():
@@ -274,7 +274,7 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Aske
             )
 
 
-def cautions(
+def interval_warnings(
     report: Report, slices: Sequence[Slice], apart: Mapping[str, int], queries: int
 ) -> Iterator[ReportWarning]:
     """Return warnings about intervals and differences.

@@ -49,7 +49,7 @@ def _is_past(share: float, allowed: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Moved(Record):
+class MovedValue(Record):
     """One figure before and after."""
 
     computed = ("change", "within")
@@ -77,7 +77,7 @@ class Moved(Record):
 
 
 @dataclass(frozen=True)
-class Tested(Record):
+class DriftTest(Record):
     """A mean over the queries in common, before and after, and how sure the difference is."""
 
     comparison: Comparison
@@ -93,7 +93,7 @@ class Tested(Record):
             return "unsure"
         if one.ci[0] <= 0 <= one.ci[1]:
             return "noise"
-        return "real" if one.is_shown(self.level) else "unsure"
+        return "real" if one.is_significant(self.level) else "unsure"
 
     def may_be_past(self, allowed: float) -> bool:
         """Whether its interval, as a share, reaches past what is allowed, or there are too few queries for one."""
@@ -110,7 +110,7 @@ class Tested(Record):
 
 
 @dataclass(frozen=True)
-class Churned(Record):
+class QueryChurn(Record):
     """One query's first items before and after."""
 
     json_keys = MappingProxyType({"query": "query_id"})
@@ -133,7 +133,7 @@ class Churn(Record):
     rbo: float
     changed: float
     """Share of the queries whose first k differ, be it in their order alone."""
-    most: tuple[Churned, ...]
+    most: tuple[QueryChurn, ...]
     """The queries that changed most."""
 
 
@@ -152,10 +152,10 @@ class Drift(Decision, Section):
     old_source: str
     k: int
     allowed: float
-    moved: tuple[Moved, ...]
-    tested: tuple[Tested, ...]
+    moved: tuple[MovedValue, ...]
+    tested: tuple[DriftTest, ...]
     """Of the similarities of the best item and of the k best."""
-    quality: tuple[Tested, ...]
+    quality: tuple[DriftTest, ...]
     """Of the measures that both reports hold query by query."""
     churn: Churn | None
     """None where the reports do not hold the queries' first items."""
@@ -169,7 +169,7 @@ class Drift(Decision, Section):
         )
 
     @property
-    def worst(self) -> Moved | None:
+    def worst(self) -> MovedValue | None:
         """The figure that moved most; None where none can be judged."""
         judged = [one for one in self.moved if one.within is not None]
         return max(judged, key=lambda one: abs(one.change), default=None)
@@ -248,7 +248,7 @@ def drift_between(
     quality, more_notes = _pair_quality((name, new), (old_name, old))
     pairs = [similarities, *([] if quality is None else [quality])]
     compared = compare_scores(pairs, resampling, relative=True)
-    tested = [tuple(Tested(one, resampling.level) for one in some) for some in compared]
+    tested = [tuple(DriftTest(one, resampling.level) for one in some) for some in compared]
     churn = _churn(new, name, old, old_name, ours.k)
     if churn is None:
         more_notes.append("rank churn is not known: the reports do not hold the first items of the same queries")
@@ -314,7 +314,7 @@ def _first_items(report: Report, system: str) -> dict[str, tuple[str, ...]]:
     return dict(zip(ids, lists, strict=True))
 
 
-def _moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[Moved]:
+def _moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[MovedValue]:
     """Mean and spread of each distribution.
 
     Lengths of normalised vectors spread by rounding alone: as a share of itself, their spread may double and mean
@@ -325,10 +325,10 @@ def _moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[M
         *([(f"top{new.k}", old.topk, new.topk)] if new.k > 1 else []),
         ("norm", old.norm, new.norm),
     ):
-        yield Moved(f"{name} mean", before.mean, after.mean, "itself", before.mean, allowed)
+        yield MovedValue(f"{name} mean", before.mean, after.mean, "itself", before.mean, allowed)
         small = before.std <= _NEXT_TO_NOTHING * abs(before.mean)
         scale: tuple[Literal["mean", "itself"], float] = ("mean", before.mean) if small else ("itself", before.std)
-        yield Moved(f"{name} std", before.std, after.std, *scale, allowed)
+        yield MovedValue(f"{name} std", before.std, after.std, *scale, allowed)
 
 
 def _pair_similarities(
@@ -402,7 +402,7 @@ def churn_between(
     found = []
     for query, (old, new) in zip(ids, pairs, strict=True):
         gone, come = (tuple(item for item in one if item not in other) for one, other in ((old, new), (new, old)))
-        found.append(Churned(query, overlap_of(old, new), rbo_of(old, new), gone, come))
+        found.append(QueryChurn(query, overlap_share(old, new), rank_biased_overlap(old, new), gone, come))
     apart = [one for one, (old, new) in zip(found, pairs, strict=True) if old != new]
     most = sorted(apart, key=lambda one: (one.rbo, one.overlap, one.query))[:_LISTED]
     overlap, rbo = (
@@ -411,13 +411,13 @@ def churn_between(
     return Churn(k, len(found), overlap, rbo, len(apart) / len(found), tuple(most))
 
 
-def overlap_of(one: Sequence[str], other: Sequence[str]) -> float:
+def overlap_share(one: Sequence[str], other: Sequence[str]) -> float:
     """The share of the longer list that both have; 1 of two empty ones."""
     longest = max(len(one), len(other))
     return len(set(one) & set(other)) / longest if longest else 1.0
 
 
-def rbo_of(one: Sequence[str], other: Sequence[str], p: float = _PERSISTENCE) -> float:
+def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = _PERSISTENCE) -> float:
     """Rank-biased overlap, the agreement extrapolated past the ends; 1 of two empty lists.
 
     Each item stands once in a list.

@@ -12,22 +12,22 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Floats, Gold, Ranking
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
-from rankjury.evaluation.judge import Bench, DuplicateRule, Places
+from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import ItemGroups
-from rankjury.measures.dialects import Asked, resolve
-from rankjury.measures.judged import Judged, TieRule, relevant_count
+from rankjury.measures.dialects import NamedMeasure, resolve
+from rankjury.measures.judged import Judged, TieRule, count_relevant
 from rankjury.measures.measure import Measure, Value
 
 DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged@10")
 
 
-def resolve_all(
+def resolve_measures(
     measures: Iterable[str | Measure],
     dialect: str | None = None,
     overrides: Mapping[str, Value] | None = None,
-) -> list[Asked]:
+) -> list[NamedMeasure]:
     """The measures asked for, each once, in the order asked."""
     if not isinstance(measures, Iterable):
         raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
@@ -38,7 +38,7 @@ def resolve_all(
 def evaluate(
     gold: Gold,
     ranking: Ranking,
-    asked: Sequence[Asked],
+    asked: Sequence[NamedMeasure],
     *,
     duplicates: DuplicateRule = "error",
     background: Background | None = None,
@@ -56,27 +56,29 @@ class Evaluation:
         ranking: Ranking,
         *,
         duplicates: DuplicateRule = "error",
-        may_be_apart: bool = False,
+        allow_disjoint_queries: bool = False,
         background: Background | None = None,
     ) -> None:
-        bench = Bench(gold, ranking, duplicates=duplicates, may_be_apart=may_be_apart)
-        self._begin(bench, ranking.source, background, ranking.notes)
+        matched = MatchedRanking(gold, ranking, duplicates=duplicates, allow_disjoint_queries=allow_disjoint_queries)
+        self._begin(matched, ranking.source, background, ranking.notes)
 
     @classmethod
-    def of(cls, bench: Bench, source: str, background: Background | None = None) -> "Evaluation":
-        """Of a bench that was made in another way."""
+    def of(cls, matched: MatchedRanking, source: str, background: Background | None = None) -> "Evaluation":
+        """Return the evaluation of a ranking that is already matched with its gold."""
         found = cls.__new__(cls)
-        found._begin(bench, source, background)
+        found._begin(matched, source, background)
         return found
 
-    def _begin(self, bench: Bench, source: str, background: Background | None, notes: tuple[str, ...] = ()) -> None:
-        self.bench = bench
+    def _begin(
+        self, matched: MatchedRanking, source: str, background: Background | None, notes: tuple[str, ...] = ()
+    ) -> None:
+        self.matched = matched
         self.source = source
         self.background = None if background is None else checked_background(background, source)
         self._notes = notes
         self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
         self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
-        self._places: dict[tuple[TieRule, str, str], tuple[pl.Series, Places]] = {}
+        self._places: dict[tuple[TieRule, str, str], tuple[pl.Series, CatalogPositions]] = {}
         self._cut: tuple[object, int, Judged] | None = None
         """What the last cut of a gold was made from and where, and the cut."""
 
@@ -86,30 +88,30 @@ class Evaluation:
         places = measure.metric.needs_places or measure["gold"] == "k"
         key = (rule, str(measure["scores"]), str(measure["self"]), places)
         if key not in self._judgings:
-            self._judgings[key] = self.bench.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
+            self._judgings[key] = self.matched.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
         return self._judgings[key]
 
     def within(self, kept: Bools, groups: ItemGroups | None = None, number: int = 0) -> "Evaluation":
-        """Return the evaluation against some rows of the bench's gold; queries that have none of them are left out.
+        """Return the evaluation against some rows of the gold; queries that have none of them are left out.
 
         With ``groups``, whose ``number``-th has these rows' items, measures that depend on positions count these among
         the group's items: all other results are skipped.
         """
         return _Within(self, kept, groups, number)
 
-    def places(self, measure: Measure, catalogue: pl.Series) -> Places:
+    def places(self, measure: Measure, catalogue: pl.Series) -> CatalogPositions:
         """Return the rankings as places in the catalogue, ordered as the measure asks."""
         rule = _tie_rule(measure)
         key = (rule, str(measure["scores"]), str(measure["self"]))
         held = self._places.get(key)
         if held is None or held[0] is not catalogue:
-            held = catalogue, self.bench.places(catalogue, rule, scores=key[1], self_matches=key[2])
+            held = catalogue, self.matched.places(catalogue, rule, scores=key[1], self_matches=key[2])
             self._places[key] = held
         return held[1]
 
     @property
     def queries(self) -> pl.Series:
-        return self.bench.queries
+        return self.matched.queries
 
     def values(self, measure: Measure) -> Floats:
         """One measure for every query."""
@@ -121,8 +123,8 @@ class Evaluation:
 
     def _check_depth(self, measure: Measure) -> None:
         """Refuse a measure that looks deeper than the ranking was made."""
-        depth = self.bench.depth
-        if depth is not None and measure.k is not None and depth < measure.k and self.bench.deepest >= depth:
+        depth = self.matched.depth
+        if depth is not None and measure.k is not None and depth < measure.k and self.matched.deepest >= depth:
             raise UsageError(
                 f"{measure} looks at {measure.k:,} items, and only the first {depth:,} of each list were ranked",
                 where=self.source,
@@ -139,10 +141,10 @@ class Evaluation:
                 expected="a gold of the kind interactions, or background=task.background",
             )
         rule = _tie_rule(measure)
-        k = int(self.bench.deepest) if measure.k is None else measure.k
+        k = int(self.matched.deepest) if measure.k is None else measure.k
         key = (rule, str(measure["scores"]), str(measure["self"]), k)
         if key not in self._lists:
-            self._lists[key] = self.bench.lists(self.background, k, rule, scores=key[1], self_matches=key[2])
+            self._lists[key] = self.matched.lists(self.background, k, rule, scores=key[1], self_matches=key[2])
         return self._lists[key]
 
     def _cut_judged(self, measure: Measure) -> Judged:
@@ -159,18 +161,18 @@ class Evaluation:
         self._cut = key, measure.k, cut
         return cut
 
-    def table(self, asked: Sequence[Asked]) -> Floats:
+    def table(self, asked: Sequence[NamedMeasure]) -> Floats:
         """All measures for every query, as queries × measures."""
         by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), -(one.measure.k or 0)))
         found = {one.label: self.values(one.measure) for one in by_cut}
         columns = [found[one.label] for one in asked]
         return np.column_stack(columns) if columns else np.empty((len(self.queries), 0))
 
-    def scores(self, asked: Sequence[Asked]) -> Scores:
+    def scores(self, asked: Sequence[NamedMeasure]) -> Scores:
         """All measures for every query, with what they are and what to be wary of."""
         values = self.table(asked)
         warnings = self.warnings([one.measure for one in asked])
-        return scores_under(asked, self.queries, values, tuple(warnings), self.source)
+        return make_scores(asked, self.queries, values, tuple(warnings), self.source)
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
         """Return what a reader should be warned of, with counts."""
@@ -180,11 +182,11 @@ class Evaluation:
 
     def findings(self, measures: Sequence[Measure]) -> Findings:
         """The counts behind the warnings."""
-        return Findings.of(self.bench, self.judged(measures[0]), measures)
+        return Findings.of(self.matched, self.judged(measures[0]), measures)
 
 
-def scores_under(
-    asked: Sequence[Asked],
+def make_scores(
+    asked: Sequence[NamedMeasure],
     queries: pl.Series,
     values: Floats,
     warnings: tuple[ReportWarning, ...] = (),
@@ -204,7 +206,7 @@ def scores_under(
     )
 
 
-def against_part(
+def evaluate_item_group(
     evaluation: Evaluation, gold: Gold, ranking: Ranking, groups: ItemGroups, number: int, duplicates: DuplicateRule
 ) -> Evaluation:
     """Return the evaluation within one of the groups of items.
@@ -212,19 +214,21 @@ def against_part(
     It is made from the judging of all items, unless duplicate rows of the gold were dropped there.
     """
     kept = groups.rows(number, gold.items)
-    if len(evaluation.bench.gold.items) != kept.size:
-        evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, may_be_apart=True)
-        kept = np.ones(len(evaluation.bench.gold.items), dtype=bool)
+    if len(evaluation.matched.gold.items) != kept.size:
+        evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, allow_disjoint_queries=True)
+        kept = np.ones(len(evaluation.matched.gold.items), dtype=bool)
     return evaluation.within(kept, groups, number)
 
 
-def too_short(whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+def warn_of_short_slices(
+    whole: Evaluation, parts: Mapping[str, Evaluation], asked: Sequence[NamedMeasure]
+) -> Iterator[ReportWarning]:
     """Warn where lists that were ranked to a depth hold fewer items of a slice than measures by position look at.
 
     Only of rankings whose depth is known: that of a file is the user's, and a report says how slices are ranked.
     """
-    depth = whole.bench.depth
-    if depth is None or whole.bench.deepest < depth:
+    depth = whole.matched.depth
+    if depth is None or whole.matched.deepest < depth:
         return
     for k in sorted({one.measure.k for one in asked if one.measure.metric.by_position and one.measure.k is not None}):
         measure = next(one.measure for one in asked if one.measure.k == k and one.measure.metric.by_position)
@@ -244,7 +248,7 @@ class _Within(Evaluation):
     """Judged once for the whole gold, and looked at for some of its items."""
 
     def __init__(self, whole: Evaluation, kept: Bools, groups: ItemGroups | None, number: int) -> None:
-        self._begin(whole.bench, whole.source, None)
+        self._begin(whole.matched, whole.source, None)
         self._whole, self._kept = whole, kept
         self._groups, self._number = groups, number
         self._parts: dict[tuple[int, bool], Judged] = {}
@@ -253,7 +257,7 @@ class _Within(Evaluation):
     def queries(self) -> pl.Series:
         for judged in self._parts.values():
             return judged.queries
-        gold = self.bench.gold
+        gold = self.matched.gold
         held = np.diff(np.concatenate(([0], np.cumsum(self._kept)))[gold.starts]) > 0
         return gold.queries.filter(held).sort()
 
@@ -265,7 +269,7 @@ class _Within(Evaluation):
             if skipping and groups is not None:
                 places = self._whole.places(measure, groups.items)
                 judged = places.skipping(judged, groups.members[self._number])
-            self._parts[key] = self.bench.within(judged, self._kept)
+            self._parts[key] = self.matched.within(judged, self._kept)
         return self._parts[key]
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
@@ -286,11 +290,11 @@ def cut_gold(judged: Judged, measure: Measure) -> Judged:
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
     """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
-    options = measure.own_options()
+    options = measure.metric_options()
     values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
     if measure.metric.needs_relevant:
         rel = cast(float | None, measure["rel"])
-        empty = relevant_count(judged, rel) == 0
+        empty = count_relevant(judged, rel) == 0
         values = _by_policy(values, empty, measure, "empty", "has nothing relevant", judged, source)
     return _by_policy(values, ~judged.present, measure, "missing", "is missing from the ranking", judged, source)
 

@@ -58,7 +58,7 @@ class Examples(Section):
         return iter(self.examples)
 
 
-def examples_of(
+def select_examples(
     scores: Scores,
     label: str,
     top: Sequence[Sequence[str]],

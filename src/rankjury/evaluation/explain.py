@@ -19,7 +19,7 @@ _MOST_GRADES = 5
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedValue:
     """One way to compute the measure, and what came of it."""
 
     who: str
@@ -55,14 +55,14 @@ class _Explainer:
             self._means[measure] = (summary.mean if summary.total is None else summary.total, summary.n)
         return self._means[measure]
 
-    def row(self, who: str, kind: str, measure: Measure) -> Explained:
+    def row(self, who: str, kind: str, measure: Measure) -> ExplainedValue:
         try:
             mean, n = self.mean(measure)
         except RankjuryError as error:
-            return Explained(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
+            return ExplainedValue(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
         difference = mean - self.own
         because = self._causes(measure) if not _same(mean, self.own) and kind == "dialect" else ()
-        return Explained(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
+        return ExplainedValue(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
 
     def _causes(self, measure: Measure) -> tuple[str, ...]:
         if measure.name != self.base.name:
@@ -71,7 +71,7 @@ class _Explainer:
         alone = [
             f"{name}={_shown(value)}"
             for name, value in changed.items()
-            if not _same(self.mean(self.base.having({name: value}))[0], self.own)
+            if not _same(self.mean(self.base.with_options({name: value}))[0], self.own)
         ]
         if alone:
             return tuple(alone)
@@ -83,7 +83,7 @@ class _Explainer:
         kept = dict(changed)
         for name in changed:
             fewer = {other: value for other, value in kept.items() if other != name}
-            if _same(self.mean(self.base.having(fewer))[0], target):
+            if _same(self.mean(self.base.with_options(fewer))[0], target):
                 kept = fewer
         return kept
 
@@ -105,14 +105,16 @@ class _Explainer:
             yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
 
 
-def explain(gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error") -> list[Explained]:
+def explain(
+    gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error"
+) -> list[ExplainedValue]:
     """rankjury's own value first, then every dialect, then every convention by itself."""
     base = resolve(spelling).measure
     explainer = _Explainer(Evaluation(gold, ranking, duplicates=duplicates), base)
     rows = [explainer.row("rankjury", "rankjury", base)]
     rows += [explainer.row(dialect.name, "dialect", resolve(spelling, dialect.name).measure) for dialect in DIALECTS]
     rows += [
-        explainer.row(f"{name}={_shown(value)}", "convention", base.having({name: value}))
+        explainer.row(f"{name}={_shown(value)}", "convention", base.with_options({name: value}))
         for name, value in explainer.variants()
     ]
     return rows

@@ -15,7 +15,7 @@ from rankjury.core.validation import FiniteFloat, Record
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.paired import compare_scores, pair_scores
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import Recorded, Scores
+from rankjury.evaluation.scores import RecordedValue, Scores
 from rankjury.evaluation.sections import Section
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.evaluation.targets import Decision, Outcome, Target
@@ -353,7 +353,7 @@ def _find_slice(report: Report, name: str) -> Slice:
     return slices[name]
 
 
-def _recorded(target: Target, found: Recorded, report: Report) -> _Value:
+def _recorded(target: Target, found: RecordedValue, report: Report) -> _Value:
     if target.slice is not None or target.relative:
         raise UsageError(
             f"{target.subject} is a recorded figure: {'it has no slices' if target.slice else 'the baseline has none'}",
@@ -383,7 +383,7 @@ def _place(target: Target, report: Report) -> str:
     return f"{report.source}, target {target.title!r}"
 
 
-def measures_of(targets: Sequence[Target], recorded: Sequence[str], where: str | None = None) -> list[str]:
+def target_measures(targets: Sequence[Target], recorded: Sequence[str], where: str | None = None) -> list[str]:
     """The measures that the targets are about, each once; what is neither one nor recorded is an error."""
     found = []
     for subject in dict.fromkeys(target.subject for target in targets):

@@ -34,7 +34,7 @@ from rankjury.core.types import (
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, DuplicatePair, UnknownName, UsageError
 from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
-from rankjury.measures.judged import Judged, Ordered, TieGroups, TieRule, order_rows
+from rankjury.measures.judged import Judged, RowOrder, TieGroups, TieRule, order_rows
 
 DuplicateRule = Literal["error", "first", "last", "max"]
 Keys = NDArray[np.uint64]
@@ -46,7 +46,7 @@ _SPARENESS_BITS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class QueryRows:
     """Rows of gold or ranking whose query is in the gold, grouped by query (CSR)."""
 
     queries: Ints
@@ -69,18 +69,18 @@ class Rows:
         hashes = self.items.slice(low, high - low).hash(_HASH_SEED).to_numpy()
         return np.asarray(hashes + np.repeat(shift, np.diff(self.starts[first : last + 1])))
 
-    def kept(self, keep: Bools) -> "Rows":
+    def kept(self, keep: Bools) -> "QueryRows":
         kept_before = np.concatenate(([0], np.cumsum(keep)))
         values = None if self.values is None else self.values[keep]
-        return Rows(self.queries, kept_before[self.starts], self.items.filter(pl.Series(keep)), values)
+        return QueryRows(self.queries, kept_before[self.starts], self.items.filter(pl.Series(keep)), values)
 
-    def without(self, rows: Ints) -> "Rows":
+    def without(self, rows: Ints) -> "QueryRows":
         keep = np.ones(len(self.items), dtype=bool)
         keep[rows] = False
         return self.kept(keep)
 
 
-def match_rows(gold: Rows, ranking: Rows) -> tuple[Ints, Ints, bool]:
+def match_rows(gold: QueryRows, ranking: QueryRows) -> tuple[Ints, Ints, bool]:
     """Row numbers in the ranking and in the gold of the pairs that both have, in the ranking's order.
 
     The third tells whether some pair may stand twice in the ranking.
@@ -110,7 +110,7 @@ def match_rows(gold: Rows, ranking: Rows) -> tuple[Ints, Ints, bool]:
     return at[same], gold_at[same], any(suspect for _, suspect in results)
 
 
-def keep_one_of_each(rows: Rows, rule: DuplicateRule, queries: pl.Series, source: str) -> Rows:
+def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, source: str) -> QueryRows:
     """Each (query, item) once, by the rule."""
     keys = rows.keys(0, rows.queries.size)
     ordered = np.sort(keys)
@@ -135,7 +135,7 @@ def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> Du
     return DuplicatePair(query, item, frame.select("query", "item").n_unique(), source)
 
 
-def without_self_matches(rows: Rows, queries: pl.Series) -> Rows:
+def drop_self_matches(rows: QueryRows, queries: pl.Series) -> QueryRows:
     """Leaves out items whose id is their query's."""
     names = queries.cast(rows.items.dtype, strict=False)
     own = names.hash(_HASH_SEED).to_numpy()[rows.queries]
@@ -161,12 +161,12 @@ def judge(
     ``scores="single"`` compares scores as 32-bit numbers; ``self_matches="drop"`` takes items out of the ranking whose
     id is the query's; ``places`` also works out each item's place in its query's gold.
     """
-    bench = Bench(gold, ranking, duplicates=duplicates)
-    return bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+    matched = MatchedRanking(gold, ranking, duplicates=duplicates)
+    return matched.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class CatalogPositions:
     """The rankings of all queries, one after the other, as places in a catalogue."""
 
     codes: NDArray[np.int32]
@@ -201,13 +201,13 @@ class Places:
         )
 
 
-class Bench:
+class MatchedRanking:
     """A gold and a ranking matched once, to be judged under several tie rules."""
 
     def __init__(
-        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", may_be_apart: bool = False
+        self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", allow_disjoint_queries: bool = False
     ) -> None:
-        """``may_be_apart``: it is no error if gold and ranking have no query, or no item, in common."""
+        """``allow_disjoint_queries``: it is no error if gold and ranking have no query, or no item, in common."""
         if duplicates not in get_args(DuplicateRule):
             raise UnknownName("rule for duplicates", duplicates, get_args(DuplicateRule))
         gold = gold.against(ranking)
@@ -215,27 +215,27 @@ class Bench:
         self._given = gold
         items_of_gold, items = _same_type(gold.items, ranking.items)
         self._by_number = gold.items.dtype == ROW_NUMBER, ranking.items.dtype == ROW_NUMBER
-        gold_rows = self._known(gold.queries, Rows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
+        gold_rows = self._known(gold.queries, QueryRows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
         unique_gold = gold_rows
         if not gold.remembered.get("unique"):
-            unique_gold = keep_one_of_each(gold_rows, duplicates, self.queries, gold.source)
+            unique_gold = drop_duplicates(gold_rows, duplicates, self.queries, gold.source)
             gold.remembered["unique"] = unique_gold is gold_rows
-        rows = self._known(ranking.queries, Rows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
-        if rows.queries.size == 0 and not may_be_apart:
+        rows = self._known(ranking.queries, QueryRows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
+        if rows.queries.size == 0 and not allow_disjoint_queries:
             raise _nothing_in_common(gold, ranking)
         self.extra_queries = len(ranking) - rows.queries.size
         self._matched = match_rows(unique_gold, rows)
         unique_rows = rows
         if self._matched[2]:
-            unique_rows = keep_one_of_each(rows, duplicates, self.queries, ranking.source)
+            unique_rows = drop_duplicates(rows, duplicates, self.queries, ranking.source)
             self._matched = match_rows(unique_gold, unique_rows)
         self._gold_rows, self._rows = unique_gold, unique_rows
         self.dropped = len(gold_rows.items) - len(unique_gold.items) + len(rows.items) - len(unique_rows.items)
         self.gold = replace(gold, starts=unique_gold.starts, items=unique_gold.items, grades=self._grades)
-        self.joinable, self.depth = may_be_apart, ranking.depth
+        self.joinable, self.depth = allow_disjoint_queries, ranking.depth
         # A gold that lists only what the ranking names was made with the catalogue.
         self.same_ids = ranking.same_ids or gold.counted is not None
-        if self._matched[0].size == 0 and not may_be_apart:
+        if self._matched[0].size == 0 and not allow_disjoint_queries:
             self.check_items(f"{gold.source} × {ranking.source}")
 
     def check_items(self, where: str) -> None:
@@ -267,11 +267,11 @@ class Bench:
     def _grades(self) -> Floats:
         return np.asarray(self._gold_rows.values, dtype=np.float64)
 
-    def _tied(self, rows: Rows, *, of_gold: bool = False) -> pl.Series:
+    def _tied(self, rows: QueryRows, *, of_gold: bool = False) -> pl.Series:
         """The items as equal scores are ordered by: row numbers stay so if the other side's ids are strings."""
         return rows.items.cast(ROW_NUMBER) if self._by_number[0 if of_gold else 1] else rows.items
 
-    def _known(self, queries: pl.Series, rows: Rows) -> Rows:
+    def _known(self, queries: pl.Series, rows: QueryRows) -> QueryRows:
         """The rows of queries that the gold has, each segment numbered by its place among them."""
         number = places_in(self.queries, queries)
         known = number >= 0
@@ -292,7 +292,7 @@ class Bench:
             )
         rows, (at, gold_at, _) = self._rows, self._matched
         if self_matches == "drop":
-            rows = without_self_matches(rows, self.queries)
+            rows = drop_self_matches(rows, self.queries)
             at, gold_at, _ = match_rows(self._gold_rows, rows)
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
         positions = ranked.resolved(at, ties, self._tied(rows))
@@ -308,7 +308,7 @@ class Bench:
         self_matches: str = "keep",
     ) -> Lists:
         """The first k of every query as places in the catalogue; items that it lacks are nobody there."""
-        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
+        rows = self._rows if self_matches == "keep" else drop_self_matches(self._rows, self.queries)
         everything = np.arange(len(rows.items))
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
         positions = ranked.resolved(everything, ties, self._tied(rows))
@@ -320,16 +320,16 @@ class Bench:
 
     def places(
         self, catalogue: pl.Series, ties: TieRule = "id", *, scores: str = "double", self_matches: str = "keep"
-    ) -> "Places":
+    ) -> "CatalogPositions":
         """Return the rankings as places in the catalogue, whose ids are strings in ascending order."""
-        rows = self._rows if self_matches == "keep" else without_self_matches(self._rows, self.queries)
+        rows = self._rows if self_matches == "keep" else drop_self_matches(self._rows, self.queries)
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
         positions = ranked.resolved(np.arange(len(rows.items)), ties, self._tied(rows))
         codes = np.empty(positions.size, dtype=np.int32)
         codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
         first = np.zeros(len(self.queries), dtype=np.int64)
         first[rows.queries] = rows.starts[:-1]
-        return Places(codes, first)
+        return CatalogPositions(codes, first)
 
     def within(self, judged: Judged, kept: Bools) -> Judged:
         """A judging by some rows of the gold only; queries that have none of them are left out."""
@@ -354,7 +354,9 @@ class Bench:
         found: Ints = before[at + 1] - before[first]
         return found
 
-    def _assemble(self, rows: Rows, ranked: Ordered, at: Ints, gold_at: Ints, positions: Ints, places: bool) -> Judged:
+    def _assemble(
+        self, rows: QueryRows, ranked: RowOrder, at: Ints, gold_at: Ints, positions: Ints, places: bool
+    ) -> Judged:
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
         first_row[rows.queries] = rows.starts[:-1]
         depth[rows.queries] = np.diff(rows.starts)
@@ -397,13 +399,13 @@ class Bench:
         return Runs(starts, runs.grades[at], runs.counts[at])
 
     @cached_property
-    def _gold_order(self) -> Ordered:
+    def _gold_order(self) -> RowOrder:
         known, rows = self._given.remembered, self._gold_rows
         if not known["unique"]:
             return order_rows(rows.starts, rows.values)
         if "order" not in known:
             known["order"] = order_rows(rows.starts, rows.values)
-        return cast(Ordered, known["order"])
+        return cast(RowOrder, known["order"])
 
     @cached_property
     def _gold_by_grade(self) -> tuple[Ints, Ints]:
@@ -424,7 +426,7 @@ class Bench:
         return self._gold_order.resolved(gold_at, "id", self._tied(gold, of_gold=True)) - first[gold_at] + 1
 
 
-def _tie_groups(rows: Rows, ranked: Ordered) -> TieGroups:
+def _tie_groups(rows: QueryRows, ranked: RowOrder) -> TieGroups:
     segment = np.searchsorted(rows.starts, ranked.first, side="right") - 1
     before = rows.starts[segment] - 1
     return TieGroups(rows.queries[segment], ranked.first - before, ranked.last - before)

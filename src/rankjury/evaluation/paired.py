@@ -8,8 +8,14 @@ import polars as pl
 
 from rankjury.core.types import Bools
 from rankjury.evaluation.scores import Scores
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct, with_relative
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.comparison import (
+    Comparison,
+    PairedValues,
+    add_relative_differences,
+    compare_pairs,
+    correct_p_values,
+)
+from rankjury.stats.resampling import Resampling, query_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +41,11 @@ class ScorePair:
         """The queries in common."""
         return self.scores.queries
 
-    def columns(self, members: Bools | slice = slice(None)) -> list[Paired]:
+    def columns(self, members: Bools | slice = slice(None)) -> list[PairedValues]:
         """Return what is compared under each measure, over some of the queries."""
         ours, theirs = self.scores, self.baseline_scores
         return [
-            Paired(
+            PairedValues(
                 *(self.system, self.baseline, label),
                 ours.values[members, place],
                 theirs.values[members, place],
@@ -79,7 +85,7 @@ def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Sco
     )
 
 
-def pairs_of(systems: Mapping[str, Scores], baseline: str) -> list[ScorePair]:
+def pair_with_baseline(systems: Mapping[str, Scores], baseline: str) -> list[ScorePair]:
     """Return every system but the baseline, paired with it."""
     return [
         pair_scores(name, scores, baseline, systems[baseline]) for name, scores in systems.items() if name != baseline
@@ -105,7 +111,7 @@ def compare_scores(
     """Compare pairs of scores under all their measures.
 
     Queries are paired. A measure that is one value over all queries is tested by the jackknife, others by sign flips.
-    P-values are corrected for all comparisons of the call together (``statistics.comparison.correct``).
+    P-values are corrected for all comparisons of the call together (``stats.comparison.correct_p_values``).
 
     Args:
         pairs: What to compare.
@@ -120,13 +126,13 @@ def compare_scores(
     while places:  # pairs over the same queries are resampled together
         queries = pairs[places[0]].queries
         alike = [place for place in places if pairs[place].queries.equals(queries)]
-        keys = keys_of(queries, resampling.seed)
+        keys = query_keys(queries, resampling.seed)
         columns = [pairs[place].columns() for place in alike]
         flat = [one for some in columns for one in some]
         compared = compare_pairs(flat, keys, resampling)
-        rows = iter(with_relative(compared, flat, keys, resampling) if relative else compared)
+        rows = iter(add_relative_differences(compared, flat, keys, resampling) if relative else compared)
         for place, some in zip(alike, columns, strict=True):
             found[place] = [next(rows) for _ in some]
         places = [place for place in places if place not in alike]
-    corrected = iter(correct(one for some in found for one in some))
+    corrected = iter(correct_p_values(one for some in found for one in some))
     return [[next(corrected) for _ in some] for some in found]

@@ -12,7 +12,7 @@ from typing import Any
 
 from rankjury.core.validation import Record
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Facts, Fingerprints
+from rankjury.evaluation.sections import Fingerprints, SystemFacts
 
 _LONGEST = 60
 _HASH = r"[0-9a-f]{32,64}"
@@ -30,7 +30,7 @@ _BEHIND_VECTORS = ("model", "dataset", "chunking")
 
 
 @dataclass(frozen=True)
-class Difference(Record):
+class ManifestDifference(Record):
     """One value that is not the same in two runs."""
 
     kind: str
@@ -56,11 +56,11 @@ class Difference(Record):
         return " → ".join("not said" if side is None else _text(side) for side in (self.before, self.after))
 
 
-def differences_in(kind: str, before: Any, after: Any, *, both: bool = False) -> list[Difference]:
+def differences_in(kind: str, before: Any, after: Any, *, both: bool = False) -> list[ManifestDifference]:
     """Return the values that differ between two tables, key by key; with ``both`` only those that are in both."""
     old, new = dict(_flat(before or {})), dict(_flat(after or {}))
     return [
-        Difference(kind, key, old.get(key), new.get(key))
+        ManifestDifference(kind, key, old.get(key), new.get(key))
         for key in dict.fromkeys((*new, *old))
         if old.get(key) != new.get(key) and not (both and (key not in old or key not in new))
     ]
@@ -75,7 +75,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ManifestDifference]:
     """Return how two manifests of archived runs differ, what explains most first."""
     plans, conventions = [], []
     for manifest in (before, after):
@@ -84,10 +84,10 @@ def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         measures = manifest.get("measures") or {}
         conventions.append({label: about.get("convention") for label, about in measures.items()})
     commits = [manifest.get("git") or {} for manifest in (before, after)]
-    git = [Difference("git", "", *(one.get("commit") for one in commits))]
+    git = [ManifestDifference("git", "", *(one.get("commit") for one in commits))]
     if git[0].before == git[0].after:
         words = ["with changes" if one.get("dirty") else "as committed" for one in commits]
-        git = [Difference("git", "work tree", *words)] if words[0] != words[1] else []
+        git = [ManifestDifference("git", "work tree", *words)] if words[0] != words[1] else []
     return [
         *differences_in("input", before.get("inputs"), after.get("inputs")),
         *differences_in("plan", *plans),
@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Declared(Record):
+class DeclaredChange(Record):
     """What two reports say of the same thing."""
 
     old: Any
@@ -122,17 +122,19 @@ class Declared(Record):
 
 
 @dataclass(frozen=True)
-class Changed(Record):
+class CircumstanceChange(Record):
     """One thing that differs between two reports."""
 
     what: str
-    declared: Declared | None
+    declared: DeclaredChange | None
     """What the reports say it was before and after; None where they say the same, or one says nothing."""
     found: tuple[str, ...]
     """What shows it, whatever was declared."""
 
     def __str__(self) -> str:
-        said = [] if self.declared is None else [Difference("", "", self.declared.old, self.declared.new).values]
+        said = (
+            [] if self.declared is None else [ManifestDifference("", "", self.declared.old, self.declared.new).values]
+        )
         return f"{self.what}: {'; '.join([*said, *self.found])}"
 
 
@@ -140,7 +142,7 @@ class Changed(Record):
 class Circumstances(Record):
     """All that changed between two reports, and what that means for trusting their comparison."""
 
-    changed: tuple[Changed, ...]
+    changed: tuple[CircumstanceChange, ...]
     undeclared: tuple[str, ...]
     """Changes that the declared versions do not tell of, as sentences."""
     unknown: tuple[str, ...]
@@ -152,14 +154,18 @@ def circumstances_between(old: Report, old_system: str, new: Report, system: str
     before, after = _Side.of(old, old_system), _Side.of(new, system)
     said = [what for what in _DECLARED if before.declared[what] is not None and after.declared[what] is not None]
     declared = {
-        what: Declared(before.declared[what], after.declared[what])
+        what: DeclaredChange(before.declared[what], after.declared[what])
         for what in said
         if before.declared[what] != after.declared[what]
     }
     differs = {name: before.prints[name] != after.prints[name] for name in before.prints if name in after.prints}
     traces = list(_traces(before, after, differs, "index" in said))
     found = {what: tuple(one.short for one in traces if one.what == what) for what in _DECLARED}
-    changed = [Changed(what, declared.get(what), found[what]) for what in _DECLARED if what in declared or found[what]]
+    changed = [
+        CircumstanceChange(what, declared.get(what), found[what])
+        for what in _DECLARED
+        if what in declared or found[what]
+    ]
     sentences = {one.what: one.sentence for one in traces if one.sentence}
     undeclared = []
     other_vectors = differs.get("vectors", False) and before.prepared == after.prepared
@@ -197,7 +203,7 @@ class _Side:
         declared = {what: meta.get(name) for what, name in _DECLARED.items()}
         if declared["query set"] is None:
             declared["query set"] = query_set.get("version")
-        facts, prints = report.section(Facts, system), report.section(Fingerprints, system)
+        facts, prints = report.section(SystemFacts, system), report.section(Fingerprints, system)
         tables = (section.configuration() for section in report.systems[system].sections.values())
         return cls(declared, facts or {}, prints or {}, next(filter(None, tables), {}), query_set)
 
@@ -231,7 +237,7 @@ def _traces(before: _Side, after: _Side, differs: Mapping[str, bool], says_index
         yield _Trace("query set", "other queries", "the queries differ")
     elif "queries" in differs and differs.get("query_vectors") and before.prepared == after.prepared:
         yield _Trace("model", "other vectors of the same queries", "the same queries have other vectors")
-    threshold = Difference("", "threshold", before.facts.get("threshold"), after.facts.get("threshold"))
+    threshold = ManifestDifference("", "threshold", before.facts.get("threshold"), after.facts.get("threshold"))
     if threshold.before != threshold.after:
         yield _Trace("index", f"threshold {threshold.values}")
     tables, wrong = [(_table(before.facts.get("vectors")), _table(after.facts.get("vectors")))], False

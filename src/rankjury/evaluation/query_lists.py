@@ -19,7 +19,7 @@ from rankjury.measures.judged import TieRule
 _KEY = "key"
 
 
-def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
+def top_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
     """The first k of each of these queries as rows of query_id, item_id and score, by query; ids as strings.
 
     They go by score, equal scores by ``ties``. None: all.
@@ -42,7 +42,7 @@ def first_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRul
     return first if k is None else first.group_by(QUERY, maintain_order=True).head(k)
 
 
-def first_scores(ranking: Ranking, k: int) -> Floats:
+def top_scores(ranking: Ranking, k: int) -> Floats:
     """The scores of each query's first k, queries × k; −inf where there are fewer. They come best first."""
     place = segments_within(ranking.starts)
     row: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
@@ -53,7 +53,7 @@ def first_scores(ranking: Ranking, k: int) -> Floats:
     return found
 
 
-def known_scores(ranking: Ranking) -> Floats:
+def require_scores(ranking: Ranking) -> Floats:
     """Return the scores, to compare a threshold with; refuse a ranking that has only an order."""
     if ranking.scores is None or not ranking.has_scores:
         raise UsageError(
@@ -68,7 +68,7 @@ _BINS = 30
 SYSTEM, IN_ALL, WHICH = "system", "of", "gold"
 
 
-class Entry(NamedTuple):
+class ListedItem(NamedTuple):
     """An item in a list; NaN where it has no score or no grade."""
 
     rank: int
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class ItemLists:
     """Some items of every query, in order (CSR: those of the i-th query are ``starts[i]:starts[i + 1]``).
 
     Of a ranking the first few, and, with their ranks, judged ones that stand further down.
@@ -100,12 +100,12 @@ class Listed:
     def __post_init__(self) -> None:
         freeze(self)
 
-    def of(self, row: int) -> list[Entry]:
+    def of(self, row: int) -> list[ListedItem]:
         """Of one query."""
         first, last = int(self.starts[row]), int(self.starts[row + 1])
         scores = [nan] * (last - first) if self.scores is None else self.scores[first:last].tolist()
         ranks, grades = self.ranks[first:last].tolist(), self.grades[first:last].tolist()
-        return [Entry(*one) for one in zip(ranks, self.items[first:last], scores, grades, strict=True)]
+        return [ListedItem(*one) for one in zip(ranks, self.items[first:last], scores, grades, strict=True)]
 
     @cached_property
     def first(self) -> Bools:
@@ -140,9 +140,9 @@ class Answers:
 
     queries: pl.Series
     """As strings, in the order of scores."""
-    golds: Mapping[str, Listed]
+    golds: Mapping[str, ItemLists]
     """By name, best first; the name is empty where there is one gold."""
-    systems: Mapping[str, Listed]
+    systems: Mapping[str, ItemLists]
     """By system; a random order has none."""
     gold_of: Mapping[str, str]
     """By system, the gold that it is evaluated against."""
@@ -169,7 +169,7 @@ class Answers:
         """A row a judged item: query_id, gold, item_id, grade, of; by query, gold and place."""
         return self._frame(self.golds, WHICH).drop(RANK, SCORE)
 
-    def _frame(self, listed: Mapping[str, Listed], kind: str) -> pl.DataFrame:
+    def _frame(self, listed: Mapping[str, ItemLists], kind: str) -> pl.DataFrame:
         frames = [_rows(one, name, kind, number) for number, (name, one) in enumerate(listed.items())]
         whole = pl.concat(frames) if frames else _rows(_NOTHING, "", kind, 0)
         ordered = whole.sort("row", "number", maintain_order=True)
@@ -197,7 +197,7 @@ class Answers:
         )
 
 
-_NOTHING = Listed(
+_NOTHING = ItemLists(
     np.zeros(1, np.int64),
     pl.Series([], dtype=pl.String),
     np.empty(0),
@@ -207,12 +207,12 @@ _NOTHING = Listed(
 )
 
 
-def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, shown: Listed | None = None) -> Listed:
+def list_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, shown: ItemLists | None = None) -> ItemLists:
     """The first k of each query, by score, then by id, with the grades that the gold gives them.
 
     With them those further down that are ``shown`` of the gold.
     """
-    rows = first_rows(ranking, queries, None)
+    rows = top_rows(ranking, queries, None)
     rows = rows.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias(RANK))
     rows = pl.concat([rows.filter(pl.col(RANK) <= k), _further_down(rows, k, queries, shown)]).sort(QUERY, RANK)
     graded = gold.against(ranking).frame().select(pl.col(QUERY, ITEM).cast(pl.String), GRADE)
@@ -230,7 +230,7 @@ def listed_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, sho
     return replace(found, fallback=served.to_numpy())
 
 
-def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: Listed | None) -> pl.DataFrame:
+def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: ItemLists | None) -> pl.DataFrame:
     """Rows below the first k whose items are shown of the gold."""
     if shown is None:
         return rows.clear()
@@ -239,7 +239,7 @@ def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: Listed 
     return rows.filter(pl.col(RANK) > k).join(wanted, on=[QUERY, ITEM], how="semi")
 
 
-def listed_gold(gold: Gold, queries: pl.Series, k: int) -> Listed:
+def list_gold(gold: Gold, queries: pl.Series, k: int) -> ItemLists:
     """The k best of each query; equal grades go by id. Of a gold too large to list there are none."""
     frame = gold.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String), sort_key(gold.items).alias("key"))
     frame = frame.sort(QUERY, GRADE, "key", descending=[False, True, False]).drop("key")
@@ -250,7 +250,7 @@ def listed_gold(gold: Gold, queries: pl.Series, k: int) -> Listed:
     return _listed(frame.group_by(QUERY, maintain_order=True).head(k), names, total.cast(pl.Int64).to_numpy())
 
 
-def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -> Listed:
+def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -> ItemLists:
     """Rows in the order of queries; those of one query stand together and in order."""
     place = places_in(queries, rows[QUERY])
     order = np.argsort(place, kind="stable")
@@ -262,10 +262,10 @@ def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -
         total[place[order]] = rows[IN_ALL].to_numpy()
     scores = None if rows[SCORE].null_count() == len(rows) else rows[SCORE].fill_null(np.nan).to_numpy()
     ranks = rows[RANK].cast(pl.Int64).to_numpy() if RANK in rows.columns else segments_within(starts) + 1
-    return Listed(starts, rows[ITEM], rows[GRADE].fill_null(np.nan).to_numpy(), scores, total, ranks)
+    return ItemLists(starts, rows[ITEM], rows[GRADE].fill_null(np.nan).to_numpy(), scores, total, ranks)
 
 
-def _rows(one: Listed, name: str, kind: str, number: int) -> pl.DataFrame:
+def _rows(one: ItemLists, name: str, kind: str, number: int) -> pl.DataFrame:
     row = np.repeat(np.arange(len(one.total)), np.diff(one.starts))
     scores = np.full(len(one.items), np.nan) if one.scores is None else one.scores
     return pl.DataFrame(

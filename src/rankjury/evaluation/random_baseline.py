@@ -21,10 +21,10 @@ from rankjury.core.text import plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import cut_gold, measure_values
-from rankjury.evaluation.judge import Bench, DuplicateRule
+from rankjury.evaluation.judge import DuplicateRule, MatchedRanking
 from rankjury.evaluation.scores import Scores
-from rankjury.measures.dialects import Asked
-from rankjury.measures.judged import Judged, cut_or_depth, divide, hits_of, relevant_count
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.measures.judged import Judged, count_hits, count_relevant, cut_or_depth, divide
 from rankjury.measures.measure import Measure
 from rankjury.measures.metrics import cascade, counts, gain, sets
 
@@ -68,7 +68,7 @@ def rank_biased_precision(judged: Judged, k: int | None, *, p: float, **options:
 def r_precision(judged: Judged, k: int | None, *, rel: float | None, **options: Any) -> Floats:
     """R/n where the cut-off c (R, or a multiple) is at most n, otherwise R/c: the lesser of the two; 0 for c = 0."""
     all_within = sets.r_precision(_with_all_at(1, judged), k, rel=rel, **options)
-    return np.minimum(all_within, divide(hits_of(judged, None, rel), judged.depth))
+    return np.minimum(all_within, divide(count_hits(judged, None, rel), judged.depth))
 
 
 def hit_rate(judged: Judged, k: int | None, *, rel: float | None) -> Floats:
@@ -102,7 +102,7 @@ def average_precision(judged: Judged, k: int | None, *, over: str, rel: float | 
     over=found: the h items found lie at random within the top m, which makes the same sum with m for n and h for R.
     Divided by h it is linear in h, so that with P = P(h ≥ 1) the mean is (P · H + (E[h] − P) / (m − 1) · (m − H)) / m.
     """
-    top, found = _length_of_top(judged, k), hits_of(judged, None, rel)
+    top, found = _length_of_top(judged, k), count_hits(judged, None, rel)
     harmonic = _sums(1 / np.arange(1.0, top.max(initial=0) + 1))[top]
     if over == "found":
         any_found = hit_rate(judged, k, rel=rel)
@@ -131,7 +131,7 @@ def _sums(weights: Floats) -> Floats:
 
 def _by_counts(for_one: Callable[[int, int, int], float], judged: Judged, k: int | None, rel: float | None) -> Floats:
     """What hangs on n, R and the length of the top only, worked out once for all queries that have these alike."""
-    relevant = hits_of(judged, None, rel).astype(np.int64)
+    relevant = count_hits(judged, None, rel).astype(np.int64)
     counts_of_query = np.column_stack((judged.depth, relevant, _length_of_top(judged, k)))
     kinds, kind = np.unique(counts_of_query, axis=0, return_inverse=True)
     values = [for_one(n, wanted, top) if wanted else 0.0 for n, wanted, top in kinds.tolist()]
@@ -172,7 +172,7 @@ EXPECTATIONS: dict[str, Function] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Chance:
+class RandomRanking:
     """A ranker that orders the candidates of every query at random: scored by its exact expectation."""
 
     candidates: int | Mapping[str, int]
@@ -186,7 +186,7 @@ def has_expectation(measure: Measure) -> bool:
 
 
 def expected_scores(
-    gold: Gold, chance: Chance, asked: Sequence[Asked], *, duplicates: DuplicateRule = "error"
+    gold: Gold, chance: RandomRanking, asked: Sequence[NamedMeasure], *, duplicates: DuplicateRule = "error"
 ) -> Scores:
     """All measures for every query, each the mean over all orders of the query's candidates."""
     for one in asked:
@@ -194,21 +194,21 @@ def expected_scores(
             raise _no_closed_form(one.measure)
     # Ranked by itself the gold is matched, checked and grouped as any ranking is; where items stand does not count.
     itself = Ranking(gold.queries, gold.starts, gold.items, gold.grades, chance.source)
-    bench = Bench(gold, itself, duplicates=duplicates)
-    candidates = _candidates(bench, chance)
+    matched = MatchedRanking(gold, itself, duplicates=duplicates)
+    candidates = _candidates(matched, chance)
     rules = {str(one.measure["self"]) for one in asked}
-    whole = bench.judge()
+    whole = matched.judge()
     if whole.counted is not None:
         columns = _by_number(whole, whole.counted, candidates, asked, chance.source)
     else:
-        judgings = {rule: _judged(bench, candidates, rule) for rule in rules}
+        judgings = {rule: _judged(matched, candidates, rule) for rule in rules}
         columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
     return Scores(
-        queries=bench.queries,
+        queries=matched.queries,
         labels=tuple(one.label for one in asked),
         conventions=tuple(str(one.measure) for one in asked),
         aggregates=tuple(one.measure.metric.aggregate for one in asked),
-        values=np.column_stack(columns) if columns else np.empty((len(bench.queries), 0)),
+        values=np.column_stack(columns) if columns else np.empty((len(matched.queries), 0)),
         source=chance.source,
         lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
     )
@@ -218,21 +218,23 @@ def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
     """One measure for every query; one with nothing relevant gets what the measure's policy gives it in any order."""
     judged = cut_gold(judged, measure)
     in_one_order = measure_values(judged, measure, source)
-    values = EXPECTATIONS[measure.name](judged, measure.k, **measure.own_options())
+    values = EXPECTATIONS[measure.name](judged, measure.k, **measure.metric_options())
     if not measure.metric.needs_relevant:
         return values
-    empty = relevant_count(judged, cast(float | None, measure["rel"])) == 0
+    empty = count_relevant(judged, cast(float | None, measure["rel"])) == 0
     return np.where(empty, in_one_order, values)
 
 
-def _judged(bench: Bench, candidates: Ints, self_matches: str) -> Judged:
+def _judged(matched: MatchedRanking, candidates: Ints, self_matches: str) -> Judged:
     """The gold's items as found among the candidates; a judged item that is the query itself may be dropped."""
-    judged = bench.judge(self_matches=self_matches, places=True)
+    judged = matched.judge(self_matches=self_matches, places=True)
     dropped = np.diff(judged.gold_starts) - judged.depth
     return replace(judged, depth=candidates - dropped)
 
 
-def _by_number(judged: Judged, runs: Runs, candidates: Ints, asked: Sequence[Asked], source: str) -> list[Floats]:
+def _by_number(
+    judged: Judged, runs: Runs, candidates: Ints, asked: Sequence[NamedMeasure], source: str
+) -> list[Floats]:
     """The same of a gold that tells its grades by number; queries with the same numbers come to the same."""
     numbers: dict[tuple[int, bytes, bytes], int] = {}
     which = np.empty(len(judged), dtype=np.int64)
@@ -266,25 +268,25 @@ def _all_found(part: Judged) -> Judged:
     )
 
 
-def _candidates(bench: Bench, chance: Chance) -> Ints:
+def _candidates(matched: MatchedRanking, chance: RandomRanking) -> Ints:
     """How many candidates each query has, checked to be enough for its judged items."""
     if isinstance(chance.candidates, Mapping):
-        given = [chance.candidates.get(query) for query in bench.queries]
+        given = [chance.candidates.get(query) for query in matched.queries]
         if None in given:
-            raise _unknown_candidates(bench.queries, given, chance.source)
+            raise _unknown_candidates(matched.queries, given, chance.source)
         candidates = np.array(given, dtype=np.int64)
     else:
-        candidates = np.full(len(bench.queries), chance.candidates, dtype=np.int64)
-    whole = bench.judge()
-    judged = whole.depth if whole.counted is None else relevant_count(whole, 0.0).astype(np.int64)
+        candidates = np.full(len(matched.queries), chance.candidates, dtype=np.int64)
+    whole = matched.judge()
+    judged = whole.depth if whole.counted is None else count_relevant(whole, 0.0).astype(np.int64)
     short = candidates < judged
     if short.any():
         at = int(np.argmax(short))
         raise DataError(
-            f"query {bench.queries[at]!r} has {plural(int(candidates[at]), 'candidate', 'candidates')}, but "
+            f"query {matched.queries[at]!r} has {plural(int(candidates[at]), 'candidate', 'candidates')}, but "
             f"{plural(int(judged[at]), 'judged item', 'judged items')} "
             f"({plural(int(short.sum()), 'such query', 'such queries')})",
-            where=f"{bench.gold.source} × {chance.source}",
+            where=f"{matched.gold.source} × {chance.source}",
             expected="judged items to be among the candidates",
             hint="Count every item that could have been ranked for the query.",
         )

@@ -23,8 +23,8 @@ from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
 from rankjury.evaluation.changes import Change
 from rankjury.evaluation.query_lists import Answers
-from rankjury.evaluation.scores import QueryData, Recorded, Scores, SystemResult
-from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section, merge_warnings, read_sections
+from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
+from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts, merge_warnings, read_sections
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
@@ -102,11 +102,11 @@ class Report:
         changed = replace(self.systems[system], sections={**self.systems[system].sections, **added})
         return replace(self, systems={**self.systems, system: changed}, warnings=warnings)
 
-    def with_recorded(self, values: Mapping[str, Mapping[str, float | Recorded]]) -> "Report":
+    def with_recorded(self, values: Mapping[str, Mapping[str, float | RecordedValue]]) -> "Report":
         """Return the report with values of systems, such as latencies, added: by system and name."""
         systems = dict(self.systems)
         for name, found in values.items():
-            added = {key: one if isinstance(one, Recorded) else Recorded(one) for key, one in found.items()}
+            added = {key: one if isinstance(one, RecordedValue) else RecordedValue(one) for key, one in found.items()}
             systems[name] = replace(systems[name], recorded={**systems[name].recorded, **added})
         return replace(self, systems=systems)
 
@@ -262,7 +262,7 @@ class Report:
 
     def fact(self, system: str, name: str) -> Any:
         """Return one of a system's facts, such as its model; None where it is not known."""
-        facts = self.section(Facts, system)
+        facts = self.section(SystemFacts, system)
         return None if facts is None else facts.get(name)
 
     def query_text(self, id_: str) -> str | None:

@@ -18,11 +18,11 @@ from rankjury.evaluation.sections import ReportWarning, Section, read_sections
 from rankjury.measures.measure import Aggregate, Measure, common_names, is_descriptive, with_common_name
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
 from rankjury.stats.formatting import format_estimate
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.resampling import Resampling, query_keys
 
 
 @dataclass(frozen=True)
-class Recorded(Record):
+class RecordedValue(Record):
     """A figure beside the measures, such as a latency, and how far to trust it where that is known."""
 
     value: FiniteFloat
@@ -120,7 +120,7 @@ class Scores:
     @check_arguments
     def estimates(self, resampling: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
-        keys = keys_of(self.queries, resampling.seed) if resampling else None
+        keys = query_keys(self.queries, resampling.seed) if resampling else None
         found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, resampling), strict=True)
         return {label: self.bounded(label, one) for label, one in found}
 
@@ -154,13 +154,13 @@ class Scores:
         return render_snippet("scores", self)
 
 
-def estimates_of(systems: Mapping[str, Scores], resampling: Resampling | None) -> dict[str, dict[str, Estimate]]:
+def estimate_systems(systems: Mapping[str, Scores], resampling: Resampling | None) -> dict[str, dict[str, Estimate]]:
     """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
     first = next(iter(systems.values()))
     if any(not scores.queries.equals(first.queries) for scores in systems.values()):
         return {name: scores.estimates(resampling) for name, scores in systems.items()}
     aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
-    keys = keys_of(first.queries, resampling.seed) if resampling else None
+    keys = query_keys(first.queries, resampling.seed) if resampling else None
     found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, resampling))
     return {
         name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
@@ -179,7 +179,7 @@ class SystemResult:
     """Which gold it was compared with, where there are several."""
     random: bool = False
     """Whether the scores are expectations of a random order."""
-    recorded: Mapping[str, Recorded] = field(default_factory=dict)
+    recorded: Mapping[str, RecordedValue] = field(default_factory=dict)
     """Other values that targets may be about, such as a latency, by name."""
     sections: Mapping[str, Section] = field(default_factory=dict)
     """By name."""
@@ -246,7 +246,10 @@ class SystemResult:
             {label: one.convention or label for label, one in entry.measures.items()},
             entry.gold,
             entry.by_chance,
-            {name: one if isinstance(one, Recorded) else Recorded(one) for name, one in entry.figures.items()},
+            {
+                name: one if isinstance(one, RecordedValue) else RecordedValue(one)
+                for name, one in entry.figures.items()
+            },
             read_sections(value, own, where, system=True),
         )
 
@@ -271,7 +274,7 @@ class _SystemForm:
     measures: dict[str, _MeasureForm]
     gold: str | None = None
     by_chance: bool = False
-    figures: dict[str, FiniteFloat | Recorded] = field(default_factory=dict)
+    figures: dict[str, FiniteFloat | RecordedValue] = field(default_factory=dict)
 
 
 def _parse(spelling: str) -> Measure | None:

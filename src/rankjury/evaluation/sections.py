@@ -160,14 +160,14 @@ def read_sections(
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(MappingSection):
+class SystemFacts(MappingSection):
     """What a system is made of: a model, a chunking, a threshold."""
 
     name = "facts"
 
 
 @dataclass(frozen=True, eq=False)
-class Fusion(MappingSection):
+class FusionFacts(MappingSection):
     """How a system was fused from others."""
 
     name = "fusion"

@@ -14,14 +14,14 @@ from rankjury.stats.sums import mean_and_std
 
 
 @dataclass(frozen=True)
-class Spread(Record):
+class MeanStd(Record):
     """Mean and sample standard deviation; NaN where there are too few values for one."""
 
     mean: float
     std: float
 
     @classmethod
-    def of(cls, values: Floats) -> "Spread":
+    def of(cls, values: Floats) -> "MeanStd":
         """Return those of values; sums are exact before they are rounded, so that no digit depends on their order."""
         return cls(*mean_and_std(values))
 
@@ -51,14 +51,14 @@ class Stability(Section):
     system_only = True
 
     k: Positive
-    top1: Spread
-    topk: Spread
+    top1: MeanStd
+    topk: MeanStd
     """Of all similarities among the first k, of all queries together."""
-    norm: Spread
+    norm: MeanStd
     queries: QuerySimilarities
 
 
-def stability_of(queries: pl.Series, scores: Floats, norms: Floats, *, k: int = 10) -> Stability:
+def measure_stability(queries: pl.Series, scores: Floats, norms: Floats, *, k: int = 10) -> Stability:
     """From the similarities that each query found (queries × items, not finite where nothing was) and vectors' lengths.
 
     The higher similarity is the more alike, in whatever order they stand.
@@ -66,13 +66,13 @@ def stability_of(queries: pl.Series, scores: Floats, norms: Floats, *, k: int = 
     held = np.where(np.isfinite(scores), scores, -np.inf)
     best = np.flip(np.sort(held, axis=1), axis=1)[:, :k]
     found = [row[np.isfinite(row)] for row in best]
-    spreads = [Spread.of(row) for row in found]
+    spreads = [MeanStd.of(row) for row in found]
     top1 = np.array([row[0] if row.size else nan for row in found], dtype=np.float64)
     return Stability(
         k,
-        top1=Spread.of(top1[~np.isnan(top1)]),
-        topk=Spread.of(best[np.isfinite(best)]),
-        norm=Spread.of(np.asarray(norms, dtype=np.float64)),
+        top1=MeanStd.of(top1[~np.isnan(top1)]),
+        topk=MeanStd.of(best[np.isfinite(best)]),
+        norm=MeanStd.of(np.asarray(norms, dtype=np.float64)),
         queries=QuerySimilarities(
             tuple(map(str, queries)),
             top1,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rankjury.measures.aliases import names_elsewhere
+from rankjury.measures.aliases import foreign_names
 from rankjury.measures.dialects import DIALECTS, Dialect
 from rankjury.measures.measure import METRICS, Measure, Metric, common_names
 
@@ -38,7 +38,7 @@ def metric_facts(metric: Metric) -> dict[str, Any]:
             {"name": o.name, "choices": list(o.choices), "default": o.default_value, "about": o.about}
             for o in metric.all_options
         ],
-        "elsewhere": names_elsewhere(metric.name),
+        "elsewhere": foreign_names(metric.name),
         "common_names": common_names({str(one): str(one) for one in _variants(metric)}),
     }
 

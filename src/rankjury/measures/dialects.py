@@ -21,15 +21,15 @@ from rankjury.measures.aliases import (
     REPLAY,
     SENTENCE_TRANSFORMERS,
     SKLEARN,
+    MetricSpec,
+    NameReader,
     Options,
-    Reader,
-    Spelled,
     names_at_k,
     read_ir_measures,
     read_ranx,
     read_trec,
 )
-from rankjury.measures.measure import METRICS, Measure, Value, own_aliases, split_spelling
+from rankjury.measures.measure import METRICS, Measure, Value, metric_aliases, split_spelling
 
 _LONGEST_SPELLING = 1_000
 """Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
@@ -48,7 +48,7 @@ class Dialect:
     by_metric: Mapping[str, Options] = field(default_factory=dict)
     refine: Refine = lambda measure: {}
     """Conventions that depend on more than the metric's name, such as its cut-off."""
-    read: Reader = lambda text: None
+    read: NameReader = lambda text: None
     """Its own names for measures."""
 
     def conventions(self, measure: Measure) -> dict[str, Value]:
@@ -57,26 +57,26 @@ class Dialect:
     pinned: Mapping[str, Options] = field(default_factory=dict)
     """Conventions, by metric, that the tool's switches do not touch."""
 
-    def apply(self, spelled: Spelled, overrides: Options) -> Measure:
+    def apply(self, spelled: MetricSpec, overrides: Options) -> Measure:
         """The measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
         asked = Measure(spelled.name, spelled.k, tuple(spelled.options.items()))
         conventions = self.conventions(asked)
         pinned = self.pinned.get(spelled.name, {})
-        return Measure(spelled.name, spelled.k).having({**conventions, **overrides, **pinned, **spelled.options})
+        return Measure(spelled.name, spelled.k).with_options({**conventions, **overrides, **pinned, **spelled.options})
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", home="rankjury.measures.dialects", group="rankjury.dialects")
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedMeasure:
     """A measure and the spelling by which it was asked for."""
 
     label: str
     measure: Measure
 
 
-def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> Asked:
+def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> NamedMeasure:
     """The measure that a spelling means, under a dialect if one is given.
 
     ``overrides`` are conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
@@ -86,20 +86,22 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
     given = _known_conventions(overrides or {})
     chosen = None if dialect is None else DIALECTS.get(dialect)
     if isinstance(text, Measure):
-        return Asked(str(text), _applied(Spelled(text.name, text.k, dict(text.options)), chosen, given))
+        return NamedMeasure(
+            str(text), _apply_conventions(MetricSpec(text.name, text.k, dict(text.options)), chosen, given)
+        )
     label = text.strip()
     if len(label) > _LONGEST_SPELLING:
         raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
     if chosen is not None and (own := chosen.read(label)) is not None:
-        return Asked(label, _applied(own, chosen, given))
+        return NamedMeasure(label, _apply_conventions(own, chosen, given))
     own_spelling = _own_spelling(label)
     if own_spelling is not None:
         shown = label if chosen or split_spelling(label)[0] != own_spelling.name else str(Measure.parse(label))
-        return Asked(shown, _applied(own_spelling, chosen, given))
+        return NamedMeasure(shown, _apply_conventions(own_spelling, chosen, given))
     for home in DIALECTS:
         foreign = home.read(label)
         if foreign is not None:
-            return Asked(label, _applied(foreign, chosen or home, given))
+            return NamedMeasure(label, _apply_conventions(foreign, chosen or home, given))
     raise _unknown(label)
 
 
@@ -107,11 +109,11 @@ def _unknown(label: str) -> UnknownName:
     """The error for a measure that nobody knows; suggestions keep the cut-off that was asked for."""
     name, _, cut = label.partition("@")
     suffix = f"@{cut}" if cut.isdecimal() else ""
-    own = [entry + suffix for entry in [*METRICS.names(), *own_aliases()]]
+    own = [entry + suffix for entry in [*METRICS.names(), *metric_aliases()]]
     return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
 
 
-def _own_spelling(label: str) -> Spelled | None:
+def _own_spelling(label: str) -> MetricSpec | None:
     """The label read as rankjury's own; None where it names a measure of another tool."""
     try:
         measure = Measure.parse(label)
@@ -121,7 +123,7 @@ def _own_spelling(label: str) -> Spelled | None:
         if isinstance(error, UnknownName) and error.kind == "measure":
             raise _unknown(label) from None
         raise
-    return Spelled(measure.name, measure.k, _set_options(label, measure))
+    return MetricSpec(measure.name, measure.k, _set_options(label, measure))
 
 
 def _set_options(label: str, measure: Measure) -> Options:
@@ -143,7 +145,7 @@ def _known_conventions(overrides: Options) -> dict[str, Value]:
     return dict(overrides)
 
 
-def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> Measure:
+def _apply_conventions(spelled: MetricSpec, dialect: Dialect | None, overrides: Options) -> Measure:
     known = {option.name: option for option in METRICS.get(spelled.name).all_options}
     overrides = {
         name: value if value is None else known[name].read(str(value), where=f"{name} of {spelled.name}")
@@ -151,7 +153,7 @@ def _applied(spelled: Spelled, dialect: Dialect | None, overrides: Options) -> M
         if name in known
     }
     if dialect is None:
-        return Measure(spelled.name, spelled.k).having({**overrides, **spelled.options})
+        return Measure(spelled.name, spelled.k).with_options({**overrides, **spelled.options})
     return dialect.apply(spelled, overrides)
 
 

@@ -214,7 +214,7 @@ class Judged:
 TieRule = Literal["id", "id-desc", "order"]
 
 
-class Ordered:
+class RowOrder:
     """Rows of CSR segments in descending order of value.
 
     Sorted rows keep to their segment, so a *position* (index into the sorted order) and a row index belong to the
@@ -283,14 +283,14 @@ def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) 
     return ordered["at"].cast(pl.Int64).to_numpy()
 
 
-def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> Ordered:
+def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> RowOrder:
     """Sort the rows of each segment by value, descending; None: they stand in order and never tie.
 
     ``single`` compares the values as 32-bit numbers.
     """
     none = np.empty(0, dtype=np.int64)
     if values is None or values.size < 2:
-        return Ordered(starts, None, none, none)
+        return RowOrder(starts, None, none, none)
 
     def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
         low, high = int(starts[first]), int(starts[last])
@@ -306,7 +306,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
         for (first, last), block in zip(parts, orders, strict=True):
             if block is not None:
                 order[starts[first] : starts[last]] = block
-    return Ordered(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+    return RowOrder(starts, order, np.concatenate(firsts), np.concatenate(lasts))
 
 
 def _as_single(values: Floats) -> NDArray[np.float32]:
@@ -396,12 +396,12 @@ def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> F
     return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
 
 
-def hits_of(judged: Judged, k: int | None, rel: float | None) -> Floats:
+def count_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
     """How many relevant items each query has within the cut-off."""
     return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
 
 
-def relevant_count(judged: Judged, rel: float | None) -> Floats:
+def count_relevant(judged: Judged, rel: float | None) -> Floats:
     """How many relevant items the gold has for each query; worked out once for each threshold."""
     if rel not in judged.relevant_counts:
         starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
@@ -449,7 +449,7 @@ def running_count(judged: Judged, chosen: Bools) -> Floats:
     return np.asarray(total - before[judged.row], dtype=np.float64)
 
 
-def ties_or(choice: str, about: str) -> Option:
+def ties_option(choice: str, about: str) -> Option:
     """The common option ``ties`` with one more choice, which the judge need not know."""
     usual = next(option for option in COMMON_OPTIONS if option.name == "ties")
     return Option("ties", f"{usual.about}; {choice}: {about}", (*usual.choices, choice))

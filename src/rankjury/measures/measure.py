@@ -212,7 +212,7 @@ def is_descriptive(spelling: str) -> bool:
     return found is not None and found.descriptive
 
 
-def own_aliases() -> dict[str, str]:
+def metric_aliases() -> dict[str, str]:
     """rankjury's own second names of metrics."""
     METRICS.load_own()
     return dict(_OWN_NAMES)
@@ -269,13 +269,13 @@ class Measure:
         return next((self.metric.default(o, given) for o in self.metric.all_options if o.name == name), None)
 
     @check_arguments
-    def having(self, changes: Mapping[str, Value]) -> "Measure":
+    def with_options(self, changes: Mapping[str, Value]) -> "Measure":
         """The same measure with other conventions; those that the metric does not know are passed over."""
         known = {option.name for option in self.metric.all_options}
         merged = {**dict(self.options), **{name: value for name, value in changes.items() if name in known}}
         return Measure(self.name, self.k, tuple(merged.items()))
 
-    def own_options(self) -> dict[str, Any]:
+    def metric_options(self) -> dict[str, Any]:
         """The options that the metric's function takes."""
         return {option.name: self[option.name] for option in self.metric.options}
 
@@ -291,7 +291,7 @@ class Measure:
     def parse(cls, text: str) -> "Measure":
         """Read rankjury's own spelling."""
         name, options, k = split_spelling(text)
-        name = own_aliases().get(name, name)
+        name = metric_aliases().get(name, name)
         found = METRICS.find(name)
         if found is None:
             raise UnknownName("measure", name, [*METRICS.names(), *_OWN_NAMES])

@@ -15,10 +15,10 @@ from rankjury.core.hashing import hash_ids, hash_vectors
 from rankjury.core.types import Floats, Gold, Ranking, Vectors, listed
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.examples import examples_of
+from rankjury.evaluation.examples import select_examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
-from rankjury.evaluation.similarity_profile import Stability, stability_of
+from rankjury.evaluation.similarity_profile import Stability, measure_stability
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import GoldContext, Loaded, PlanTable
@@ -201,7 +201,7 @@ def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: 
     """
     norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
     order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
-    stability = stability_of(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
+    stability = measure_stability(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
     hashes = {"items": hash_ids(corpus.ids), "queries": hash_ids(queries.ids)}
     if corpus.dimensions:
         hashes |= {"vectors": hash_vectors(corpus), "query_vectors": hash_vectors(queries)}
@@ -249,7 +249,7 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
     for name in tried:
         if golds[name].lookup is None and report.queries is not None:
             queries, top = report.queries, report.top_items[name]
-            found = examples_of(
+            found = select_examples(
                 report.scores[name], label, top, golds[name], texts=queries.query_texts, names=report.names
             )
             report = report.with_sections(found, system=name)

@@ -15,11 +15,11 @@ from rankjury.core.lists import Background
 from rankjury.core.progress import Progress
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import RankjuryError
-from rankjury.evaluation.random_baseline import Chance
-from rankjury.evaluation.sections import QUERIES, Facts, ReportWarning, Section
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.random_baseline import RandomRanking
+from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.stats import Crossings
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import TieRule
 from rankjury.retrieval.agreement.pairs import ReferenceSide, Similarities
 from rankjury.retrieval.rank import apply_threshold
@@ -78,7 +78,7 @@ class GoldContext:
         return self.open_lab()
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[NamedMeasure, ...]:
         """The measures."""
         return self.checked.asked
 
@@ -162,7 +162,7 @@ LastStep = Callable[["Report", GoldContext, Mapping[str, Gold]], "Report"]
 class Loaded:
     """What a system returns."""
 
-    ranking: Ranking | Chance | None
+    ranking: Ranking | RandomRanking | None
     """None once it was passed on to be scored: sections and warnings are kept without it."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()
@@ -176,8 +176,8 @@ class Loaded:
         held = {one.name: one for one in self.sections}
         for one in sections:
             known = held.get(one.name)
-            both = isinstance(one, Facts) and isinstance(known, Facts)
-            held[one.name] = Facts({**cast(Facts, known), **cast(Facts, one)}) if both else one
+            both = isinstance(one, SystemFacts) and isinstance(known, SystemFacts)
+            held[one.name] = SystemFacts({**cast(SystemFacts, known), **cast(SystemFacts, one)}) if both else one
         return replace(self, sections=tuple(held.values()), warnings=(*self.warnings, *warnings))
 
     def final_sections(self, report: "Report", system: str, context: "GoldContext", gold: Gold) -> tuple[Section, ...]:
@@ -219,15 +219,15 @@ class LoadedGold:
     is_test_window: bool = False
     """Whether it is a test window, of which each look is recorded."""
 
-    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+    def slices(self, wanted: Collection[str]) -> list[SliceTable]:
         """Return slices of queries besides the plan's; those whose names are ``wanted`` are always there."""
         return []
 
-    def item_slices(self) -> list[Cuts]:
+    def item_slices(self) -> list[SliceTable]:
         """Return slices of items besides the plan's."""
         return []
 
-    def measures(self, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+    def measures(self, asked: tuple[NamedMeasure, ...]) -> tuple[NamedMeasure, ...]:
         """Return the measures under the conventions that the gold needs."""
         return asked
 
@@ -258,7 +258,7 @@ class LoadedGold:
         if bare > len(shown) / 2:
             text = f"the threshold {threshold:g} leaves {bare:,} of {len(shown):,} {{queries}} no result"
             warnings.append(ReportWarning(text, code="threshold", count=bare))
-        return replace(loaded, ranking=shown).adding(Facts({"threshold": threshold}), warnings=warnings)
+        return replace(loaded, ranking=shown).adding(SystemFacts({"threshold": threshold}), warnings=warnings)
 
     def final_warnings(self, report: "Report", context: GoldContext) -> Iterator[ReportWarning]:
         """Return warnings about the systems once all are scored."""
@@ -283,7 +283,7 @@ class GoldTable(PlanTable, ABC):
         """Keys whose values do not fit together, and why."""
         yield from ()
 
-    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit the measures, and why."""
         yield from ()
 
@@ -322,7 +322,7 @@ class SystemTable(PlanTable, ABC):
         yield from ()
 
 
-def loose_measures(asked: Sequence[Asked]) -> list[str]:
+def loose_measures(asked: Sequence[NamedMeasure]) -> list[str]:
     """Return the labels of measures that count an item of any grade as relevant."""
     return [
         one.label

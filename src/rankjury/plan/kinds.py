@@ -14,16 +14,16 @@ from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import ROW_NUMBER, Ranking, Vectors, names_of
 from rankjury.errors import UnknownName, UsageError
-from rankjury.evaluation.query_lists import first_rows, first_scores
-from rankjury.evaluation.random_baseline import Chance
-from rankjury.evaluation.sections import Facts, Fusion as FusionSection, ReportWarning, Section, as_warnings
+from rankjury.evaluation.query_lists import top_rows, top_scores
+from rankjury.evaluation.random_baseline import RandomRanking
+from rankjury.evaluation.sections import FusionFacts, ReportWarning, Section, SystemFacts, as_warnings
 from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT, read_ordered
 from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.ids import read_ids
 from rankjury.io.vectors.sniffing import holds_vectors
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.bench import add_lab_results, vector_sections
 from rankjury.plan.context import GoldContext, GoldTable, LastStep, Loaded, LoadedGold, SystemContext, SystemTable
@@ -144,7 +144,7 @@ class ReferenceGold(VectorFiles, GoldTable):
             exclude_self=exclude,
         )
 
-    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
         """How ties are cut is told twice, here and by the measures: both must say the same."""
         right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
         other = next((one.label for one in asked if one.measure["gold"] == wrong), None)
@@ -156,7 +156,7 @@ class ReferenceGold(VectorFiles, GoldTable):
         # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
         own = int(self_rows(run).sum())
         run = drop_self(run) if self.exclude_self else run
-        ordered = first_rows(run, run.queries, None)
+        ordered = top_rows(run, run.queries, None)
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
             of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
@@ -274,8 +274,8 @@ class VectorsSystem(VectorFiles, SystemTable):
         last_steps: tuple[LastStep, ...] = ()
         if context.is_lab and not only_order:
             asked = select_vectors(corpus if queries is None else queries, space.ranking.queries, "query")
-            sections.append(Facts({"vectors": self.prepared}))
-            sections += vector_sections(corpus, asked, first_scores(space.ranking, context.lab.table.k), context)
+            sections.append(SystemFacts({"vectors": self.prepared}))
+            sections += vector_sections(corpus, asked, top_scores(space.ranking, context.lab.table.k), context)
             last_steps = (add_lab_results,)
         return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities, last_steps)
 
@@ -321,7 +321,7 @@ class FusionSystem(SystemTable):
         fused = fuse(rankings, fusion, source=" + ".join(self.of))
         if context.loaded_gold.closed and self.method == "rrf" and self.depth:
             fused = _with_the_rest(fused, rankings)
-        return Loaded(fused, (FusionSection(about),))
+        return Loaded(fused, (FusionFacts(about),))
 
     def fusion(self) -> Fusion:
         weights = None
@@ -380,4 +380,4 @@ class RandomSystem(SystemTable):
         candidates = context.loaded_gold.candidates(context.gold) if self.candidates is None else self.candidates
         if candidates is None:
             raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
-        return Loaded(Chance(candidates))
+        return Loaded(RandomRanking(candidates))

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml
 from rankjury.evaluation.drift import Drift
-from rankjury.evaluation.evaluate import resolve_all
-from rankjury.evaluation.gate import measures_of
+from rankjury.evaluation.evaluate import resolve_measures
+from rankjury.evaluation.gate import target_measures
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.io.source import Source
-from rankjury.measures.dialects import DIALECTS, Asked
+from rankjury.measures.dialects import DIALECTS, NamedMeasure
 from rankjury.measures.judged import REL
 from rankjury.measures.measure import COMMON_OPTIONS, Value
 from rankjury.plan.schema import Conventions, Plan, plan_model
@@ -36,7 +36,7 @@ from rankjury.retrieval.bench.result import CLOCKS, drifting, figure_names
 _LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
 
 
-def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[KeyPath, str]]) -> list[Target]:
+def targets_of(plan: Plan, asked: Sequence[NamedMeasure], faults: list[tuple[KeyPath, str]]) -> list[Target]:
     """Those of the plan; where it has an index and says nothing of targets, the usual ones of a vector index."""
     found = []
     for path, text, chosen in _given(plan, asked):
@@ -48,7 +48,7 @@ def targets_of(plan: Plan, asked: Sequence[Asked], faults: list[tuple[KeyPath, s
     return found
 
 
-def _given(plan: Plan, asked: Sequence[Asked]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
+def _given(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
     if not {"targets", "target"} & plan.model_fields_set:
         yield from ((("lab",), text, {}) for text in _usual(plan, asked))
     for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
@@ -58,7 +58,7 @@ def _given(plan: Plan, asked: Sequence[Asked]) -> Iterator[tuple[KeyPath, str, d
         yield ("target", number, "require"), table.require, chosen
 
 
-def _usual(plan: Plan, asked: Sequence[Asked]) -> Iterator[str]:
+def _usual(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[str]:
     if not plan.indexes:
         return
     gain = measure_of_loss(asked, plan.lab.k)
@@ -90,13 +90,13 @@ def _lacking(figure: str, plan: Plan) -> str | None:
     return None
 
 
-def _check_subject(target: Target, plan: Plan, asked: Sequence[Asked]) -> None:
+def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) -> None:
     """A target is about a figure or a measure of the plan."""
     recorded = figures_of(plan)
-    measures_of([target], recorded)
+    target_measures([target], recorded)
     labels = [one.label for one in asked]
     meant = {str(one.measure) for one in asked}
-    if target.subject not in (*recorded, *labels) and str(resolve_all([target.subject])[0].measure) not in meant:
+    if target.subject not in (*recorded, *labels) and str(resolve_measures([target.subject])[0].measure) not in meant:
         raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
     lacking = _lacking(target.subject, plan) if target.subject in figure_names(plan.lab.k) else None
     if lacking is not None:
@@ -150,7 +150,7 @@ class CheckedPlan:
     plan: Plan
     where: str
     folder: Path
-    asked: tuple[Asked, ...]
+    asked: tuple[NamedMeasure, ...]
     targets: tuple[Target, ...]
     headline: tuple[str, ...]
     """Labels of the measures to print and to test."""
@@ -265,17 +265,17 @@ def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) 
         raise fault_error(merge_faults(faults), where, places) from error
 
 
-def _asked(plan: Plan, faults: list[Fault]) -> list[Asked]:
+def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
     """The measures, those without a cut-off at every cut-off."""
     dialect = plan.conventions.dialect
     if dialect is not None and DIALECTS.find(dialect) is None:
         faults.append((("conventions", "dialect"), str(UnknownName("dialect", dialect, DIALECTS.names()))))
         dialect = None
-    asked: list[Asked] = []
+    asked: list[NamedMeasure] = []
     for number, measure in enumerate(plan.measures):
         try:
             for spelling in _at_cutoffs(measure, plan.cutoffs):
-                asked += resolve_all([spelling], dialect, overrides_of(plan.conventions))
+                asked += resolve_measures([spelling], dialect, overrides_of(plan.conventions))
         except RankjuryError as error:
             faults.append((("measures", number), str(error)))
     return list({one.label: one for one in asked}.values())
@@ -295,12 +295,12 @@ def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
     if not cutoffs or "@" in measure:
         return [measure]
     try:
-        return [str(resolve_all([f"{measure}@{k}"])[0].label) for k in cutoffs]
+        return [str(resolve_measures([f"{measure}@{k}"])[0].label) for k in cutoffs]
     except RankjuryError:
         return [measure]  # one that knows no cut-off
 
 
-def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str, ...]:
+def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tuple[str, ...]:
     """Of the measures, those to print and to test; spelled in whatever way."""
     found = []
     for number, spelling in enumerate(plan.headline):
@@ -309,7 +309,7 @@ def _headline(plan: Plan, asked: list[Asked], faults: list[Fault]) -> tuple[str,
             wanted = spelling
             if spelling not in same:
                 conventions = plan.conventions
-                wanted = str(resolve_all([spelling], conventions.dialect, overrides_of(conventions))[0].measure)
+                wanted = str(resolve_measures([spelling], conventions.dialect, overrides_of(conventions))[0].measure)
             if wanted not in same:
                 raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
             found.append(same[wanted])
@@ -352,7 +352,7 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
                 yield (key, number), str(error)
 
 
-def _too_deep(plan: Plan, asked: list[Asked]) -> Iterator[Fault]:
+def _too_deep(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
     """The pairs of the top k are the gold's first k, and must be there."""
     k = plan.agreement.k if plan.agreement is not None else None
     depth = getattr(plan.gold, "depth", None) or max((one.measure.k or 0 for one in asked), default=0)

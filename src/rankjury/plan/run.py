@@ -15,11 +15,11 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.gate import Gate, check_targets, measures_of
-from rankjury.evaluation.random_baseline import Chance
+from rankjury.evaluation.gate import Gate, check_targets, target_measures
+from rankjury.evaluation.random_baseline import RandomRanking
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
@@ -152,7 +152,7 @@ class Inputs:
         self.loaded: dict[str, Loaded] = {}
         """By system, without its ranking."""
         self._shared = {name for table in plan.systems.values() for name in table.needs()}
-        self._shared_rankings: dict[str, Ranking | Chance] = {}
+        self._shared_rankings: dict[str, Ranking | RandomRanking] = {}
         agreement, reference = plan.agreement, self.gold.reference
         self.pairs = (
             None
@@ -200,7 +200,7 @@ class Inputs:
             rankings,
         )
 
-    def load(self, name: str) -> Ranking | Chance:
+    def load(self, name: str) -> Ranking | RandomRanking:
         """Return a system's ranking, and record what else it returned."""
         if name in self._shared_rankings:
             return self._shared_rankings[name]
@@ -221,7 +221,7 @@ class Inputs:
     def ranking(self, name: str) -> Ranking:
         """Return the ranking of a system that others are made from."""
         found = self.load(name)
-        if isinstance(found, Chance):
+        if isinstance(found, RandomRanking):
             raise UsageError(f"{name} is a random order, which has no ranking", where=self.context.checked.where)
         return found
 
@@ -324,7 +324,7 @@ def load_rankings(
     return inputs.golds[system], {name: inputs.ranking(name) for name in needed}, inputs.gold.closed
 
 
-def _cuts(context: GoldContext, given: str | list[str], of: str) -> Iterable[Cuts]:
+def _cuts(context: GoldContext, given: str | list[str], of: str) -> Iterable[SliceTable]:
     for text in [given] if isinstance(given, str) else given:
         with context.located("slices" if of == "queries" else "item_slices"):
             yield read_cuts(text, of, context.path)
@@ -339,7 +339,7 @@ def _column(context: GoldContext, key: str, kind: str, given: str | None) -> dic
 
 
 def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
-    measures_of(targets, [name for one in report.systems.values() for name in one.recorded], where)
+    target_measures(targets, [name for one in report.systems.values() for name in one.recorded], where)
     try:
         return check_targets(targets, replace(report, source=where))
     except RankjuryError as error:

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.plan.context import PlanTable, TableForSystem
 from rankjury.plan.input_digests import digest_contents
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
@@ -18,7 +18,7 @@ from rankjury.recsys.tuning.models import TuningSubject, without_test
 from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space, settings_to_try
 
 if TYPE_CHECKING:
-    from rankjury.measures.dialects import Asked
+    from rankjury.measures.dialects import NamedMeasure
     from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import Inputs
     from rankjury.plan.schema import Conventions, Plan
@@ -98,11 +98,11 @@ def recommenders_of(plan: "Plan") -> "dict[str, RecommenderSystem]":
     return {name: one for name, one in plan.systems.items() if isinstance(one, RecommenderSystem)}
 
 
-def _measure(spelling: str, conventions: "Conventions") -> "Asked":
+def _measure(spelling: str, conventions: "Conventions") -> "NamedMeasure":
     from rankjury.plan.parse import overrides_of
 
     dialect = conventions.dialect
-    (asked,) = resolve_all([spelling], dialect, overrides_of(conventions))
+    (asked,) = resolve_measures([spelling], dialect, overrides_of(conventions))
     return asked
 
 
@@ -146,7 +146,7 @@ def _table(checked: "CheckedPlan", name: str, changed: Mapping[str, Any]) -> Tun
     return checked.plan.tune[name].model_copy(update=dict(changed))
 
 
-def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "Asked", task: Any) -> TuningSubject:
+def _subject(inputs: "Inputs", name: str, table: TuneTable, asked: "NamedMeasure", task: Any) -> TuningSubject:
     from rankjury.plan.systems.recommender import COLD_ITEMS
 
     context, gold = inputs.context, inputs.gold

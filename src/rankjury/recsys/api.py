@@ -11,7 +11,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import WHOLE, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 from rankjury.measures.measure import Measure
 from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.log import Log
@@ -159,7 +159,7 @@ def recommend(
         raise UsageError(f"found a task of type {type(task).__name__}", expected="a task as rankjury.held_out makes it")
     if k is None:
         listed = [measures] if isinstance(measures, str | Measure) else measures
-        cuts = [asked.measure.k for asked in resolve_all(listed) if asked.measure.k is not None]
+        cuts = [asked.measure.k for asked in resolve_measures(listed) if asked.measure.k is not None]
         k = max(cuts, default=_UNCUT_DEPTH)
     if not is_whole(k) or k < 1:
         raise UsageError(f"k is {k!r}", expected="a whole number from 1 on")

@@ -18,7 +18,7 @@ from rankjury.recsys.models import Recommender
 from rankjury.recsys.task import Task
 from rankjury.retrieval.knn.search import LeftOut, nearest
 from rankjury.retrieval.knn.select import MISSING
-from rankjury.stats.resampling import keys_of, pair_words, random_words
+from rankjury.stats.resampling import pair_words, query_keys, random_words
 
 _COLD_USERS = ("popularity", "nothing")
 """What users get that a model does not know."""
@@ -199,8 +199,8 @@ def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
     held_out = np.zeros_like(allowed)
     held_out[np.repeat(np.arange(rows.size), np.diff(starts)), task.held_out.items[at]] = True
     # a stream of its own: the random recommender orders by pairs of keys, and would avoid what was drawn
-    of_items = random_words(keys_of(task.log.items, task.sampled.seed), 0, 1)[:, 0]
-    of_users = keys_of(task.log.users, task.sampled.seed)[task.users[rows]]
+    of_items = random_words(query_keys(task.log.items, task.sampled.seed), 0, 1)[:, 0]
+    of_users = query_keys(task.log.users, task.sampled.seed)[task.users[rows]]
     mixed = pair_words(of_users, of_items)
     mixed[~allowed | held_out] = np.iinfo(np.uint64).max
     n = min(task.sampled.n, allowed.shape[1])

@@ -13,7 +13,7 @@ from rankjury.core.params import is_whole
 from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import UsageError
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.recsys.split import exact_fraction
 from rankjury.recsys.task import Task
@@ -102,19 +102,19 @@ def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
     return Tier("popularity", _POPULARITY, notes, place), _warmth("item", taken, tiers.cold_items)
 
 
-def user_cuts(task: Task, tiers: Tiers) -> Cuts:
+def user_cuts(task: Task, tiers: Tiers) -> SliceTable:
     """Slices of those who are recommended something: activity=low …, user=cold …"""
     return _cuts(task.log.users.gather(task.users), user_tiers(task, tiers), task, of="queries", codes=task.users)
 
 
-def item_cuts(task: Task, tiers: Tiers) -> Cuts:
+def item_cuts(task: Task, tiers: Tiers) -> SliceTable:
     """Slices of items: item.popularity=head …, item=cold …"""
     return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None)
 
 
-def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None) -> Cuts:
+def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None) -> SliceTable:
     table = pl.DataFrame([ids.alias("id"), *(tier.column(codes) for tier in found)])
-    return Cuts(table, "id", of, [(tier.attribute(),) for tier in found], f"{task.log.source} (tiers)")
+    return SliceTable(table, "id", of, [(tier.attribute(),) for tier in found], f"{task.log.source} (tiers)")
 
 
 def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:

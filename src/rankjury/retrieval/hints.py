@@ -12,7 +12,7 @@ from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import Section
-from rankjury.evaluation.similarity_profile import Spread, Stability
+from rankjury.evaluation.similarity_profile import MeanStd, Stability
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.diagnostics import Hygiene
@@ -128,7 +128,7 @@ def _wider(index: Indexed) -> str:
 def _normalised(report: Report, system: str, index: Indexed) -> str:
     """Under the inner product: whether it can stand for the cosine."""
     stability, space = report.section(Stability, system), report.section(Hygiene, system)
-    norm = Spread(space.norm.mean, space.norm.std) if space is not None else Spread(nan, nan)
+    norm = MeanStd(space.norm.mean, space.norm.std) if space is not None else MeanStd(nan, nan)
     norm = norm if stability is None else stability.norm
     if index.metric != "ip" or isnan(norm.mean):
         return ""

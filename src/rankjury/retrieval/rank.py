@@ -16,7 +16,7 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.query_lists import known_scores
+from rankjury.evaluation.query_lists import require_scores
 from rankjury.io.vectors import read_vectors, same_file
 from rankjury.io.vectors.checks import checked
 from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
@@ -282,7 +282,7 @@ def drop_self(ranking: Ranking) -> Ranking:
 
 def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
     """Only what scores so much or more; a query of which nothing is left has found nothing."""
-    scores = known_scores(ranking)
+    scores = require_scores(ranking)
     kept = scores >= threshold
     starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
     return replace(ranking, starts=starts, items=ranking.items.filter(pl.Series(kept)), scores=scores[kept])

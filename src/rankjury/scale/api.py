@@ -7,8 +7,8 @@ from pathlib import Path
 from rankjury.core.convert import gold_from_frame
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
-from rankjury.evaluation.judge import Bench, DuplicateRule
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
+from rankjury.evaluation.judge import DuplicateRule, MatchedRanking
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes
 from rankjury.measures.judged import Judged, TieRule
@@ -99,8 +99,10 @@ def judge(
             continue
         truth = gold_from_frame(judgments, source=str(gold))
         with name_duplicate_files(tables):
-            bench = Bench(truth, block_ranking(rows, str(run)), duplicates=duplicates, may_be_apart=True)
-        yield bench.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+            matched = MatchedRanking(
+                truth, block_ranking(rows, str(run)), duplicates=duplicates, allow_disjoint_queries=True
+            )
+        yield matched.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
 
 
 def make_request(
@@ -116,7 +118,7 @@ def make_request(
 ) -> EvaluationRequest:
     """Measures by name; systems by name, with where they are from."""
     listed = [measures] if isinstance(measures, str | Measure) else measures
-    asked = tuple(resolve_all(listed, dialect, conventions))
+    asked = tuple(resolve_measures(listed, dialect, conventions))
     if not systems or not asked:
         raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
     return EvaluationRequest(gold, dict(systems), asked, resampling, baseline, duplicates)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.evaluation.scores import Scores
     from rankjury.evaluation.sections import Quantiles
-    from rankjury.evaluation.slices import Cuts
+    from rankjury.evaluation.slices import SliceTable
     from rankjury.evaluation.slices.groups import Attribute
-    from rankjury.measures.dialects import Asked
+    from rankjury.measures.dialects import NamedMeasure
     from rankjury.measures.measure import Value
     from rankjury.scale.memory import Budget
     from rankjury.scale.request import EvaluationRequest
@@ -101,7 +101,7 @@ def evaluate_files(
     Example:
         >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
     """
-    from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_all
+    from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 
     runs = [runs] if isinstance(runs, str | Path) else runs
     measures = [measures] if isinstance(measures, str) else measures
@@ -126,8 +126,8 @@ def evaluate_files(
     else:
         resampling = None
 
-    def resolve() -> "list[Asked]":
-        return resolve_all(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
+    def resolve() -> "list[NamedMeasure]":
+        return resolve_measures(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
 
     provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
     if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
@@ -237,9 +237,11 @@ def _in_blocks(
 
 def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
     from rankjury.evaluation.sections import Quantiles
-    from rankjury.stats.estimates import Quantiles as Sketch
+    from rankjury.stats.estimates import QuantileSketch
 
-    return Quantiles({label: Sketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels})
+    return Quantiles(
+        {label: QuantileSketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels}
+    )
 
 
 def name_systems(paths: Sequence[str]) -> list[str]:
@@ -277,7 +279,7 @@ def _baseline(given: str, systems: Mapping[str, str]) -> str:
     return given
 
 
-def _depth(keep_top: int | None, asked: "Sequence[Asked]") -> int:
+def _depth(keep_top: int | None, asked: "Sequence[NamedMeasure]") -> int:
     if keep_top is None or keep_top:
         return keep_top or 0
     return max([one.measure.k for one in asked if one.measure.k is not None and one.measure.k <= 20], default=10)
@@ -299,7 +301,7 @@ def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
     return read_column(given, kind, what)
 
 
-def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
+def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTable":
     """Read slices as they are spelled: ``queries.csv``, or ``queries.csv:type,length``.
 
     Args:
@@ -307,12 +309,12 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "Cuts":
         of: ``queries`` or ``items``: whose attributes they are.
         place: Returns where a path is; for the paths of a plan.
     """
-    from rankjury.evaluation.slices import Cuts
+    from rankjury.evaluation.slices import SliceTable
     from rankjury.io.attributes import read_attributes
 
     path, attributes = _split_attributes(text, place)
     table, id_column = read_attributes(place(path), "query" if of == "queries" else "item")
-    return Cuts(table, id_column, of, attributes, place(path))
+    return SliceTable(table, id_column, of, attributes, place(path))
 
 
 def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":

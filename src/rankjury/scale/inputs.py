@@ -10,7 +10,7 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.errors import DataError, guard_reading
-from rankjury.evaluation.slices import Cuts, ItemGroups
+from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.attributes import check_attributes, read_attributes
 from rankjury.io.parquet import read_whole
@@ -88,8 +88,8 @@ def _judged_items(gold: ParquetTable) -> pl.Series:
     return ids.sort()
 
 
-def read_item_cuts(item_slices: Sequence[SliceFile]) -> list[Cuts]:
-    return [Cuts(*_item_attributes(one.path), "items", one.asked, one.path) for one in item_slices]
+def read_item_cuts(item_slices: Sequence[SliceFile]) -> list[SliceTable]:
+    return [SliceTable(*_item_attributes(one.path), "items", one.asked, one.path) for one in item_slices]
 
 
 def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:

@@ -31,7 +31,7 @@ from rankjury.scale.rounds.report import RoundResults, check_number_of_queries, 
 from rankjury.scale.rounds.score import score_block
 from rankjury.scale.rounds.scored import BlockScores
 from rankjury.scale.storage import ScratchFile, StoredFrame
-from rankjury.stats.mergeable import Ranks, ranges_for
+from rankjury.stats.mergeable import RankTotals, size_ranges
 
 
 class ScoreStore:
@@ -206,11 +206,11 @@ def _gather(
     inhabited, outlined = surveyed.nonempty(panels, request)
     held = memory // (_BYTES_PER_SCORE * columns)
     tallied = joined("Resampling", lambda scored: tally(request, inhabited, outlined, scored, held))
-    ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
+    ranks: Sequence[Sequence[RankTotals]] = [[] for _ in inhabited]
     if request.baseline is not None:
         at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
         by_range = []
-        for low, high in ranges_for(found.queries, max(at_once, 1)):
+        for low, high in size_ranges(found.queries, max(at_once, 1)):
             parts = (
                 signed_differences(request, inhabited, outlined, BlockScores(frame, columns))
                 for frame in told("Ranking")

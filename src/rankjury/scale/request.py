@@ -7,8 +7,8 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.slices import ItemGroups
 from rankjury.evaluation.slices.groups import Attribute
-from rankjury.measures.dialects import Asked
-from rankjury.stats.mergeable import Column, Layout
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.stats.mergeable import ScoreColumn, TableLayout
 from rankjury.stats.resampling import Resampling
 
 
@@ -28,7 +28,7 @@ class EvaluationRequest:
     """Where the gold is from."""
     systems: dict[str, str]
     """By name, where the ranking is from."""
-    asked: tuple[Asked, ...]
+    asked: tuple[NamedMeasure, ...]
     resampling: Resampling | None
     baseline: str | None = None
     duplicates: DuplicateRule = "error"
@@ -62,12 +62,12 @@ class EvaluationRequest:
                     )
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TableLayout:
         """The columns of scores: all measures of the first system, then those of the next."""
         columns = tuple(
-            Column(name, one.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
+            ScoreColumn(name, one.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
             for name in self.systems
             for one in self.asked
             for metric in [one.measure.metric]
         )
-        return Layout.of(columns, self.baseline)
+        return TableLayout.of(columns, self.baseline)

@@ -14,15 +14,15 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.estimates import Pooled, onto_scale, pool, summarise
+from rankjury.stats.estimates import ResampledSums, resample_columns, summarise, to_mean_scale
 from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, interval
 from rankjury.stats.significance import (
-    Randomised,
+    RandomizationTest,
     at_floor,
     benjamini_hochberg,
     detectable_difference,
     holm,
-    is_shown,
+    is_significant,
     queries_needed,
     sign_flip_tests,
     t_test_of,
@@ -103,9 +103,9 @@ class Comparison(Record):
         """The difference, counted so that more is better."""
         return -self.difference if self.lower_is_better else self.difference
 
-    def is_shown(self, level: float) -> bool:
+    def is_significant(self, level: float) -> bool:
         """Whether chance alone would seldom make such a difference, all comparisons considered."""
-        return is_shown(self.p_holm, level)
+        return is_significant(self.p_holm, level)
 
     def needed_for(self, difference: float, level: float) -> int | None:
         """Queries with which such a difference would be shown with a power of 80 %."""
@@ -140,7 +140,7 @@ class Comparison(Record):
 
 
 @dataclass(frozen=True)
-class Versus:
+class ComparisonSpec:
     """Which system is compared with which, under what measure."""
 
     system: str
@@ -167,9 +167,9 @@ class Differences:
     """Of the differences in fixed point."""
     rose: int
     fell: int
-    test: Randomised | None
+    test: RandomizationTest | None
     p_wilcoxon: float
-    pooled: tuple[Pooled, ...]
+    pooled: tuple[ResampledSums, ...]
     """What is resampled: differences; of a geometric mean, both sides by themselves."""
     crossed: tuple[int, int, int] | None = None
     """Of both sides, the sums of products of their fixed-point values (see ``exact_products``)."""
@@ -178,7 +178,7 @@ class Differences:
     def n(self) -> int:
         return self.steps.n
 
-    def compared(self, versus: Versus, resampling: Resampling) -> Comparison:
+    def compared(self, versus: ComparisonSpec, resampling: Resampling) -> Comparison:
         """Not yet corrected."""
         n, rose, fell = self.n, self.rose, self.fell
         varied = n >= 2 and self.steps.high - self.steps.low > 1
@@ -232,7 +232,7 @@ class Differences:
 
 
 def _influence_of_both(
-    one: Pooled, other: Pooled, crossed: tuple[int, int, int], weights: tuple[float, float]
+    one: ResampledSums, other: ResampledSums, crossed: tuple[int, int, int], weights: tuple[float, float]
 ) -> Influence:
     """Of a weighted difference of two columns over the same queries."""
     ab, aab, abb = central_products(one.powers, other.powers, crossed)
@@ -252,7 +252,7 @@ def _or_none(value: float) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PairedValues:
     """What is to be compared: per-query values of a measure for a system and for the baseline."""
 
     system: str
@@ -270,20 +270,20 @@ class Paired:
     def __post_init__(self) -> None:
         # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
         if self.whole:
-            ours, theirs = contributions_of_all(self.values, self.baseline_values)
+            ours, theirs = align_contributions(self.values, self.baseline_values)
             object.__setattr__(self, "values", ours)
             object.__setattr__(self, "baseline_values", theirs)
 
     @property
-    def versus(self) -> Versus:
-        return Versus(
+    def versus(self) -> ComparisonSpec:
+        return ComparisonSpec(
             *(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole),
             self.descriptive,
         )
 
 
 def compare_pairs(
-    pairs: Sequence[Paired], keys: Keys, resampling: Resampling, *, signs: int | None = None
+    pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling, *, signs: int | None = None
 ) -> list[Comparison]:
     """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected.
 
@@ -292,7 +292,7 @@ def compare_pairs(
     columns = [_columns(pair) for pair in pairs]
     fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
     flat = [column for some in columns for column in some]
-    pooled = pool([one for some in fixed for one in some], flat, keys, resampling)
+    pooled = resample_columns([one for some in fixed for one in some], flat, keys, resampling)
     # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
@@ -302,7 +302,7 @@ def compare_pairs(
     ]
 
 
-def contributions_of_all(values: Floats, others: Floats) -> tuple[Floats, Floats]:
+def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]:
     """Contributions to two figures, of everybody who contributes to either: the means stay what the figures are.
 
     Who takes no part in a figure does not move it; the others then count for as much more as there are more of them.
@@ -326,27 +326,31 @@ def contributions_of_all(values: Floats, others: Floats) -> tuple[Floats, Floats
     return found[0], found[1]
 
 
-def _columns(pair: Paired) -> list[Floats]:
+def _columns(pair: PairedValues) -> list[Floats]:
     """What is resampled: differences; of a geometric mean, both sides by themselves."""
     if pair.aggregate != "geometric":
         return [_difference(pair)]
     both = ~np.isnan(_difference(pair))
-    return [np.where(both, onto_scale(values, pair.aggregate), nan) for values in (pair.values, pair.baseline_values)]
+    return [
+        np.where(both, to_mean_scale(values, pair.aggregate), nan) for values in (pair.values, pair.baseline_values)
+    ]
 
 
-def _difference(pair: Paired) -> Floats:
+def _difference(pair: PairedValues) -> Floats:
     """Per query, on the scale on which means are taken."""
-    return onto_scale(pair.values, pair.aggregate) - onto_scale(pair.baseline_values, pair.aggregate)
+    return to_mean_scale(pair.values, pair.aggregate) - to_mean_scale(pair.baseline_values, pair.aggregate)
 
 
-def _largest(pair: Paired) -> float:
+def _largest(pair: PairedValues) -> float:
     """The largest score that takes part."""
     both = ~np.isnan(pair.values - pair.baseline_values)
-    sides = (onto_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
+    sides = (to_mean_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
     return max(float(np.abs(side).max(initial=0.0)) for side in sides)
 
 
-def _found(pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomised | None) -> Differences:
+def _found(
+    pair: PairedValues, pooled: Sequence[ResampledSums], whole: Floats, test: RandomizationTest | None
+) -> Differences:
     apart = _difference(pair)
     both = ~np.isnan(apart)
     steps = whole[both]
@@ -368,7 +372,7 @@ def _found(pair: Paired, pooled: Sequence[Pooled], whole: Floats, test: Randomis
     )
 
 
-class Tested(Protocol):
+class Testable(Protocol):
     """What has a p-value to be corrected."""
 
     @property
@@ -380,10 +384,10 @@ class Tested(Protocol):
         ...
 
 
-SomeTested = TypeVar("SomeTested", bound=Tested)
+SomeTestable = TypeVar("SomeTestable", bound=Testable)
 
 
-def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
+def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
     """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together that are tests.
 
     Where no query differs p is 1 and stays so; it does not make the p-values of others larger.
@@ -397,33 +401,35 @@ def correct(tested: Iterable[SomeTested]) -> list[SomeTested]:
     ]
 
 
-def with_relative(
-    comparisons: Sequence[Comparison], pairs: Sequence[Paired], keys: Keys, resampling: Resampling
+def add_relative_differences(
+    comparisons: Sequence[Comparison], pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling
 ) -> list[Comparison]:
     """The comparisons of these pairs, each with its relative difference: resampled means over each other, less 1.
 
     There is none of a geometric mean, nor where the baseline's mean is 0.
     """
     columns = [column for pair in pairs for column in _paired_columns(pair)]
-    pooled = list(pool([to_fixed(column)[0] for column in columns], columns, keys, resampling))
+    pooled = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
     sides = zip(comparisons, pairs, pooled[::2], pooled[1::2], strict=True)
     return [_with_share(*side, resampling.level) for side in sides]
 
 
-def _with_share(one: Comparison, pair: Paired, ours: Pooled, theirs: Pooled, level: float) -> Comparison:
+def _with_share(
+    one: Comparison, pair: PairedValues, ours: ResampledSums, theirs: ResampledSums, level: float
+) -> Comparison:
     if pair.aggregate == "geometric" or one.n < 2 or one.baseline_mean == 0:
         return one
     share = one.difference / abs(one.baseline_mean)
     return replace(one, relative=share, relative_ci=_interval(ours, theirs, level)) if isfinite(share) else one
 
 
-def _paired_columns(pair: Paired) -> tuple[Floats, Floats]:
+def _paired_columns(pair: PairedValues) -> tuple[Floats, Floats]:
     """Both sides, where both are defined."""
     both = ~np.isnan(pair.values - pair.baseline_values)
     return np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)
 
 
-def _interval(ours: Pooled, theirs: Pooled, level: float) -> Bounds | None:
+def _interval(ours: ResampledSums, theirs: ResampledSums, level: float) -> Bounds | None:
     held = theirs.drawn > 0
     sums, baseline_sums = ours.sums[held], theirs.sums[held]
     if not baseline_sums.all():  # a baseline that may as well be 0 has no shares

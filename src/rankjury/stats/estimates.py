@@ -18,7 +18,7 @@ from rankjury.core.validation import Record
 from rankjury.errors import DataError, shorten
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, draw_sums, interval
-from rankjury.stats.sums import Fixed, Powers, mean_and_std, means_and_stds, to_fixed, total_of
+from rankjury.stats.sums import FixedPoint, PowerSums, exact_total, mean_and_std, means_and_stds, to_fixed
 
 FEW_QUERIES = 20
 """An interval from fewer queries is too narrow more often than it says."""
@@ -55,10 +55,10 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
     Sums are exact before they are rounded, so the digits do not depend on the order of queries.
     """
     raw = values[~np.isnan(values)]
-    defined = onto_scale(raw, aggregate)
+    defined = to_mean_scale(raw, aggregate)
     n = defined.size
-    total = total_of(defined)
-    mean = off_scale(total / n, aggregate) if n else nan
+    total = exact_total(defined)
+    mean = from_mean_scale(total / n, aggregate) if n else nan
     std = mean_and_std(raw, total if defined is raw else None)[1]
     return Estimate(mean, n, values.size - n, total if aggregate == "sum" else None, std)
 
@@ -78,16 +78,16 @@ def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate
 
 def mean_of(values: Floats, aggregate: Aggregate = "mean") -> float:
     """The mean of ``summarise``, to the same digit, where nothing else is wanted."""
-    defined = onto_scale(values[~np.isnan(values)], aggregate)
-    return off_scale(total_of(defined) / defined.size, aggregate) if defined.size else nan
+    defined = to_mean_scale(values[~np.isnan(values)], aggregate)
+    return from_mean_scale(exact_total(defined) / defined.size, aggregate) if defined.size else nan
 
 
-def onto_scale(values: Floats, aggregate: Aggregate) -> Floats:
+def to_mean_scale(values: Floats, aggregate: Aggregate) -> Floats:
     """The values whose plain mean is taken."""
     return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
 
 
-def off_scale(mean: float, aggregate: Aggregate) -> float:
+def from_mean_scale(mean: float, aggregate: Aggregate) -> float:
     return exp(mean) if aggregate == "geometric" else mean
 
 
@@ -100,30 +100,30 @@ def estimate_all(
     """
     if resampling is None or keys is None:
         return _summaries(values, aggregates)
-    columns = [onto_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
-    pooled = pool([to_fixed(column)[0] for column in columns], columns, keys, resampling)
+    columns = [to_mean_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
+    pooled = resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling)
     return [
-        with_interval(summarise(column, aggregate), aggregate, one, resampling)
+        add_interval(summarise(column, aggregate), aggregate, one, resampling)
         for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
     ]
 
 
-def with_interval(estimate: Estimate, aggregate: Aggregate, pooled: "Pooled", resampling: Resampling) -> Estimate:
+def add_interval(estimate: Estimate, aggregate: Aggregate, pooled: "ResampledSums", resampling: Resampling) -> Estimate:
     """An estimate with the interval that the resampled sums give."""
     if estimate.n < 2:
         return estimate
     if not pooled.powers.varies:
         return replace(estimate, ci=(estimate.mean, estimate.mean))
     low, high = interval(pooled.means(), pooled.mean, pooled.influence, resampling.level, resampling.of_means)
-    return replace(estimate, ci=(off_scale(low, aggregate), off_scale(high, aggregate)))
+    return replace(estimate, ci=(from_mean_scale(low, aggregate), from_mean_scale(high, aggregate)))
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class ResampledSums:
     """What resampling needs of a column of fixed-point scores: sums of powers of those defined, and resampled sums."""
 
     unit: float
-    powers: Powers
+    powers: PowerSums
     sums: Ints
     drawn: Ints
     """How many queries, counted as often as drawn, each resample holds."""
@@ -136,13 +136,13 @@ class Pooled:
     def mean(self) -> float:
         return self.powers.mean * self.unit
 
-    def __add__(self, other: "Pooled") -> "Pooled":
+    def __add__(self, other: "ResampledSums") -> "ResampledSums":
         """With other queries; both are to the same scale."""
-        return Pooled(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
+        return ResampledSums(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
 
-    def without(self, part: "Pooled") -> "Pooled":
+    def without(self, part: "ResampledSums") -> "ResampledSums":
         """Of the other queries; both are to the same scale."""
-        return Pooled(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
+        return ResampledSums(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
 
     def means(self) -> Floats:
         """The resampled means; a resample that drew no query is left out."""
@@ -154,7 +154,9 @@ class Pooled:
         return Influence(self.powers.squares, self.powers.cubes)
 
 
-def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, resampling: Resampling) -> Iterator[Pooled]:
+def resample_columns(
+    fixed: Sequence[FixedPoint], columns: Sequence[Floats], keys: Keys, resampling: Resampling
+) -> Iterator[ResampledSums]:
     """Resample columns together; those that are defined on the same queries share the count of them."""
     if not fixed:
         return
@@ -164,13 +166,13 @@ def pool(fixed: Sequence[Fixed], columns: Sequence[Floats], keys: Keys, resampli
     sums = draw_sums(keys, matrix, resampling.resamples)
     drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
     for one, mask, row in zip(fixed, defined, sums, strict=False):
-        yield Pooled(one.unit, Powers.of(one.whole[mask]), row, drawn[mask.tobytes()])
+        yield ResampledSums(one.unit, PowerSums.of(one.whole[mask]), row, drawn[mask.tobytes()])
 
 
 FRACTION = 52
 """Bits of a float's fraction."""
 _BITS_DROPPED = 41
-ERROR = 2.0**-12
+QUANTILE_ERROR = 2.0**-12
 """The largest error of a quantile that is not exact, relative to the score at its rank (the larger one of two)."""
 _HIGHEST_BIT = np.uint64(1 << 63)
 
@@ -194,7 +196,7 @@ class QuantileValues(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles:
+class QuantileSketch:
     """Scores to take quantiles of; more than ``limit`` of them are counted instead of held."""
 
     limit: int
@@ -204,18 +206,18 @@ class Quantiles:
     counts: Ints
 
     @classmethod
-    def of(cls, values: Floats, limit: int) -> "Quantiles":
+    def of(cls, values: Floats, limit: int) -> "QuantileSketch":
         known = values[~np.isnan(values)]
         places, counts = np.unique(_places(known), return_counts=True)
         return cls(limit, known if known.size <= limit else None, places, counts.astype(np.int64))
 
-    def __add__(self, other: "Quantiles") -> "Quantiles":
+    def __add__(self, other: "QuantileSketch") -> "QuantileSketch":
         places, group = np.unique(np.concatenate((self.places, other.places)), return_inverse=True)
         counts = np.bincount(group, np.concatenate((self.counts, other.counts)), places.size).astype(np.int64)
         held = None
         if self.held is not None and other.held is not None and self.held.size + other.held.size <= self.limit:
             held = np.concatenate((self.held, other.held))
-        return Quantiles(self.limit, held, places, counts)
+        return QuantileSketch(self.limit, held, places, counts)
 
     @property
     def n(self) -> int:
@@ -223,7 +225,7 @@ class Quantiles:
 
     @property
     def error(self) -> float:
-        return 0.0 if self.held is not None else ERROR
+        return 0.0 if self.held is not None else QUANTILE_ERROR
 
     def at(self, shares: Sequence[float]) -> list[float]:
         """By linear interpolation between the scores next to each rank, which are rounded where they are not held."""
@@ -255,7 +257,7 @@ def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
     return FRACTION
 
 
-def about(values: Floats, dropped: int) -> Floats:
+def round_bits(values: Floats, dropped: int) -> Floats:
     """The values without so many bits of their fractions: what is about the same becomes the same.
 
     It remains the same when more bits are dropped later.

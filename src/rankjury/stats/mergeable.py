@@ -2,7 +2,7 @@
 
 Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which say to what scale scores
 are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of differences need
-their order, and are a round of their own (``Ranks``).
+their order, and are a round of their own (``RankTotals``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,15 @@ import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import Differences, Versus
-from rankjury.stats.estimates import Estimate, Pooled, off_scale, onto_scale, with_interval
+from rankjury.stats.comparison import ComparisonSpec, Differences
+from rankjury.stats.estimates import Estimate, ResampledSums, add_interval, from_mean_scale, to_mean_scale
 from rankjury.stats.resampling import Keys, Resampling, draw_sums, flip_sums
-from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated, randomised
-from rankjury.stats.sums import ExactSum, Extent, Powers, exact_products, steps_of, unit_for
+from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated_test, sampled_test
+from rankjury.stats.sums import ExactSum, Extent, PowerSums, exact_products, step_size, to_steps
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """Whose scores under which measure."""
 
     system: str
@@ -36,10 +36,10 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ColumnPair:
     """Two columns: the system's and the baseline's."""
 
-    versus: Versus
+    versus: ComparisonSpec
     ours: int
     theirs: int
 
@@ -50,23 +50,23 @@ class Pair:
 
     def sides(self, scores: Floats) -> tuple[Floats, Floats]:
         aggregate = self.versus.aggregate
-        return onto_scale(scores[:, self.ours], aggregate), onto_scale(scores[:, self.theirs], aggregate)
+        return to_mean_scale(scores[:, self.ours], aggregate), to_mean_scale(scores[:, self.theirs], aggregate)
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """The columns of a table of scores, queries × columns."""
 
-    columns: tuple[Column, ...]
-    pairs: tuple[Pair, ...] = ()
+    columns: tuple[ScoreColumn, ...]
+    pairs: tuple[ColumnPair, ...] = ()
 
     @classmethod
-    def of(cls, columns: tuple[Column, ...], baseline: str | None) -> "Layout":
+    def of(cls, columns: tuple[ScoreColumn, ...], baseline: str | None) -> "TableLayout":
         """Every system but the baseline is compared with it, under every measure."""
         place = {(one.system, one.measure): number for number, one in enumerate(columns)}
         pairs = [
-            Pair(
-                Versus(
+            ColumnPair(
+                ComparisonSpec(
                     *(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
                     descriptive=one.descriptive,
                 ),
@@ -92,7 +92,7 @@ class Addable(Protocol):
 Summand = TypeVar("Summand", bound=Addable)
 
 
-def added(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
+def add_pairwise(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
     """Each of ours with that of theirs in the same place."""
     return tuple(one + other for one, other in zip(ours, theirs, strict=True))
 
@@ -112,7 +112,7 @@ class ColumnOutline:
         extent, total = Extent.of(values), ExactSum.of(values)
         if aggregate != "geometric":
             return cls(extent, total, extent, total)
-        scaled = onto_scale(values, aggregate)
+        scaled = to_mean_scale(values, aggregate)
         return cls(extent, total, Extent.of(scaled), ExactSum.of(scaled))
 
     def __add__(self, other: "ColumnOutline") -> "ColumnOutline":
@@ -125,7 +125,7 @@ class ColumnOutline:
 
     @property
     def unit(self) -> float:
-        return unit_for(self.scaled.largest)
+        return step_size(self.scaled.largest)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class PairOutline:
     apart_total: ExactSum
 
     @classmethod
-    def of(cls, scores: Floats, pair: Pair) -> "PairOutline":
+    def of(cls, scores: Floats, pair: ColumnPair) -> "PairOutline":
         ours, theirs = pair.sides(scores)
         apart = ours - theirs
         return cls(
@@ -159,12 +159,12 @@ class PairOutline:
 
     @property
     def unit_of_sides(self) -> float:
-        return unit_for(max(side.largest for side in self.sides))
+        return step_size(max(side.largest for side in self.sides))
 
     @property
     def unit(self) -> float:
         """Of the differences: that of the scores, or larger where these have different signs."""
-        return unit_for(max(self.apart.largest, *(side.largest for side in self.sides)))
+        return step_size(max(self.apart.largest, *(side.largest for side in self.sides)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ class Outline:
     """Which columns, and then pairs, are defined on the same queries; as a square."""
 
     @classmethod
-    def of(cls, scores: Floats, layout: Layout) -> "Outline":
+    def of(cls, scores: Floats, layout: TableLayout) -> "Outline":
         masks = layout.masks(scores)
         single, double = masks[: len(layout.columns)], masks[len(layout.columns) :]
         columns = [
@@ -191,8 +191,8 @@ class Outline:
     def __add__(self, other: "Outline") -> "Outline":
         return Outline(
             self.size + other.size,
-            added(self.columns, other.columns),
-            added(self.pairs, other.pairs),
+            add_pairwise(self.columns, other.columns),
+            add_pairwise(self.pairs, other.pairs),
             self.alike & other.alike,
         )
 
@@ -207,14 +207,14 @@ _SIZES = 38
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class RankTotals:
     """What Wilcoxon's test needs of a pair; few differences are held themselves."""
 
     sums: RankSums
     few: Floats
 
     @classmethod
-    def of(cls, ranges: "Sequence[RanksWithin]") -> "Ranks":
+    def of(cls, ranges: "Sequence[RankRange]") -> "RankTotals":
         """From all ranges, ascending."""
         sums = RankSums()
         for one in ranges:
@@ -228,24 +228,24 @@ class Ranks:
 
 
 @dataclass(frozen=True, eq=False)
-class RanksWithin:
+class RankRange:
     """Of one range of sizes."""
 
     sums: RankSums
     few: Floats
 
     @classmethod
-    def of(cls, counts: SignedRanks) -> "RanksWithin":
+    def of(cls, counts: SignedRanks) -> "RankRange":
         sums = counts.part()
         return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
 
 
-def moved(scores: Floats, pair: Pair, outline: PairOutline) -> SignedRanks:
+def signed_ranks(scores: Floats, pair: ColumnPair, outline: PairOutline) -> SignedRanks:
     """The differences in steps."""
-    return SignedRanks.of(steps_of(pair.apart(scores), outline.unit))
+    return SignedRanks.of(to_steps(pair.apart(scores), outline.unit))
 
 
-def ranges_for(queries: int, at_once: int) -> list[tuple[float, float]]:
+def size_ranges(queries: int, at_once: int) -> list[tuple[float, float]]:
     """Ranges of sizes, ascending, of which each may hold about so many differences."""
     parts = max(1, -(-queries // at_once))
     edges = [0.0, *(float(round(2**_SIZES * part / parts)) for part in range(1, parts)), np.inf]
@@ -253,27 +253,27 @@ def ranges_for(queries: int, at_once: int) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SquareSums:
     """The squared distances of a table's columns from their means: of the values, and on the scale of the mean."""
 
     squares: tuple[ExactSum, ...]
     scaled: tuple[ExactSum, ...]
 
     @classmethod
-    def of(cls, scores: Floats, layout: Layout, outline: Outline) -> "Spread":
+    def of(cls, scores: Floats, layout: TableLayout, outline: Outline) -> "SquareSums":
         squares, scaled = [], []
         for column, one, values in zip(layout.columns, outline.columns, scores.T, strict=True):
             values = values[~np.isnan(values)]
             found = ExactSum.of(one.extent.squares(values, one.total.value)) if values.size else ExactSum()
             squares.append(found)
             if column.aggregate == "geometric" and values.size:
-                logs = onto_scale(values, column.aggregate)
+                logs = to_mean_scale(values, column.aggregate)
                 found = ExactSum.of(one.scaled.squares(logs, one.scaled_total.value))
             scaled.append(found)
         return cls(tuple(squares), tuple(scaled))
 
-    def __add__(self, other: "Spread") -> "Spread":
-        return Spread(added(self.squares, other.squares), added(self.scaled, other.scaled))
+    def __add__(self, other: "SquareSums") -> "SquareSums":
+        return SquareSums(add_pairwise(self.squares, other.squares), add_pairwise(self.scaled, other.scaled))
 
     def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
         """Mean, standard deviation and number of values on the scale of the mean."""
@@ -295,7 +295,7 @@ class _PairTally:
     rose: int
     fell: int
     squares: ExactSum
-    pooled: tuple[Pooled, ...]
+    pooled: tuple[ResampledSums, ...]
     crossed: tuple[int, ...] | None
     flipped: Ints
 
@@ -309,7 +309,7 @@ class _PairTally:
             self.rose + other.rose,
             self.fell + other.fell,
             self.squares + other.squares,
-            added(self.pooled, other.pooled),
+            add_pairwise(self.pooled, other.pooled),
             crossed,
             self.flipped + other.flipped,
         )
@@ -319,10 +319,10 @@ class _PairTally:
 class Tally:
     """Of a table of scores; parts of one table are joined by adding them."""
 
-    pooled: tuple[Pooled, ...]
-    beside: tuple[Pooled, ...]
+    pooled: tuple[ResampledSums, ...]
+    beside: tuple[ResampledSums, ...]
     """The same to the scale of all queries, where the table is a part of them that is compared with the rest."""
-    spread: Spread
+    spread: SquareSums
     pairs: tuple[_PairTally, ...]
 
     @classmethod
@@ -330,7 +330,7 @@ class Tally:
         cls,
         scores: Floats,
         keys: Keys,
-        layout: Layout,
+        layout: TableLayout,
         outline: Outline,
         resampling: Resampling,
         *,
@@ -339,7 +339,7 @@ class Tally:
     ) -> "Tally":
         """``whole`` is the outline of all queries, where the table is to be compared with the rest of them."""
         masks = layout.masks(scores)
-        scaled = [onto_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
+        scaled = [to_mean_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
         columns: list[tuple[Floats, float, int]] = []
         for of in (outline, *([] if whole is None else [whole])):
             columns += [(scaled[place], one.unit, place) for place, one in enumerate(of.columns)]
@@ -351,33 +351,33 @@ class Tally:
         return cls(
             pooled,
             beside,
-            Spread.of(scores, layout, outline),
+            SquareSums.of(scores, layout, outline),
             tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or resampling.resamples)),
         )
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
-            added(self.pooled, other.pooled),
-            added(self.beside, other.beside),
+            add_pairwise(self.pooled, other.pooled),
+            add_pairwise(self.beside, other.beside),
             self.spread + other.spread,
-            added(self.pairs, other.pairs),
+            add_pairwise(self.pairs, other.pairs),
         )
 
-    def estimates(self, layout: Layout, outline: Outline, resampling: Resampling) -> list[Estimate]:
+    def estimates(self, layout: TableLayout, outline: Outline, resampling: Resampling) -> list[Estimate]:
         """Each column summarised, with its interval."""
-        plain = plainly_estimated(layout, outline, self.spread)
+        plain = estimate_columns(layout, outline, self.spread)
         return [
-            with_interval(one, column.aggregate, pooled, resampling)
+            add_interval(one, column.aggregate, pooled, resampling)
             for one, column, pooled in zip(plain, layout.columns, self.pooled, strict=True)
         ]
 
-    def differences(self, layout: Layout, outline: Outline, ranks: Sequence[Ranks]) -> list[Differences]:
+    def differences(self, layout: TableLayout, outline: Outline, ranks: Sequence[RankTotals]) -> list[Differences]:
         """Each pair's."""
         rows = zip(layout.pairs, outline.pairs, self.pairs, ranks, strict=True)
         return [_differences(outline.size, *row) for row in rows]
 
 
-def plainly_estimated(layout: Layout, outline: Outline, spread: Spread) -> list[Estimate]:
+def estimate_columns(layout: TableLayout, outline: Outline, spread: SquareSums) -> list[Estimate]:
     """Each column summarised, without an interval."""
     rows = zip(layout.columns, outline.columns, spread.squares, strict=True)
     return [_estimated(one, outline.size, squares, column.aggregate) for column, one, squares in rows]
@@ -387,7 +387,7 @@ def _estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: Aggr
     n = one.extent.n
     total = one.scaled_total.value
     return Estimate(
-        off_scale(total / n, aggregate) if n else nan,
+        from_mean_scale(total / n, aggregate) if n else nan,
         n,
         size - n,
         total if aggregate == "sum" else None,
@@ -395,7 +395,7 @@ def _estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: Aggr
     )
 
 
-def _resampled(pair: Pair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
+def _resampled(pair: ColumnPair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
     """Differences; of a geometric mean, both sides by themselves; with what a step is worth."""
     ours, theirs = (np.where(both, side, nan) for side in pair.sides(scores))
     if pair.versus.aggregate != "geometric":
@@ -409,25 +409,31 @@ def _pool(
     patterns: Sequence[int],
     keys: Keys,
     resampling: Resampling,
-) -> list[Pooled]:
+) -> list[ResampledSums]:
     """Values, what a step of them is worth, and whose mask they have."""
     used = list(dict.fromkeys(patterns[place] for _, _, place in columns))
-    whole = [steps_of(values, unit) for values, unit, _ in columns]
+    whole = [to_steps(values, unit) for values, unit, _ in columns]
     sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), resampling.resamples)
     drawn = dict(zip(used, sums[len(columns) :], strict=True))
     return [
-        Pooled(unit, Powers.of(steps[masks[place]]), row, drawn[patterns[place]])
+        ResampledSums(unit, PowerSums.of(steps[masks[place]]), row, drawn[patterns[place]])
         for steps, (_, unit, place), row in zip(whole, columns, sums, strict=False)
     ]
 
 
 def _pair_tallies(
-    scores: Floats, keys: Keys, layout: Layout, outline: Outline, masks: Bools, pooled: Iterator[Pooled], signs: int
+    scores: Floats,
+    keys: Keys,
+    layout: TableLayout,
+    outline: Outline,
+    masks: Bools,
+    pooled: Iterator[ResampledSums],
+    signs: int,
 ) -> list[_PairTally]:
     if not layout.pairs:
         return []
     apart = [pair.apart(scores) for pair in layout.pairs]
-    steps = [steps_of(values, one.unit) for values, one in zip(apart, outline.pairs, strict=True)]
+    steps = [to_steps(values, one.unit) for values, one in zip(apart, outline.pairs, strict=True)]
     flipped = flip_sums(keys, np.column_stack(steps), signs)
     found = []
     for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True)):
@@ -436,7 +442,7 @@ def _pair_tallies(
         sides = tuple(next(pooled) for _ in range(1 + geometric))
         crossed = None
         if geometric:
-            ours, theirs = (steps_of(side[both], one.unit_of_sides) for side in pair.sides(scores))
+            ours, theirs = (to_steps(side[both], one.unit_of_sides) for side in pair.sides(scores))
             crossed = exact_products(ours, theirs)
         known, moved = apart[place][both], steps[place][both]
         found.append(
@@ -454,13 +460,15 @@ def _pair_tallies(
     return found
 
 
-def _differences(size: int, pair: Pair, one: PairOutline, tally: _PairTally, ranks: Ranks) -> Differences:
+def _differences(size: int, pair: ColumnPair, one: PairOutline, tally: _PairTally, ranks: RankTotals) -> Differences:
     n, moving = one.apart.n, tally.rose + tally.fell
     test = None
     if n:
-        few = enumerated(ranks.few, rounded=True) if moving <= ENUMERATED else None
-        test = few or randomised(tally.flipped, tally.total, moving)
-    mean, baseline_mean = (off_scale(total.value / n, pair.versus.aggregate) if n else nan for total in one.totals)
+        few = enumerated_test(ranks.few, rounded=True) if moving <= ENUMERATED else None
+        test = few or sampled_test(tally.flipped, tally.total, moving)
+    mean, baseline_mean = (
+        from_mean_scale(total.value / n, pair.versus.aggregate) if n else nan for total in one.totals
+    )
     return Differences(
         left_out=size - n,
         mean=mean,

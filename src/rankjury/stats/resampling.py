@@ -41,7 +41,7 @@ _THRESHOLDS = tuple(accumulate(_CHANCES))[:-1]
 _WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uint64(0x8CB92BA72F3D8DD7)
 
 
-def keys_of(queries: pl.Series, seed: int) -> Keys:
+def query_keys(queries: pl.Series, seed: int) -> Keys:
     """The key of each query, by the seed and the id as a string."""
     salt = int(seed).to_bytes(16, "little", signed=True)
     digests = b"".join(blake2b(query.encode(), digest_size=8, salt=salt).digest() for query in queries.cast(pl.String))

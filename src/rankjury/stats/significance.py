@@ -14,7 +14,7 @@ PValues = Sequence[float | None]
 _ROUNDING = 1e-12
 
 
-def is_shown(p_value: float | None, level: float) -> bool:
+def is_significant(p_value: float | None, level: float) -> bool:
     """Whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
     return p_value is not None and p_value <= 1.0 - level + _ROUNDING
 
@@ -107,7 +107,7 @@ EXACT_RANKS = 50
 
 
 @dataclass(frozen=True)
-class Randomised:
+class RandomizationTest:
     """What a randomisation test found."""
 
     p: float
@@ -119,7 +119,7 @@ class Randomised:
 
 def sign_flip_tests(
     differences: Sequence[Floats], keys: Keys, resamples: int, *, rounded: bool = False
-) -> list[Randomised | None]:
+) -> list[RandomizationTest | None]:
     """The share of random signs under which the mean difference is as far from zero as it was found, for each column.
 
     Differences are whole numbers; ``rounded`` ones may each be off by half a step, so sums that differ by less tie.
@@ -128,25 +128,25 @@ def sign_flip_tests(
     never zero. None for no difference at all to look at.
     Source: Fisher, The design of experiments, 1935; Phipson and Smyth, Permutation p-values should never be zero, 2010.
     """
-    found: list[Randomised | None] = [
-        enumerated(column[column != 0], rounded=rounded) if column.size else None for column in differences
+    found: list[RandomizationTest | None] = [
+        enumerated_test(column[column != 0], rounded=rounded) if column.size else None for column in differences
     ]
     left = [place for place, test in enumerate(found) if test is None and differences[place].size]
     if left:
         flipped = flip_sums(keys, np.column_stack([differences[place] for place in left]), resamples)
         for place, sums in zip(left, flipped, strict=True):
             moving = int(np.count_nonzero(differences[place]))
-            found[place] = randomised(sums, exact_sum(differences[place]), moving if rounded else 0)
+            found[place] = sampled_test(sums, exact_sum(differences[place]), moving if rounded else 0)
     return found
 
 
-def randomised(flipped: Ints, found: int, slack: int) -> Randomised:
+def sampled_test(flipped: Ints, found: int, slack: int) -> RandomizationTest:
     """From the sums under random signs, and the sum that was found; ``slack`` makes sums tie that differ by less."""
     hits = int(np.count_nonzero(np.abs(flipped) >= abs(found) - slack))
-    return Randomised((1 + hits) / (1 + flipped.size), exact=False, resamples=flipped.size)
+    return RandomizationTest((1 + hits) / (1 + flipped.size), exact=False, resamples=flipped.size)
 
 
-def enumerated(moving: Floats, *, rounded: bool) -> Randomised | None:
+def enumerated_test(moving: Floats, *, rounded: bool) -> RandomizationTest | None:
     """From all signs of the differences that are not zero; None where these are too many."""
     if moving.size > ENUMERATED:
         return None
@@ -154,7 +154,7 @@ def enumerated(moving: Floats, *, rounded: bool) -> Randomised | None:
     for step in moving.astype(np.int64):
         sums = np.concatenate((sums + step, sums - step))
     as_far = np.abs(sums) >= abs(exact_sum(moving)) - (moving.size if rounded else 0)
-    return Randomised(float(np.mean(as_far)), exact=True)
+    return RandomizationTest(float(np.mean(as_far)), exact=True)
 
 
 def t_test(differences: Floats) -> float:

@@ -22,30 +22,30 @@ LARGEST_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class FixedPoint:
     """Whole numbers, as floats, and what one of them is worth."""
 
     whole: Floats
     unit: float
 
 
-def to_fixed(*columns: Floats, largest: float = 0.0) -> list[Fixed]:
+def to_fixed(*columns: Floats, largest: float = 0.0) -> list[FixedPoint]:
     """The columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
 
     The scale may be larger than the columns need: that of the scores of which they are differences.
     """
     filled = [np.nan_to_num(column, nan=0.0) for column in columns]
-    unit = unit_for(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
-    return [Fixed(np.rint(column / unit), unit) for column in filled]
+    unit = step_size(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
+    return [FixedPoint(np.rint(column / unit), unit) for column in filled]
 
 
-def unit_for(largest: float) -> float:
+def step_size(largest: float) -> float:
     """What one step is worth where no value is larger."""
     exponent = frexp(largest)[1] if largest else 0
     return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
 
 
-def steps_of(column: Floats, unit: float) -> Floats:
+def to_steps(column: Floats, unit: float) -> Floats:
     """The whole numbers of ``to_fixed``, to a scale that is known."""
     return np.rint(np.nan_to_num(column, nan=0.0) / unit)
 
@@ -68,13 +68,13 @@ _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
 
 
-def total_of(values: Floats) -> float:
+def exact_total(values: Floats) -> float:
     """The sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
     blocks = (values[first : first + _AT_ONCE] for first in range(0, values.size, _AT_ONCE))
-    return fsum(part for block in blocks for part in same_sum(block))
+    return fsum(part for block in blocks for part in sum_parts(block))
 
 
-def same_sum(values: Floats) -> list[float]:
+def sum_parts(values: Floats) -> list[float]:
     """A few numbers that have the same sum.
 
     Each round takes 40 bits off all values: whole numbers of one unit, whose sum is a float in whatever order they are
@@ -93,8 +93,8 @@ def same_sum(values: Floats) -> list[float]:
     return cast(list[float], values.tolist())
 
 
-def totals_of(table: Floats) -> list[float]:
-    """The sum of each column, as ``total_of`` gives it; of all columns at once, as many rows as stay in cache."""
+def column_totals(table: Floats) -> list[float]:
+    """The sum of each column, as ``exact_total`` gives it; of all columns at once, as many rows as stay in cache."""
     parts: list[list[float]] = [[] for _ in range(table.shape[1])]
     for first, last in cut_rows(len(table), max(_FEW, _CELLS_AT_ONCE // max(1, table.shape[1]))):
         columns = np.ascontiguousarray(table[first:last].T)
@@ -132,8 +132,8 @@ def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, flo
     extent = Extent(values.size, float(values.min()), float(values.max()))
     known = total is not None and _TINY < extent.largest < 1 / _TINY
     scaled = np.ldexp(values, -extent.exponent)
-    mean = extent.scaled_mean(cast(float, total)) if known else total_of(scaled) / values.size
-    squares = total_of(_squared(scaled - mean)) if extent.varies else 0.0
+    mean = extent.scaled_mean(cast(float, total)) if known else exact_total(scaled) / values.size
+    squares = exact_total(_squared(scaled - mean)) if extent.varies else 0.0
     return ldexp(mean, extent.exponent), extent.std(squares)
 
 
@@ -189,14 +189,14 @@ def _squared(centred: Floats) -> Floats:
 def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """Of each column the sum, the mean and the standard deviation of what is defined, and how many values that are.
 
-    The same to the last digit as ``total_of`` and ``mean_and_std`` of each: all columns at once where they are short,
-    as those of slices are, of which there are many; else one by one, which is quicker then.
+    The same to the last digit as ``exact_total`` and ``mean_and_std`` of each: all columns at once where they are
+    short, as those of slices are, of which there are many; else one by one, which is quicker then.
     """
     defined = ~np.isnan(table)
     n = defined.sum(axis=0)
     if len(table) > _SHORT:
         kept = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
-        totals = np.array([total_of(column) for column in kept])
+        totals = np.array([exact_total(column) for column in kept])
         stds = np.array([mean_and_std(column, total)[1] for column, total in zip(kept, totals.tolist(), strict=True)])
     else:
         totals, stds = _of_short(table, defined, n)
@@ -207,14 +207,14 @@ def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
     """The sum of each column, and its standard deviation."""
     filled = table if defined.all() else np.where(defined, table, 0.0)
     largest = np.abs(filled).max(axis=0, initial=0.0)
-    totals = np.array(totals_of(filled))
+    totals = np.array(column_totals(filled))
     exponent = np.frexp(largest)[1]
     scaled = np.ldexp(filled, -exponent)
     with np.errstate(invalid="ignore", divide="ignore"):
         centred = scaled - np.ldexp(totals, -exponent) / n
         if filled is not table:
             centred[~defined] = 0.0
-        squares = np.array(totals_of(np.multiply(centred, centred, out=centred)))
+        squares = np.array(column_totals(np.multiply(centred, centred, out=centred)))
         stds = np.ldexp(np.sqrt(squares / (n - 1)), exponent)
     high = scaled.max(axis=0, where=defined, initial=-np.inf)
     same = high - scaled.min(axis=0, where=defined, initial=np.inf) <= _SAME
@@ -244,7 +244,7 @@ class ExactSum:
     def of(cls, values: Floats) -> "ExactSum":
         found = cls()
         for first, last in cut_rows(values.size, _ROWS_AT_ONCE):
-            found.add(same_sum(values[first:last]))
+            found.add(sum_parts(values[first:last]))
         return found
 
     def add(self, numbers: Iterable[float]) -> None:
@@ -273,7 +273,7 @@ class ExactSum:
 
 
 @dataclass(frozen=True)
-class Powers:
+class PowerSums:
     """How many whole numbers there are, and the sums of them, of their squares and of their cubes."""
 
     n: int = 0
@@ -282,15 +282,19 @@ class Powers:
     third: int = 0
 
     @classmethod
-    def of(cls, whole: Floats) -> "Powers":
+    def of(cls, whole: Floats) -> "PowerSums":
         second, third, _ = exact_products(whole, whole)
         return cls(whole.size, int(whole.astype(np.int64).sum()), second, third)
 
-    def __add__(self, other: "Powers") -> "Powers":
-        return Powers(self.n + other.n, self.first + other.first, self.second + other.second, self.third + other.third)
+    def __add__(self, other: "PowerSums") -> "PowerSums":
+        return PowerSums(
+            self.n + other.n, self.first + other.first, self.second + other.second, self.third + other.third
+        )
 
-    def __sub__(self, other: "Powers") -> "Powers":
-        return Powers(self.n - other.n, self.first - other.first, self.second - other.second, self.third - other.third)
+    def __sub__(self, other: "PowerSums") -> "PowerSums":
+        return PowerSums(
+            self.n - other.n, self.first - other.first, self.second - other.second, self.third - other.third
+        )
 
     @property
     def mean(self) -> float:
@@ -351,7 +355,7 @@ def _joined(table: Floats) -> int:
     )
 
 
-def central_products(ours: Powers, theirs: Powers, crossed: tuple[int, int, int]) -> tuple[Fraction, ...]:
+def central_products(ours: PowerSums, theirs: PowerSums, crossed: tuple[int, int, int]) -> tuple[Fraction, ...]:
     """The sums of products of two columns' distances from their means: ab, a²b and ab².
 
     ``crossed`` are the plain sums of those products.

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Ranking
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.labeling.keywords.gold import MOST_LISTED, ask_keywords
 from rankjury.labeling.keywords.read_annotations import annotations_from_frame
 from rankjury.labeling.keywords.vocabulary import Match
@@ -77,7 +77,7 @@ def main() -> None:
         assert (gold.lookup is not None) is by_number
         assert by_number or match in ("all", "at-least-2")
         ranking = Ranking(gold.queries, np.arange(QUERIES + 1) * DEPTH, items, None)
-        scores = evaluate(gold, ranking, resolve_all(["num_rel", "num_rel_ret", "ndcg@10", "recall@50"]))
+        scores = evaluate(gold, ranking, resolve_measures(["num_rel", "num_rel_ret", "ndcg@10", "recall@50"]))
         for n in sample:
             least = Match.parse(match).needed(len(asked[n]))
             assert scores.values[n, 0] == sum(plain[n][least - 1 :])

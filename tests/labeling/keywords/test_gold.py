@@ -7,7 +7,7 @@ import pytest
 
 import rankjury
 import rankjury.labeling.keywords.gold
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.labeling.keywords.gold import KeywordGold, ask_items, ask_keywords, keyword_gold
 from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
 from rankjury.labeling.keywords.vocabulary import Annotations, Match
@@ -157,7 +157,7 @@ def test_a_gold_too_large_to_list_is_told_by_number(monkeypatch: pytest.MonkeyPa
     held = ask_items(clips(), match=Match.parse("any"))
     assert int(held.predicates.relevant_counts.sum()) == 4
     ranking = rankjury.as_ranking({"v2": ["v3", "v1"], "v3": ["v1"]})
-    asked = resolve_all(["recall@1", "ap", "ndcg@2"])
+    asked = resolve_measures(["recall@1", "ap", "ndcg@2"])
     values = []
     for most in (4, 3):
         monkeypatch.setattr(rankjury.labeling.keywords.gold, "MOST_LISTED", most)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rankjury
 from rankjury.core.lists import Background
-from rankjury.evaluation.evaluate import Evaluation, resolve_all
+from rankjury.evaluation.evaluate import Evaluation, resolve_measures
 
 ITEMS = [f"i{n}" for n in range(7)]
 USERS = [f"u{n}" for n in range(5)]
@@ -61,11 +61,14 @@ class World:
         shown = {user: shown for user, shown in self.lists.items() if shown} or {USERS[0]: []}
         scored = {user: {item: -float(n) for n, item in enumerate(one)} for user, one in shown.items()}
         return Evaluation(
-            rankjury.as_gold(gold), rankjury.as_ranking(scored), background=self.background(), may_be_apart=True
+            rankjury.as_gold(gold),
+            rankjury.as_ranking(scored),
+            background=self.background(),
+            allow_disjoint_queries=True,
         )
 
     def scores(self, *measures: str) -> rankjury.Scores:
-        return self.evaluation().scores(resolve_all(measures))
+        return self.evaluation().scores(resolve_measures(measures))
 
     def tables(self, *measures: str) -> dict[str, dict[str, float]]:
         """Of each measure the values by user."""

@@ -39,7 +39,7 @@ def combinations(metric: Metric) -> Iterator[dict[str, Any]]:
 def measures(metric: Metric) -> dict[Measure, dict[str, Any]]:
     """Under every combination of options, at every cut-off; with the options as they were given."""
     return {
-        Measure(metric.name, k, tuple(options.items())).having({"empty": "zero"}): options
+        Measure(metric.name, k, tuple(options.items())).with_options({"empty": "zero"}): options
         for options in combinations(metric)
         for k in cut_offs(metric)
     }
@@ -111,8 +111,8 @@ def test_cutting_the_gold_at_k_keeps_the_best_k(gold: dict[str, int], ranked: li
     """gold=k is the same as handing in only the k best, equal grades by id."""
     best = dict(sorted(gold.items(), key=lambda pair: (-pair[1], pair[0]))[:k])
     spellings = [f"recall@{k}", f"ndcg(gain=exp)@{k}", f"ap(over=found)@{k}"]
-    plain = [Measure.parse(spelling).having({"empty": "zero"}) for spelling in spellings]
-    cut = [measure.having({"gold": "k"}) for measure in plain]
+    plain = [Measure.parse(spelling).with_options({"empty": "zero"}) for spelling in spellings]
+    cut = [measure.with_options({"gold": "k"}) for measure in plain]
     found = rankjury.evaluate({"q": gold}, {"q": ranked}, cut)
     expected = rankjury.evaluate({"q": best}, {"q": ranked}, plain)
     np.testing.assert_array_equal(found.values, expected.values)

@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
-from rankjury.evaluation.judge import Bench
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.evaluate import resolve_measures
+from rankjury.evaluation.judge import MatchedRanking
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.metrics.cascade import err
 from tests.measures.metrics import naive
@@ -75,9 +75,9 @@ def test_a_slice_of_items_has_the_scale_of_the_whole_gold() -> None:
     """Without max, a slice of items took the highest grade of its own items for that of the scale."""
     gold = rankjury.as_gold({"q": {"a": 1, "b": 3}, "r": {"a": 1}})
     table = pl.DataFrame({"item_id": ["a", "b"], "kind": ["x", "y"]})
-    cuts = Cuts(table, "item_id", "items", [(Attribute("kind"),)], "table")
+    cuts = SliceTable(table, "item_id", "items", [(Attribute("kind"),)], "table")
     ranking = rankjury.as_ranking({"q": ["a"], "r": ["a"]})
-    found = assess(gold, {"run": ranking}, resolve_all(["err"]), resampling=None, item_slices=[cuts])
+    found = assess(gold, {"run": ranking}, resolve_measures(["err"]), resampling=None, item_slices=[cuts])
     means = {one.name: one.estimates["run"]["err"].mean for one in found.slices}
     assert means["item.kind=x"] == 1 / 8
 
@@ -108,7 +108,7 @@ def test_time_is_linear_in_the_judged_items_of_a_query() -> None:
     ranking = rankjury.as_ranking(
         pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "score": -np.arange(float(number))})
     )
-    judged = Bench(gold, ranking).judge()
+    judged = MatchedRanking(gold, ranking).judge()
     started = time.perf_counter()
     found = err(judged, None, max=20.0)
     assert time.perf_counter() - started < 5

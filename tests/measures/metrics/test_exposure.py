@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.stats.resampling import Resampling
 from tests.measures.metrics import slow_beyond as slow
 from tests.measures.metrics.slow_beyond import World, worlds
@@ -229,7 +229,7 @@ def test_they_are_of_all_users_together() -> None:
 )
 def test_options_that_there_are_not(measure: str, message: str) -> None:
     with pytest.raises(rankjury.UsageError, match=message):
-        resolve_all([measure])
+        resolve_measures([measure])
 
 
 @every_figure

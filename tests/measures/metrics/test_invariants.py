@@ -135,16 +135,16 @@ def test_a_query_with_nothing_relevant(metric: Metric) -> None:
     ranking = {"q": ["a"], "r": ["a"]}
     found = rankjury.evaluate(gold, ranking, [measure])
     if metric.needs_relevant:
-        skip = measure.having({"empty": "skip"})
+        skip = measure.with_options({"empty": "skip"})
         skipped = rankjury.evaluate(gold, ranking, [skip])
         assert math.isnan(skipped.values[0, 0])
         assert skipped.summary(str(skip)).undefined == 1
-        default = measure.having({"empty": "zero" if metric.name in DEFINED_WITHOUT_RELEVANT else "skip"})
+        default = measure.with_options({"empty": "zero" if metric.name in DEFINED_WITHOUT_RELEVANT else "skip"})
         assert default == measure
-        zero = measure.having({"empty": "zero"})
+        zero = measure.with_options({"empty": "zero"})
         assert rankjury.evaluate(gold, ranking, [zero]).values[0, 0] == 0
         with pytest.raises(rankjury.DataError, match="nothing relevant"):
-            rankjury.evaluate(gold, ranking, [measure.having({"empty": "error"})])
+            rankjury.evaluate(gold, ranking, [measure.with_options({"empty": "error"})])
     else:
         assert not np.isnan(found.values).any()
 
@@ -154,10 +154,10 @@ def test_a_query_that_the_ranking_lacks(metric: Metric) -> None:
     gold, ranking = {"q": {"a": 1.0}, "r": {"a": 1.0}}, {"r": ["a"]}
     measure = measure_of(metric)
     assert rankjury.evaluate(gold, ranking, [measure]).summary(str(measure)).n == 2
-    skip = measure.having({"missing": "skip"})
+    skip = measure.with_options({"missing": "skip"})
     assert rankjury.evaluate(gold, ranking, [skip]).summary(str(skip)).n == 1
     with pytest.raises(rankjury.DataError, match="missing from the ranking"):
-        rankjury.evaluate(gold, ranking, [measure.having({"missing": "error"})])
+        rankjury.evaluate(gold, ranking, [measure.with_options({"missing": "error"})])
 
 
 HUGE = {"ordinary": 3.0, "2^g overflows": 1024.0, "far past that": 5e5, "sums overflow": 1.7e308}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.measures.measure import Measure
 from tests.measures.metrics import slow_beyond as slow
 from tests.measures.metrics.slow_beyond import World, check_users, worlds
@@ -178,7 +178,7 @@ def test_an_empty_list_is_undefined_and_hits_nothing() -> None:
 )
 def test_options_that_there_are_not(measure: str, message: str) -> None:
     with pytest.raises(rankjury.UsageError, match=message):
-        resolve_all([measure])
+        resolve_measures([measure])
 
 
 @pytest.mark.parametrize("measure", ["mean_popularity@5", "novelty@5", "serendipity@5"])

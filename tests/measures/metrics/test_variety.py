@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import rankjury
-from rankjury.evaluation.evaluate import Evaluation, resolve_all
+from rankjury.evaluation.evaluate import Evaluation, resolve_measures
 from rankjury.measures.measure import Measure
 from tests.measures.metrics import slow_beyond as slow
 from tests.measures.metrics.slow_beyond import World, check_users, worlds
@@ -158,12 +158,12 @@ class TestFaults:
 
     def test_a_feature_that_cannot_be_named(self, name: str) -> None:
         with pytest.raises(rankjury.UsageError, match="Did you mean genre"):
-            resolve_all([f"{name}(by=genres)@2"])
+            resolve_measures([f"{name}(by=genres)@2"])
 
     def test_without_what_was_known_before(self, name: str) -> None:
         gold, ranking = rankjury.as_gold({"u": {"a": 1}}), rankjury.as_ranking({"u": ["a"]})
         with pytest.raises(rankjury.UsageError, match="looks at what was known before"):
-            Evaluation(gold, ranking).scores(resolve_all([f"{name}@2"]))
+            Evaluation(gold, ranking).scores(resolve_measures([f"{name}@2"]))
 
 
 def test_which_way_is_better() -> None:

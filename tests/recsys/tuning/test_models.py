@@ -11,7 +11,7 @@ import pytest
 from rankjury.core.journal import Journal
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.recommend import recommend
@@ -26,7 +26,7 @@ QUICK = Resampling(resamples=200)
 
 
 def subject(places: list[int], task: Task | None = None, measure: str = "ndcg@10", **more: Any) -> TuningSubject:
-    (asked,) = resolve_all([measure])
+    (asked,) = resolve_measures([measure])
     wrong = more.pop("wrong", {})
     settings = tuple({"at": at, **({"wrong": wrong[at]} if at in wrong else {})} for at in places)
     return TuningSubject(
@@ -84,7 +84,7 @@ class TestTheBest:
         task = without_test(task_of())
         model = Pointer({"at": 6})
         model.fit(task.train, SideFeatures())
-        asked = resolve_all(["recall@2"])
+        asked = resolve_measures(["recall@2"])
         by_hand = evaluate(task.gold, recommend(model, task, 10).ranking(task), asked)
         found = tuned([6], measure="recall@2")
         assert found.trials[0].values is not None

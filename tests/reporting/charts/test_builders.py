@@ -11,7 +11,7 @@ import pytest
 
 from rankjury.evaluation.drift import Drift, drift_between
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import Recorded, SystemResult
+from rankjury.evaluation.scores import RecordedValue, SystemResult
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.evaluation.slices.stats import Slice
@@ -284,13 +284,13 @@ class TestScores:
 
 class TestFrontier:
     @staticmethod
-    def report(**values: Mapping[str, Recorded]) -> Report:
+    def report(**values: Mapping[str, RecordedValue]) -> Report:
         return Report({name: SystemResult({}, {}, recorded=found) for name, found in values.items()})
 
     def test_undominated_points_are_on_it(self) -> None:
         points = {"a": (1.0, 10.0), "b": (0.9, 1.0), "c": (0.9, 2.0), "d": (0.8, 1.0), "e": (1.0, 10.0)}
         found = {
-            name: {"ann_recall@10": Recorded(recall, (recall, recall)), "latency_p95_ms": Recorded(p95)}
+            name: {"ann_recall@10": RecordedValue(recall, (recall, recall)), "latency_p95_ms": RecordedValue(p95)}
             for name, (recall, p95) in points.items()
         }
         chart = frontier_chart(self.report(**found))
@@ -310,12 +310,14 @@ class TestFrontier:
             assert same is not None and (same.points[0].y, same.y_label) == (point.y, chart.y_label)
 
     def test_where_there_is_no_p95_the_median(self) -> None:
-        chart = frontier_chart(self.report(a={"ann_recall@5": Recorded(0.9), "latency_p50_ms": Recorded(2.0)}))
+        chart = frontier_chart(
+            self.report(a={"ann_recall@5": RecordedValue(0.9), "latency_p50_ms": RecordedValue(2.0)})
+        )
         assert chart is not None and "P50" in chart.x_label and chart.y_label.startswith("recall@5")
 
     def test_none_without_both_figures(self, report_of: Callable[[str], Report]) -> None:
         assert frontier_chart(report_of("movies")) is None
-        assert frontier_chart(self.report(a={"latency_p95_ms": Recorded(2.0)})) is None
+        assert frontier_chart(self.report(a={"latency_p95_ms": RecordedValue(2.0)})) is None
 
 
 class TestDrift:

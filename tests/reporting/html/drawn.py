@@ -4,20 +4,20 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import segments_within
-from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.reporting.html.query_data import QueryDetails
 
 LABELS = ("ndcg@10", "rr@10", "recall@10")
 
 
-def listed(rng: np.random.Generator, queries: int, items: int, depth: int, *, scores: bool = True) -> Listed:
+def listed(rng: np.random.Generator, queries: int, items: int, depth: int, *, scores: bool = True) -> ItemLists:
     """Lists of 0 to ``depth`` items, each once."""
     lengths = rng.integers(0, depth + 1, queries)
     chosen = [rng.choice(items, length, replace=False) for length in lengths]
     codes = np.concatenate([*chosen, np.empty(0, dtype=np.int64)]).astype(int)
     values = [np.sort(rng.normal(0, 10.0 ** rng.integers(-3, 4), length))[::-1] for length in lengths]
     starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    return Listed(
+    return ItemLists(
         starts,
         pl.Series([f"item {code}" for code in codes], dtype=pl.String),
         np.where(rng.random(len(codes)) < 0.5, rng.integers(0, 4, len(codes)).astype(float), np.nan),

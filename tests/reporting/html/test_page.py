@@ -164,7 +164,7 @@ class TestTables:
                     if one is not None:
                         assert next(numbers_in(more[0])) == pytest.approx(one.difference, abs=6e-4)
                         assert more[1].endswith(f" · {one.better}/{one.equal}/{one.worse}")
-                        assert (cell.style == "noise") == (not one.is_shown(report.level))
+                        assert (cell.style == "noise") == (not one.is_significant(report.level))
 
     def test_names_and_golds_stand_in_the_first_column(self, movies: Outcome) -> None:
         names = [row[0].text for row in measures_matrix(movies.report, movies.report.headline).rows]

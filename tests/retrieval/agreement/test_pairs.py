@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from rankjury.core.convert import as_ranking
 from rankjury.core.types import Gold, Ranking, Vectors
-from rankjury.evaluation.query_lists import first_rows
+from rankjury.evaluation.query_lists import top_rows
 from rankjury.retrieval.agreement import pairs as pairing
 from rankjury.retrieval.agreement.pairs import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
 from rankjury.retrieval.agreement.reference import reference_gold
@@ -158,19 +158,19 @@ class TestFirstRows:
     def test_by_score_then_by_id(self, run: Any, k: int | None, asked: set[str], random: Any) -> None:
         queries = list(asked)
         random.shuffle(queries)
-        found = first_rows(as_ranking(run), series(queries), k)
+        found = top_rows(as_ranking(run), series(queries), k)
         expected = [(q, i, run[q][i]) for q in sorted(asked) if q in run for i in ordered(run[q])[:k]]
         assert found.rows() == expected
 
     def test_the_given_order_where_there_are_no_scores(self) -> None:
-        found = first_rows(as_ranking({"r": ["z", "a", "m"], "q": ["b", "a"]}), series("qr"), 2)
+        found = top_rows(as_ranking({"r": ["z", "a", "m"], "q": ["b", "a"]}), series("qr"), 2)
         assert [row[:2] for row in found.rows()] == [("q", "b"), ("q", "a"), ("r", "z"), ("r", "a")]
 
     def test_an_item_that_stands_twice_stands_at_its_best(self) -> None:
         run = Ranking(series("q"), np.array([0, 4]), series("abab"), np.array([0.1, 0.4, 0.9, 0.2]))
-        assert first_rows(run, series("q"), None).rows() == [("q", "a", 0.9), ("q", "b", 0.4)]
-        assert first_rows(run, series("q"), 2).height == 2
+        assert top_rows(run, series("q"), None).rows() == [("q", "a", 0.9), ("q", "b", 0.4)]
+        assert top_rows(run, series("q"), 2).height == 2
 
     def test_numbers_are_ordered_as_strings(self) -> None:
         run = as_ranking(pl.DataFrame({"query_id": [1, 1], "item_id": [9, 10], "score": [0.5, 0.5]}))
-        assert first_rows(run, pl.Series([1]), 1).rows() == [("1", "10", 0.5)]
+        assert top_rows(run, pl.Series([1]), 1).rows() == [("1", "10", 0.5)]

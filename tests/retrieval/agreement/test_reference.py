@@ -106,7 +106,7 @@ def lists(gold: Gold) -> dict[str, list[tuple[str, float]]]:
 
 def values(gold: Gold, ranking: Ranking, measure: str) -> dict[str, float]:
     evaluation = Evaluation(gold, ranking)
-    return dict(zip(evaluation.bench.queries, evaluation.values(Measure.parse(measure)).tolist(), strict=True))
+    return dict(zip(evaluation.matched.queries, evaluation.values(Measure.parse(measure)).tolist(), strict=True))
 
 
 def model(n: int, seed: int, kinds: int = 3, dimensions: int = 3) -> Floats:
@@ -165,7 +165,7 @@ def test_the_protocol_over_runs(rows: list[tuple[dict[str, float], dict[str, flo
         evaluation = Evaluation(found.gold, as_ranking(ours))
         for spelling, function in SPEC.items():
             measured = evaluation.values(Measure.parse(spelling.format(gold=gold, k=k)))
-            for query, value in zip(evaluation.bench.queries, measured, strict=True):
+            for query, value in zip(evaluation.matched.queries, measured, strict=True):
                 model_list = ordered(ours[query])
                 plain = function(ordered(theirs[query]), model_list, k)
                 expected = plain if ties == "id" else tied(theirs[query], model_list, k)[spelling]

@@ -25,7 +25,7 @@ from rankjury.retrieval.agreement.stats import (
     agreement_of,
 )
 from rankjury.stats import resampling
-from rankjury.stats.resampling import Keys, Resampling, bootstrap_weights, keys_of
+from rankjury.stats.resampling import Keys, Resampling, bootstrap_weights, query_keys
 from tests.stats.support import digits, keys, thorough
 
 HOW = Resampling(resamples=128)
@@ -175,7 +175,7 @@ class TestCoverage:
 
         for number in range(times):
             x, y = between * correlated(queries, shared)[:, row] + within * correlated(row.size, 0.6)
-            of = keys_of(pl.Series([f"{number}-{query}" for query in range(queries)]), 0)
+            of = query_keys(pl.Series([f"{number}-{query}" for query in range(queries)]), 0)
             found = agreement_of(Pairs(row, x, y, ""), of, Resampling(resamples=200))
             for name, value in truth.items():
                 bounds = found.figures[name].ci

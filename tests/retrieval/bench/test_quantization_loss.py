@@ -10,7 +10,7 @@ import pytest
 
 import rankjury
 from rankjury.core.types import Gold, Ranking
-from rankjury.evaluation.evaluate import evaluate, resolve_all
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.retrieval.bench.measure import Measured, measure
 from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
 from rankjury.retrieval.bench.result import Loss
@@ -18,12 +18,12 @@ from rankjury.stats.resampling import Resampling
 from tests.retrieval.bench.test_build import CORPUS, QUERIES, bench_of, by_numpy
 
 HOW = Resampling(resamples=200)
-(NDCG,) = resolve_all(["ndcg(gain=exp)@5"])
+(NDCG,) = resolve_measures(["ndcg(gain=exp)@5"])
 GOLD = {"q1": {"a": 3, "b": 1}, "q2": {"c": 1}, "q3": {"a": 0}}
 
 
 def lost(gold: Gold, exact: Ranking, index: Ranking, measures: tuple[str, ...] = ("ndcg(gain=exp)@5",)) -> Loss:
-    asked = resolve_all(measures)
+    asked = resolve_measures(measures)
     return loss_of(gold, exact, evaluate(gold, index, asked), asked[0], HOW)
 
 
@@ -47,7 +47,7 @@ class TestMeasure:
         ],
     )
     def test_ndcg_at_k_else_another_else_none(self, asked: list[str], chosen: str | None) -> None:
-        found = measure_of_loss(resolve_all(asked), 10)
+        found = measure_of_loss(resolve_measures(asked), 10)
         assert (None if found is None else found.label) == chosen
 
 

@@ -12,7 +12,7 @@ import pytest
 import rankjury
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.retrieval.fusion.fusion import METHODS, Fusion
 from rankjury.retrieval.fusion.tune import CONSTANTS, TUNING_SCHEMA, Tuning, settings_of, tune
 from rankjury.stats.resampling import Resampling
@@ -26,7 +26,7 @@ def tuned(gold: Grades, runs: Sequence[Run], measure: str = "ap", *, seed: int =
     """Quick: one constant and few resamples, unless asked otherwise."""
     rankings = {f"s{number}": rankjury.as_ranking(run) for number, run in enumerate(runs)}
     chosen: dict[str, Any] = {"constants": (60,), "how": Resampling(200, seed=seed)} | options
-    return tune(rankjury.as_gold(gold), rankings, resolve_all([measure])[0], **chosen)
+    return tune(rankjury.as_gold(gold), rankings, resolve_measures([measure])[0], **chosen)
 
 
 def made(

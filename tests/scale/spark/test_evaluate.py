@@ -14,8 +14,8 @@ import pytest
 import rankjury.scale.spark
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Quantiles as QuantileSection
-from rankjury.stats.estimates import Quantiles
+from rankjury.evaluation.sections import QuantileSketch as QuantileSection
+from rankjury.stats.estimates import QuantileSketch
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.spark.studies import frame_of, on_spark
 from tests.scale.spark.thorough import when_all_are_wanted
@@ -125,7 +125,7 @@ def test_frames_in_few_parts_in_another_order(spark: "SparkSession", study: Stud
     )
     assert figures(form_of(found)) == figures(form_of(expected))
     scores = expected.scores["b"]["ndcg@10"]
-    assert found.sections_of(QuantileSection)["b"].measures["ndcg@10"] == Quantiles.of(scores, QUERIES).values(
+    assert found.sections_of(QuantileSection)["b"].measures["ndcg@10"] == QuantileSketch.of(scores, QUERIES).values(
         (0.1, 0.5)
     )
 

@@ -11,7 +11,7 @@ from rankjury.scale.evaluate_files import name_systems
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
     from rankjury.core.types import Gold, Ranking
-    from rankjury.measures.dialects import Asked
+    from rankjury.measures.dialects import NamedMeasure
     from rankjury.plan.parse import CheckedPlan
     from rankjury.retrieval.fusion.fusion import Fusion
     from rankjury.retrieval.fusion.tune import Tuning
@@ -95,7 +95,7 @@ class _Task:
 
     gold: "Gold"
     rankings: "dict[str, Ranking]"
-    asked: "Asked"
+    asked: "NamedMeasure"
     default: "Fusion"
     in_use: bool
     """Whether it is a plan's, with its weights."""
@@ -106,7 +106,7 @@ class _Task:
 
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
-    from rankjury.evaluation.evaluate import resolve_all
+    from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.io.formats import read_gold, read_run
     from rankjury.retrieval.fusion.fusion import Fusion
 
@@ -115,7 +115,7 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
         raise UsageError("--system is for a plan", expected="rankjury tune PLAN --system NAME")
     if len(runs) < 2:
         raise UsageError("found one run", expected="two or more: rankjury tune GOLD RUN RUN…")
-    (asked,) = resolve_all(one_measure(measure or "ndcg@10"))
+    (asked,) = resolve_measures(one_measure(measure or "ndcg@10"))
     rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
     return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
 
@@ -124,7 +124,7 @@ def _from_plan(
     checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
-    from rankjury.evaluation.evaluate import resolve_all
+    from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.plan.kinds import FusionSystem
     from rankjury.plan.parse import overrides_of
     from rankjury.plan.run import load_rankings
@@ -143,7 +143,7 @@ def _from_plan(
     asked = next(one for one in checked.asked if one.label == checked.headline[0])
     if measure is not None:
         conventions = checked.plan.conventions
-        (asked,) = resolve_all(one_measure(measure), conventions.dialect, overrides_of(conventions))
+        (asked,) = resolve_measures(one_measure(measure), conventions.dialect, overrides_of(conventions))
     chosen_on = with_validation_window(checked)
     if chosen_on.plan.gold != checked.plan.gold:
         warn(["weights are chosen on the validation window, not on the window of the plan"], quiet=quiet)

@@ -26,7 +26,7 @@ _UNKNOWN = "\0unknown"
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class SliceTable:
     """A table of attributes with an id column, and what to group by; None: whatever groups well."""
 
     table: pl.DataFrame
@@ -83,7 +83,7 @@ class ItemGroups:
     """Of what the tables of attributes and the gold do not share."""
 
     @classmethod
-    def of(cls, judged: pl.Series, cuts: Sequence[Cuts]) -> "ItemGroups":
+    def of(cls, judged: pl.Series, cuts: Sequence[SliceTable]) -> "ItemGroups":
         """Return the groups that the judged items, which are strings, fall in."""
         known = [one.table[one.id_column].cast(pl.String).alias("item") for one in cuts]
         items = pl.concat([judged.alias("item"), *known]).unique().sort()
@@ -108,7 +108,7 @@ NO_ITEM_GROUPS = ItemGroups(pl.Series("item", dtype=pl.String), (), (), np.empty
 
 
 @dataclass(frozen=True)
-class Shared:
+class IdOverlap:
     """How far a table of attributes has the ids of the gold; of parts of both it can be joined."""
 
     ids: int
@@ -117,10 +117,10 @@ class Shared:
     examples: tuple[str | None, str | None]
     """The first id that is lacking, and the first that is unknown, in the order of text."""
 
-    def __add__(self, other: "Shared") -> "Shared":
+    def __add__(self, other: "IdOverlap") -> "IdOverlap":
         ours, theirs = self.examples, other.examples
         examples = tuple(min(filter(None, pair), default=None) for pair in zip(ours, theirs, strict=True))
-        return Shared(
+        return IdOverlap(
             self.ids + other.ids,
             self.lacking + other.lacking,
             self.unknown + other.unknown,
@@ -148,7 +148,7 @@ class Shared:
             yield ReportWarning(text, code="unknown-ids", count=self.unknown)
 
 
-def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, Shared]:
+def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, IdOverlap]:
     """The attributes row by row with the ids, which are strings; and how far they are shared."""
     if table[id_column].dtype.is_nested():
         found = f"the {id_column} is of type {table[id_column].dtype}"
@@ -161,4 +161,4 @@ def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tu
     attributes = table.drop(id_column).with_columns(known)
     joined = ids.to_frame(_JOINED).join(attributes, on=_JOINED, how="left", maintain_order="left")
     first = cast(str | None, lacking.min()), cast(str | None, unknown.min())
-    return joined.drop(_JOINED), Shared(len(ids), len(lacking), len(unknown), first)
+    return joined.drop(_JOINED), IdOverlap(len(ids), len(lacking), len(unknown), first)

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankjury.core.types import Bools, Floats, Ints
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.stats.estimates import FRACTION, about, bits_to_drop
+from rankjury.stats.estimates import FRACTION, bits_to_drop, round_bits
 
 _SPELLING = re.compile(r"(?P<name>[^()*]+?)\s*(?:\(\s*(?P<option>quantiles|bins)\s*=\s*(?P<value>[^()]+)\))?")
 MOST_GROUPS = 100
@@ -75,7 +75,7 @@ def can_group(dtype: pl.DataType) -> bool:
     return not dtype.is_nested()
 
 
-def prepared(values: pl.Series) -> pl.Series:
+def normalize_values(values: pl.Series) -> pl.Series:
     """NaN is no value, and a zero has no sign; arrays are lists, and bytes are text."""
     if values.dtype == pl.Binary:
         texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
@@ -87,7 +87,7 @@ def prepared(values: pl.Series) -> pl.Series:
     return values.to_frame(_VALUE).select(_unsigned(pl.col(_VALUE)).fill_nan(None)).to_series()
 
 
-def written(values: pl.Series) -> pl.Series:
+def values_as_text(values: pl.Series) -> pl.Series:
     """As a person would write them: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
     if isinstance(values.dtype, pl.List):
         texts = values.list.eval(_written(pl.element(), values.dtype.inner)).list.drop_nulls()
@@ -111,7 +111,7 @@ def _unsigned(value: pl.Expr) -> pl.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class Census:
+class ValueCounts:
     """The distinct values of an attribute, ascending, with how many rows have each; of lists, what they hold."""
 
     dtype: pl.DataType
@@ -124,18 +124,18 @@ class Census:
     """Of so many bits each number was rid, as there were too many: it stands for all that are about the same."""
 
     @classmethod
-    def of(cls, column: pl.Series) -> "Census":
-        values = prepared(column)
+    def of(cls, column: pl.Series) -> "ValueCounts":
+        values = normalize_values(column)
         dtype = values.dtype
         if not can_group(dtype):
             found = values.clear()
         elif isinstance(dtype, pl.List):
-            found = written(values).explode().drop_nulls()
+            found = values_as_text(values).explode().drop_nulls()
         else:
             found = values.drop_nulls()
         return _counted(dtype, found, np.ones(len(found), dtype=np.int64), len(values), len(found) < len(values))
 
-    def __add__(self, other: "Census") -> "Census":
+    def __add__(self, other: "ValueCounts") -> "ValueCounts":
         """Of other rows of the same column."""
         dropped = max(self.dropped, other.dropped)
         if self.dropped != other.dropped:
@@ -144,7 +144,7 @@ class Census:
         found = _counted(self.dtype, values, counts, self.rows + other.rows, self.lacks or other.lacks)
         return replace(found, dropped=dropped)
 
-    def limited(self, most: int) -> "Census":
+    def limited(self, most: int) -> "ValueCounts":
         """With no more values than so many: numbers are rounded then, and of texts some left out.
 
         Numbers keep 24 bits of their fractions, and fewer only where they are still too many. How many hangs on what
@@ -156,8 +156,8 @@ class Census:
             return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
         return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - _BITS_AT_MOST)))
 
-    def _rounded(self, dropped: int) -> "Census":
-        numbers = pl.Series(_VALUE, about(self.values.cast(pl.Float64).to_numpy(), dropped))
+    def _rounded(self, dropped: int) -> "ValueCounts":
+        numbers = pl.Series(_VALUE, round_bits(self.values.cast(pl.Float64).to_numpy(), dropped))
         found = _counted(pl.Float64(), numbers, self.counts, self.rows, self.lacks)
         return replace(found, dropped=dropped)
 
@@ -177,7 +177,7 @@ class Census:
     @property
     def texts(self) -> pl.Series:
         """The values as written, each once; in the order of their spelling, or in that of an ordered category."""
-        found = written(self.values).drop_nulls().unique().sort()
+        found = values_as_text(self.values).drop_nulls().unique().sort()
         if isinstance(self.dtype, pl.Enum):
             in_order = self.dtype.categories.str.strip_chars().unique(maintain_order=True)
             found = in_order.filter(in_order.is_in(found.implode()))
@@ -190,11 +190,11 @@ class Census:
         return found, np.bincount(place, self.counts, found.size).astype(np.int64)
 
 
-def _counted(dtype: pl.DataType, values: pl.Series, counts: Ints, rows: int, lacking: bool) -> Census:
+def _counted(dtype: pl.DataType, values: pl.Series, counts: Ints, rows: int, lacking: bool) -> ValueCounts:
     table = pl.DataFrame({_VALUE: values, _COUNT: counts}).group_by(_VALUE).agg(pl.col(_COUNT).sum())
     if not table[_VALUE].dtype.is_nested():
         table = table.sort(_VALUE)
-    found = Census(dtype, table[_VALUE], table[_COUNT].to_numpy(), rows, table.height + lacking)
+    found = ValueCounts(dtype, table[_VALUE], table[_COUNT].to_numpy(), rows, table.height + lacking)
     return replace(found, distinct=0) if dtype.is_nested() else found
 
 
@@ -219,7 +219,7 @@ class Group:
 
 
 @dataclass(eq=False)
-class Rows:
+class AttributeRows:
     """Some rows of a table of attributes; columns are brought into the form that groups ask for once."""
 
     table: pl.DataFrame
@@ -228,12 +228,12 @@ class Rows:
 
     def texts(self, name: str) -> pl.Series:
         if name not in self._texts:
-            self._texts[name] = written(prepared(self.table[name]))
+            self._texts[name] = values_as_text(normalize_values(self.table[name]))
         return self._texts[name]
 
     def numbers(self, name: str) -> Floats:
         if name not in self._numbers:
-            self._numbers[name] = prepared(self.table[name]).cast(pl.Float64).to_numpy()
+            self._numbers[name] = normalize_values(self.table[name]).cast(pl.Float64).to_numpy()
         return self._numbers[name]
 
 
@@ -244,7 +244,7 @@ class _HasValue:
     name: str
     value: str | None
 
-    def members(self, rows: Rows) -> Bools:
+    def members(self, rows: AttributeRows) -> Bools:
         texts = rows.texts(self.name)
         if self.value is None:
             return texts.is_null().to_numpy()
@@ -262,7 +262,7 @@ class _Lies:
     high: float | None
     upper_counts: bool
 
-    def members(self, rows: Rows) -> Bools:
+    def members(self, rows: AttributeRows) -> Bools:
         numbers = rows.numbers(self.name)
         found = ~np.isnan(numbers)
         if self.low is not None:
@@ -276,19 +276,19 @@ class _Lies:
 class _NoNumber:
     name: str
 
-    def members(self, rows: Rows) -> Bools:
+    def members(self, rows: AttributeRows) -> Bools:
         return np.isnan(rows.numbers(self.name))
 
 
 @dataclass(frozen=True)
-class Definition:
+class GroupDefinition:
     """A group before anybody is looked up: its name, and what its members share."""
 
     name: str
     note: str
     shared: tuple[_HasValue | _Lies | _NoNumber, ...]
 
-    def members(self, rows: Rows) -> Bools:
+    def members(self, rows: AttributeRows) -> Bools:
         found = self.shared[0].members(rows)
         for one in self.shared[1:]:
             found = found & one.members(rows)
@@ -297,10 +297,10 @@ class Definition:
 
 def suitable_attributes(table: pl.DataFrame) -> list[tuple[Attribute, ...]]:
     """The columns that group well, for when none is named: numbers, and texts of 2 to 20 values."""
-    return suitable_names({name: Census.of(table[name]) for name in table.columns})
+    return suitable_attributes_of({name: ValueCounts.of(table[name]) for name in table.columns})
 
 
-def suitable_names(censuses: Mapping[str, Census]) -> list[tuple[Attribute, ...]]:
+def suitable_attributes_of(censuses: Mapping[str, ValueCounts]) -> list[tuple[Attribute, ...]]:
     return [
         (Attribute(name),)
         for name, one in censuses.items()
@@ -315,22 +315,22 @@ def group_by(
 
     ``members_of`` is another table with the same columns: the groups are those of ``table``, their members its rows.
     """
-    rows = Rows(table)
-    others = None if members_of is None else Rows(members_of)
+    rows = AttributeRows(table)
+    others = None if members_of is None else AttributeRows(members_of)
     found: list[Group] = []
     for attributes in asked:
-        censuses = {one.name: Census.of(table[one.name]) for one in _known(attributes, table.columns, where)}
+        censuses = {one.name: ValueCounts.of(table[one.name]) for one in _known(attributes, table.columns, where)}
         made: list[Group] = []
-        for one in define(attributes, censuses, where):
+        for one in define_groups(attributes, censuses, where):
             members = one.members(rows)
             if members.any():
                 made.append(Group(one.name, one.note, members if others is None else one.members(others)))
-                check_number(len(made), spelled(attributes), where)
+                check_group_count(len(made), crossing_name(attributes), where)
         found += made
     return found
 
 
-def spelled(attributes: Sequence[Attribute]) -> str:
+def crossing_name(attributes: Sequence[Attribute]) -> str:
     return "*".join(one.name for one in attributes)
 
 
@@ -341,7 +341,9 @@ def _known(attributes: Sequence[Attribute], names: Collection[str], where: str) 
     return attributes
 
 
-def define(attributes: Sequence[Attribute], censuses: Mapping[str, Census], where: str) -> list[Definition]:
+def define_groups(
+    attributes: Sequence[Attribute], censuses: Mapping[str, ValueCounts], where: str
+) -> list[GroupDefinition]:
     """The groups of one attribute, or those of two crossed; of some there may be nobody."""
     first, *others = (_defined(one, censuses[one.name], where) for one in _known(attributes, censuses, where))
     for other in others:
@@ -349,12 +351,12 @@ def define(attributes: Sequence[Attribute], censuses: Mapping[str, Census], wher
     return first
 
 
-def _crossed(one: Definition, other: Definition) -> Definition:
+def _crossed(one: GroupDefinition, other: GroupDefinition) -> GroupDefinition:
     note = ", ".join(filter(None, (one.note, other.note)))
-    return Definition(f"{one.name}*{other.name}", note, (*one.shared, *other.shared))
+    return GroupDefinition(f"{one.name}*{other.name}", note, (*one.shared, *other.shared))
 
 
-def check_number(groups: int, what: str, where: str) -> None:
+def check_group_count(groups: int, what: str, where: str) -> None:
     if groups > MOST_GROUPS:
         raise DataError(
             f"{what} makes {groups:,} groups or more",
@@ -364,7 +366,7 @@ def check_number(groups: int, what: str, where: str) -> None:
         )
 
 
-def _defined(attribute: Attribute, census: Census, where: str) -> list[Definition]:
+def _defined(attribute: Attribute, census: ValueCounts, where: str) -> list[GroupDefinition]:
     name = attribute.name
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
@@ -373,22 +375,22 @@ def _defined(attribute: Attribute, census: Census, where: str) -> list[Definitio
     if not census.is_number or (not asked_as_number and few):
         return _by_value(census, attribute, where)
     cut = _by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)
-    return [*cut, Definition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]
+    return [*cut, GroupDefinition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]
 
 
-def _by_value(census: Census, attribute: Attribute, where: str) -> list[Definition]:
+def _by_value(census: ValueCounts, attribute: Attribute, where: str) -> list[GroupDefinition]:
     name, notes = attribute.name, dict(attribute.notes)
     if not can_group(census.dtype):
         raise DataError(
             f"{name} is of type {census.dtype}", where=where, expected="a text, a number, or a list of them"
         )
     found = census.texts
-    check_number(len(found), name, where)
-    groups = [Definition(f"{name}={value}", notes.get(value, ""), (_HasValue(name, value),)) for value in found]
-    return [*groups, Definition(f"{name}={NO_VALUE}", "", (_HasValue(name, None),))]
+    check_group_count(len(found), name, where)
+    groups = [GroupDefinition(f"{name}={value}", notes.get(value, ""), (_HasValue(name, value),)) for value in found]
+    return [*groups, GroupDefinition(f"{name}={NO_VALUE}", "", (_HasValue(name, None),))]
 
 
-def _by_quantiles(census: Census, attribute: Attribute) -> list[Definition]:
+def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefinition]:
     """As even as equal numbers allow; these are never parted."""
     parts = attribute.quantiles or _USUAL_QUANTILES
     distinct, counts = census.numbers
@@ -399,13 +401,13 @@ def _by_quantiles(census: Census, attribute: Attribute) -> list[Definition]:
     nearest = np.abs(below[None, :] - wanted[:, None]).argmin(axis=1) if below.size else np.empty(0, dtype=int)
     edges = distinct[np.unique(nearest)]
     place = np.searchsorted(edges, distinct, side="left")
-    groups: list[Definition] = []
+    groups: list[GroupDefinition] = []
     for number, (low, high) in enumerate(pairwise([None, *edges.tolist(), None])):
         inside = distinct[place == number]
         if inside.size:
             name = f"{attribute.name}=q{len(groups) + 1}"
             note = f"about {_range_of(inside)}" if census.rounded else _range_of(inside)
-            groups.append(Definition(name, note, (_Lies(attribute.name, low, high, True),)))
+            groups.append(GroupDefinition(name, note, (_Lies(attribute.name, low, high, True),)))
     return groups
 
 
@@ -419,9 +421,9 @@ def _shown(number: float) -> str:
     return f"{number:.15g}"
 
 
-def _by_bins(attribute: Attribute) -> list[Definition]:
+def _by_bins(attribute: Attribute) -> list[GroupDefinition]:
     name, edges = attribute.name, attribute.bins
     named: list[tuple[str, float | None, float | None]] = [(f"{name}<{_shown(edges[0])}", None, edges[0])]
     named += [(f"{name}={_shown(low)}..{_shown(high)}", low, high) for low, high in pairwise(edges)]
     named.append((f"{name}>={_shown(edges[-1])}", edges[-1], None))
-    return [Definition(text, "", (_Lies(name, low, high, False),)) for text, low, high in named]
+    return [GroupDefinition(text, "", (_Lies(name, low, high, False),)) for text, low, high in named]

@@ -19,26 +19,26 @@ from rankjury.core.progress import Progress
 from rankjury.core.types import Bools, Floats, Gold
 from rankjury.core.validation import Record, to_json
 from rankjury.errors import UsageError
-from rankjury.evaluation.paired import pairs_of
-from rankjury.evaluation.scores import Scores, estimates_of
+from rankjury.evaluation.paired import pair_with_baseline
+from rankjury.evaluation.scores import Scores, estimate_systems
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import NO_ITEM_GROUPS, Cuts, ItemGroups
+from rankjury.evaluation.slices import NO_ITEM_GROUPS, ItemGroups, SliceTable
 from rankjury.evaluation.slices.groups import Group
 from rankjury.measures.measure import Aggregate
-from rankjury.stats.comparison import Comparison, compare_pairs, correct
+from rankjury.stats.comparison import Comparison, compare_pairs, correct_p_values
 from rankjury.stats.estimates import (
     Estimate,
-    Pooled,
-    off_scale,
-    onto_scale,
-    pool,
+    ResampledSums,
+    add_interval,
+    from_mean_scale,
+    resample_columns,
     summarise,
-    with_interval,
+    to_mean_scale,
 )
-from rankjury.stats.mergeable import Column
-from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, keys_of
-from rankjury.stats.significance import apart_test, is_shown
-from rankjury.stats.sums import Fixed, to_fixed
+from rankjury.stats.mergeable import ScoreColumn
+from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, query_keys
+from rankjury.stats.significance import apart_test, is_significant
+from rankjury.stats.sums import FixedPoint, to_fixed
 
 _TESTS_PER_RESAMPLES = 100
 """So many tests can be corrected for with the usual number of signs."""
@@ -129,9 +129,9 @@ def break_down(
     ``expected``, as those of a random order are, no group is compared with the rest.
     """
     beside_it = systems if compared is None else compared
-    keys = keys_of(next(iter(systems.values())).queries, resampling.seed)
+    keys = query_keys(next(iter(systems.values())).queries, resampling.seed)
     whole = _Prepared.of(systems, keys, resampling)
-    pairs = [] if baseline is None else pairs_of(beside_it, baseline)
+    pairs = [] if baseline is None else pair_with_baseline(beside_it, baseline)
     for group in groups:
         part = whole.within(group.members)
         estimates: dict[str, dict[str, Estimate]] = {}
@@ -147,7 +147,7 @@ def break_down(
         yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
 
 
-def slice_of_items(
+def slice_items(
     group: Group,
     systems: Mapping[str, Scores],
     resampling: Resampling,
@@ -157,11 +157,11 @@ def slice_of_items(
 ) -> Slice:
     """Compare systems that were scored within a group of items; p-values are not yet corrected."""
     beside_it = systems if compared is None else compared
-    estimates = estimates_of(systems, resampling)
+    estimates = estimate_systems(systems, resampling)
     found: list[Comparison] = []
     if baseline is not None:
-        keys = keys_of(beside_it[baseline].queries, resampling.seed)
-        columns = [one for pair in pairs_of(beside_it, baseline) for one in pair.columns()]
+        keys = query_keys(beside_it[baseline].queries, resampling.seed)
+        columns = [one for pair in pair_with_baseline(beside_it, baseline) for one in pair.columns()]
         found = compare_pairs(columns, keys, resampling, signs=signs)
     size = len(next(iter(systems.values())).queries)
     return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
@@ -171,9 +171,9 @@ def slice_of_items(
 class _Prepared:
     """All systems' scores in fixed point, and their resampled sums: over all queries, or over a part of them."""
 
-    columns: list[Column]
+    columns: list[ScoreColumn]
     values: list[Floats]
-    fixed: list[Fixed]
+    fixed: list[FixedPoint]
     keys: Keys
     resampling: Resampling
 
@@ -183,18 +183,18 @@ class _Prepared:
         for name, scores in systems.items():
             for label, aggregate in zip(scores.labels, scores.aggregates, strict=True):
                 lower, describes = label in scores.lower_is_better, label in scores.descriptive
-                columns.append(Column(name, label, aggregate, lower, describes))
+                columns.append(ScoreColumn(name, label, aggregate, lower, describes))
                 values.append(scores[label])
-        scaled = (onto_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
+        scaled = (to_mean_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
         return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, resampling)
 
     @cached_property
     def scaled(self) -> list[Floats]:
-        return [onto_scale(one, column.aggregate) for one, column in zip(self.values, self.columns, strict=True)]
+        return [to_mean_scale(one, column.aggregate) for one, column in zip(self.values, self.columns, strict=True)]
 
     @cached_property
-    def pooled(self) -> list[Pooled]:
-        return list(pool(self.fixed, self.scaled, self.keys, self.resampling))
+    def pooled(self) -> list[ResampledSums]:
+        return list(resample_columns(self.fixed, self.scaled, self.keys, self.resampling))
 
     def within(self, members: Bools) -> "_Prepared":
         """To the scale of the whole, so that sums over the rest are differences."""
@@ -205,7 +205,7 @@ class _Prepared:
 
     def estimates(self) -> list[Estimate]:
         return [
-            with_interval(
+            add_interval(
                 summarise(self.values[place], column.aggregate),
                 column.aggregate,
                 self._to_own_scale(place),
@@ -214,12 +214,12 @@ class _Prepared:
             for place, column in enumerate(self.columns)
         ]
 
-    def _to_own_scale(self, place: int) -> Pooled:
+    def _to_own_scale(self, place: int) -> ResampledSums:
         """A part is estimated as if it were all there is, to the last digit."""
         (own,) = to_fixed(self.scaled[place])
         if own.unit == self.fixed[place].unit:
             return self.pooled[place]
-        return next(pool([own], [self.scaled[place]], self.keys, self.resampling))
+        return next(resample_columns([own], [self.scaled[place]], self.keys, self.resampling))
 
     def gaps(self, part: "_Prepared", members: Bools) -> Iterator[Gap]:
         """The part beside the queries outside of it, for each system and measure."""
@@ -234,7 +234,11 @@ class _Prepared:
 
 
 def gap_between(
-    column: Column, pooled: tuple[Pooled, Pooled], difference: float, p: float, resampling: Resampling
+    column: ScoreColumn,
+    pooled: tuple[ResampledSums, ResampledSums],
+    difference: float,
+    p: float,
+    resampling: Resampling,
 ) -> Gap:
     """How far a part is from the rest, of which both are to the same scale."""
     ci = _interval_between(*pooled, column.aggregate, resampling)
@@ -242,7 +246,9 @@ def gap_between(
     return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better, n=pooled[0].n)
 
 
-def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, resampling: Resampling) -> Bounds | None:
+def _interval_between(
+    inside: ResampledSums, rest: ResampledSums, aggregate: Aggregate, resampling: Resampling
+) -> Bounds | None:
     """The interval of the difference of two means over separate queries; None where one of them has one query."""
     if inside.n < 2 or rest.n < 2:
         return None
@@ -251,7 +257,7 @@ def _interval_between(inside: Pooled, rest: Pooled, aggregate: Aggregate, resamp
     means, weights = [inside.mean, rest.mean], [1 / inside.n, -1 / rest.n]
     if aggregate == "geometric":
         ours, theirs = np.exp(ours), np.exp(theirs)
-        means = [off_scale(mean, aggregate) for mean in means]
+        means = [from_mean_scale(mean, aggregate) for mean in means]
         weights = [mean * weight for mean, weight in zip(means, weights, strict=True)]
     influence = inside.influence.scaled(weights[0]) + rest.influence.scaled(weights[1])
     return interval(ours - theirs, means[0] - means[1], influence, resampling.level, resampling.of_differences)
@@ -266,12 +272,12 @@ def correct_slices(slices: Sequence[Slice]) -> list[Slice]:
     corrected: dict[int, Comparison | Gap] = {}
     for measure in {one.measure for part in slices for one in part.beside}:
         family = [one for part in slices for one in part.beside if one.measure == measure]
-        corrected |= zip(map(id, family), correct(family), strict=True)
+        corrected |= zip(map(id, family), correct_p_values(family), strict=True)
     return [replace(part, beside=tuple(corrected[id(one)] for one in part.beside)) for part in slices]
 
 
 @dataclass(frozen=True)
-class Lost:
+class WorstSlice:
     """A slice that does worse than the baseline there, or than the other queries."""
 
     slice: Slice
@@ -285,10 +291,10 @@ class Lost:
         return {"slice": self.slice.name, "n": self.found.n, **kept, "within_noise": self.noise}
 
 
-def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[Lost]:
+def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[WorstSlice]:
     """The slices that lose, those that lose most first; of one measure, or of all."""
     lost = [
-        Lost(part, found, noise=not is_shown(found.p_holm, level))
+        WorstSlice(part, found, noise=not is_significant(found.p_holm, level))
         for part in slices
         for found in part.beside
         if found.gain < 0 and (measure is None or found.measure == measure)
@@ -301,7 +307,7 @@ Crossings = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Slicing:
+class SliceGroups:
     """Groups of queries and of each gold's items, which scores are broken down by."""
 
     groups: Sequence[Group]
@@ -310,7 +316,9 @@ class Slicing:
     warnings: Sequence[ReportWarning]
 
     @classmethod
-    def of(cls, queries: Gold, golds: Iterable[Gold], slices: Iterable[Cuts], item_slices: Sequence[Cuts]) -> "Slicing":
+    def of(
+        cls, queries: Gold, golds: Iterable[Gold], slices: Iterable[SliceTable], item_slices: Sequence[SliceTable]
+    ) -> "SliceGroups":
         """Group the queries, which all golds share, and the items of every gold."""
         warnings: list[ReportWarning] = []
         groups = [group for cuts in slices for group in cuts.groups(queries.sorted_queries, warnings)]
@@ -322,7 +330,7 @@ class Slicing:
 
     def sliced(
         self, scores: Mapping[str, Scores], of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
-    ) -> "Sliced":
+    ) -> "SlicedScores":
         """Return the scores of systems, ready to be broken down by these groups."""
         of_golds = {
             name: Group(name, some.notes[number], some.members[number])
@@ -330,10 +338,10 @@ class Slicing:
             for number, name in enumerate(some.names)
         }
         by_query = {name: one.by_query for name, one in scores.items()}
-        return Sliced(by_query, self.groups, list(of_golds.values()), of_items, crossings)
+        return SlicedScores(by_query, self.groups, list(of_golds.values()), of_items, crossings)
 
 
-def _item_groups(gold: Gold, item_slices: Sequence[Cuts]) -> ItemGroups:
+def _item_groups(gold: Gold, item_slices: Sequence[SliceTable]) -> ItemGroups:
     """Return the groups of items; a group none of whose items is judged is left out."""
     if not item_slices:
         return NO_ITEM_GROUPS
@@ -353,7 +361,7 @@ def check_slice_names(names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sliced:
+class SlicedScores:
     """The systems' scores, and what they are to be broken down by."""
 
     scores: Mapping[str, Scores]
@@ -392,11 +400,11 @@ class Sliced:
         """Means alone, where nothing is resampled."""
         for group in self._groups:
             rows = np.flatnonzero(group.members)
-            means = estimates_of({name: one.part(rows) for name, one in self.scores.items()}, None)
+            means = estimate_systems({name: one.part(rows) for name, one in self.scores.items()}, None)
             yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
         for group, parts in self._restricted():
             size = len(next(iter(parts.values())).queries)
-            yield Slice(group.name, group.note, "items", size, estimates_of(parts, None))
+            yield Slice(group.name, group.note, "items", size, estimate_systems(parts, None))
 
     def _resampled(
         self,
@@ -422,7 +430,7 @@ class Sliced:
                 for name, one in compared.items()
                 if name in parts
             }
-            yield slice_of_items(group, parts, resampling, baseline if baseline in beside else None, signs, beside)
+            yield slice_items(group, parts, resampling, baseline if baseline in beside else None, signs, beside)
             done += 1
             progress.update("Breaking down", done, steps)
 

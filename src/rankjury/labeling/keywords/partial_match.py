@@ -16,7 +16,7 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
 from rankjury.core.validation import Record
-from rankjury.evaluation.query_lists import first_rows, known_scores
+from rankjury.evaluation.query_lists import require_scores, top_rows
 from rankjury.evaluation.sections import Section
 from rankjury.labeling.keywords.vocabulary import Annotations, Predicates
 from rankjury.measures.judged import TieRule
@@ -187,8 +187,8 @@ def partial_matches(
     one by one: the first by id, and those of ``kept``. ``ties`` says how equal scores are ordered.
     """
     if threshold is not None:
-        known_scores(ranking)
-    frame = first_rows(ranking, predicates.queries, k if predicates.own is None else k + 1, ties)
+        require_scores(ranking)
+    frame = top_rows(ranking, predicates.queries, k if predicates.own is None else k + 1, ties)
     pairs, frame = _pairs(predicates, frame, k, threshold)
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
     whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())

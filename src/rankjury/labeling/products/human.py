@@ -19,7 +19,7 @@ from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.records import Record, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.labels import GRADES, Labels
-from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, keys_of
+from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, query_keys
 
 Weighting = Literal["none", "linear", "quadratic"]
 _FEWEST_DEFINED = 0.9
@@ -191,7 +191,7 @@ def _agreement(pairs: pl.DataFrame, resampling: Resampling | None) -> LabelAgree
     chosen = resampling or Resampling()
     queries = pairs[QUERY].unique(maintain_order=True)
     group = pairs[QUERY].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64).to_numpy()
-    keys = keys_of(queries, chosen.seed)
+    keys = query_keys(queries, chosen.seed)
     kappa = partial(cohen_kappa, heuristic, human, grades=len(GRADES), group=group, keys=keys, resampling=chosen)
     apart = (pl.col(_HEURISTIC) - pl.col(HUMAN)).abs()
     differing = pairs.filter(apart > 0).sort(apart, descending=True, maintain_order=True)

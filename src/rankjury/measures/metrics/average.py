@@ -7,21 +7,21 @@ from rankjury.measures.judged import (
     NEGATIVE,
     REL,
     Judged,
+    count_relevant,
     cut_or_depth,
     divide,
     is_relevant,
     nth_in_row,
     relevant,
-    relevant_count,
     running_count,
     sum_by_row,
-    ties_or,
+    ties_option,
     within,
 )
 from rankjury.measures.measure import Option, metric
 
 _OVER = Option("over", "divisor", ("relevant", "found", "min", "least"))
-_TIES = ties_or("group", "precision is taken at the end of a group of equal scores")
+_TIES = ties_option("group", "precision is taken at the end of a group of equal scores")
 _INF_AP_SMOOTHING = 0.00001
 
 
@@ -40,7 +40,7 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
     total = np.bincount(judged.row[chosen], at_rank, minlength=len(judged))
     if over == "found":
         return divide(total, sum_by_row(judged, chosen))
-    divisor = relevant_count(judged, rel)
+    divisor = count_relevant(judged, rel)
     if over != "relevant":
         divisor = np.minimum(cut_or_depth(judged, k), divisor)
     if over == "least":
@@ -89,7 +89,7 @@ def iprec(judged: Judged, k: int | None, *, at: float = 0.5, round: str = "up", 
     chosen = relevant(judged, rel)
     rows = judged.row[chosen]
     found = nth_in_row(rows)
-    needed = np.floor(at * relevant_count(judged, rel) + (0.9 if round == "up" else 0.5))
+    needed = np.floor(at * count_relevant(judged, rel) + (0.9 if round == "up" else 0.5))
     enough = found >= needed[rows]
     values = np.zeros(len(judged))
     np.maximum.at(values, rows[enough], (found / judged.rank[chosen])[enough])
@@ -127,7 +127,7 @@ def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
     share = (good_above + _INF_AP_SMOOTHING) / (good_above + bad_above + 2 * _INF_AP_SMOOTHING)
     expected = 1.0 / (above + 1) + (above / (above + 1)) * divide(pooled_above, above) * share
     total = np.bincount(judged.row[good], np.where(above == 0, 1.0, expected), minlength=len(judged))
-    return divide(total, relevant_count(judged, rel))
+    return divide(total, count_relevant(judged, rel))
 
 
 @metric("rr", REL, aliases=("mrr",), zero_when_empty=True)
@@ -160,7 +160,7 @@ def bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: 
     bad = ~good & (judged.grade >= lowest)
     rows = judged.row[good]
     above = running_count(judged, bad)[good]
-    wanted = relevant_count(judged, rel)
+    wanted = count_relevant(judged, rel)
     gold_bad = ~is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades >= lowest)
     unwanted = np.bincount(judged.gold_rows[gold_bad], minlength=len(judged))
     limit = np.minimum(unwanted, wanted)[rows]

@@ -7,11 +7,11 @@ from rankjury.measures.judged import (
     NEGATIVE,
     REL,
     Judged,
+    count_hits,
+    count_relevant,
     cut_or_depth,
     divide,
-    hits_of,
     relevant,
-    relevant_count,
     sum_by_row,
     within,
 )
@@ -92,7 +92,7 @@ def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing:
 
     Source: trec_eval; missing=none as in ir_measures.
     """
-    return _counted(judged, relevant_count(judged, rel), missing)
+    return _counted(judged, count_relevant(judged, rel), missing)
 
 
 @metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
@@ -103,7 +103,7 @@ def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> F
 
     Source: trec_eval.
     """
-    return hits_of(judged, k, rel)
+    return count_hits(judged, k, rel)
 
 
 @metric("hit_count", REL, zero_when_empty=True, by_position=False)
@@ -114,7 +114,7 @@ def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Flo
 
     Source: hits@k of ranx.
     """
-    return hits_of(judged, k, rel)
+    return count_hits(judged, k, rel)
 
 
 _MISSING_FROM_POOL = Option(
@@ -140,14 +140,14 @@ def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None,
     total, counted = most.sum(), np.count_nonzero(most)
     if total == 0:
         return np.zeros(len(judged))
-    share = hits_of(everybody, k, rel)[pooled].sum() / total
-    beyond = hits_of(judged, k, rel) - share * _most_hits(judged, k, rel)
+    share = count_hits(everybody, k, rel)[pooled].sum() / total
+    beyond = count_hits(judged, k, rel) - share * _most_hits(judged, k, rel)
     return np.asarray(share + beyond * (counted / total), dtype=np.float64)
 
 
 def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
     """How many relevant items each query could have within the cut-off."""
-    return np.minimum(cut_or_depth(judged, k), relevant_count(judged, rel))
+    return np.minimum(cut_or_depth(judged, k), count_relevant(judged, rel))
 
 
 @metric(
@@ -177,4 +177,4 @@ def utility(judged: Judged, k: int | None, *, rel: float | None = None) -> Float
 
     Source: trec_eval's utility with its default coefficients 1, −1, 0, 0.
     """
-    return 2 * hits_of(judged, k, rel) - num_ret(judged, k)
+    return 2 * count_hits(judged, k, rel) - num_ret(judged, k)

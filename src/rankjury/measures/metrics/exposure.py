@@ -11,7 +11,7 @@ import numpy as np
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import COMMON_OPTIONS, Option, metric
-from rankjury.measures.metrics.shown import lists_of, per_list
+from rankjury.measures.metrics.shown import shown_lists, sum_per_list
 
 _MISSING = Option(
     "missing",
@@ -61,7 +61,7 @@ class _Shown:
 
 
 def _shown(judged: Judged, k: int | None, missing: str) -> _Shown:
-    lists = lists_of(judged)
+    lists = shown_lists(judged)
     codes = lists.first(k)
     counts = np.bincount(codes[codes >= 0], minlength=len(lists.background.items))
     return _Shown(codes, counts, judged.present | (missing != "skip"))
@@ -78,7 +78,7 @@ def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """
     shown = _shown(judged, k, missing)
     covered = int((shown.counts > 0).sum())
-    alone = per_list(shown.counts == 1, shown.codes)
+    alone = sum_per_list(shown.counts == 1, shown.codes)
     size = shown.size or np.nan
     return shown.contributions(covered / size, (covered - alone) / size)
 
@@ -105,11 +105,11 @@ def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", mis
     apart = int(((2 * np.arange(size) - size + 1) * ascending).sum())
     below = np.searchsorted(ascending, shown.counts)
     # Without a user, each of their items moves away from those outside the list that it is not above, else nearer.
-    apart_without = apart + per_list(size - 2 * below, shown.codes) - lengths - 2 * _tied_pairs(shown)
+    apart_without = apart + sum_per_list(size - 2 * below, shown.codes) - lengths - 2 * _tied_pairs(shown)
     never, never_without = 0, np.zeros(1)
     if over == "recommended":
         never = int((shown.counts == 0).sum())
-        never_without = never + per_list(shown.counts == 1, shown.codes)
+        never_without = never + sum_per_list(shown.counts == 1, shown.codes)
     figure = _gini(np.array([apart]), np.array([shown.total]), size, np.array([never]))
     return shown.contributions(float(figure[0]), _gini(apart_without, shown.total - lengths, size, never_without))
 
@@ -152,7 +152,7 @@ def exposure_entropy(judged: Judged, k: int | None, *, scale: str = "bits", miss
     less = np.maximum(0.0, often - 1)
     change = less * np.log(np.maximum(1.0, less)) - weight
     figure = _entropy(weight.sum(keepdims=True), np.array([float(shown.total)]))
-    without = _entropy(weight.sum() + per_list(change, shown.codes), shown.total - shown.lengths)
+    without = _entropy(weight.sum() + sum_per_list(change, shown.codes), shown.total - shown.lengths)
     unit = np.log(2.0) if scale == "bits" else np.log(max(1, shown.size)) or np.nan
     return shown.contributions(float(figure[0] / unit), without / unit)
 
@@ -177,7 +177,7 @@ def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> 
     width, lists = max(1, shown.codes.shape[1]), int((shown.lengths > 0).sum())
     if lists < 2:
         return np.full(len(judged), np.nan)
-    shared = per_list(shown.counts - 1, shown.codes)
+    shared = sum_per_list(shown.counts - 1, shown.codes)
     figure = 1 - shared.sum() / (lists * (lists - 1) * width)
     if lists == 2:
         return shown.contributions(figure, np.where(shown.lengths > 0, np.nan, figure))

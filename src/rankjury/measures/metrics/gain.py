@@ -12,7 +12,7 @@ from rankjury.measures.judged import (
     discounts,
     divide,
     is_relevant,
-    ties_or,
+    ties_option,
     within,
 )
 from rankjury.measures.measure import Option, metric
@@ -20,7 +20,7 @@ from rankjury.measures.measure import Option, metric
 _HIGHEST = 1000.0
 """The grade up to which sums of 2^grade are certainly floats."""
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
-_TIES = ties_or("average", "a group of equal scores shares its discounts")
+_TIES = ties_option("average", "a group of equal scores shares its discounts")
 _IDEAL = Option(
     "ideal",
     "ideal list: the gold's k best, all, as many as were retrieved, or k items of the query's best grade",

@@ -5,7 +5,7 @@ import numpy as np
 from rankjury.core.types import Bools, Floats, Ints, gathered
 from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, relevant, within
 from rankjury.measures.measure import Option, metric
-from rankjury.measures.metrics.shown import lists_of, mean_shown
+from rankjury.measures.metrics.shown import mean_per_list, shown_lists
 
 
 @metric(
@@ -24,9 +24,9 @@ def mean_popularity(judged: Judged, k: int | None, *, scale: str = "share") -> F
     Source: Yin, Cui, Li, Yao & Chen, Challenging the Long Tail Recommendation (2012); scale=count as
     AvgRecPopularity of RecTools.
     """
-    lists = lists_of(judged)
+    lists = shown_lists(judged)
     divisor = max(1, lists.background.n_users) if scale == "share" else 1
-    return mean_shown(lists.background.popularity / divisor, lists.first(k))
+    return mean_per_list(lists.background.popularity / divisor, lists.first(k))
 
 
 @metric(
@@ -48,14 +48,14 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
     Source: Zhou et al., Solving the apparent diversity–accuracy dilemma of recommender systems (2010); unseen=one as
     MeanInvUserFreq of RecTools.
     """
-    lists = lists_of(judged)
+    lists = shown_lists(judged)
     taken, users = lists.background.popularity.astype(np.float64), max(1, lists.background.n_users)
     if unseen == "smooth":
         chance = (taken + 1) / (users + 1)
     else:
         rarest = {"rarest": 1 / (users + 1), "one": 1 / users, "skip": np.nan}[unseen]
         chance = np.where(taken > 0, taken / users, rarest)
-    return mean_shown(-np.log2(chance), lists.first(k))
+    return mean_per_list(-np.log2(chance), lists.first(k))
 
 
 @metric(
@@ -88,7 +88,7 @@ def serendipity(
     """
     hits = np.flatnonzero(relevant(judged, rel) & within(judged, k))
     row, rank = judged.row[hits], judged.rank[hits]
-    codes = lists_of(judged).first(k)[row, rank - 1]
+    codes = shown_lists(judged).first(k)[row, rank - 1]
     cut = cut_or_depth(judged, k)
     worth = _above_place(judged, codes, rank) if against == "places" else _unexpected(judged, row, codes, cut[row])
     found = np.bincount(row, worth, minlength=len(judged))
@@ -97,7 +97,7 @@ def serendipity(
 
 def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
     """By how much of the catalogue hits stand above the places that popularity gives them."""
-    popularity = lists_of(judged).background.popularity
+    popularity = shown_lists(judged).background.popularity
     levels = np.unique(popularity[popularity > 0])
     place = levels.size - np.searchsorted(levels, popularity)
     place = np.append(np.where(popularity > 0, place, popularity.size + 1), popularity.size + 1)[codes]
@@ -106,7 +106,7 @@ def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
 
 def _unexpected(judged: Judged, row: Ints, codes: Ints, cut: Floats) -> Bools:
     """Which hits are not among the most popular items that their users had not taken; one that they had is not."""
-    lists = lists_of(judged)
+    lists = shown_lists(judged)
     popularity = lists.background.popularity
     place = np.empty(popularity.size + 1, dtype=np.int64)
     place[np.argsort(-popularity, kind="stable")] = np.arange(popularity.size)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError
-from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, hits_of, relevant, relevant_count, sum_by_row
+from rankjury.measures.judged import REL, Judged, count_hits, count_relevant, cut_or_depth, divide, relevant, sum_by_row
 from rankjury.measures.measure import Option, metric
 
 
@@ -25,11 +25,11 @@ def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | No
     Elasticsearch, over=relevant as in the driving protocol.
     """
     if over == "relevant":
-        return divide(hits_of(judged, k, rel), relevant_count(judged, rel))
+        return divide(count_hits(judged, k, rel), count_relevant(judged, rel))
     divisor = cut_or_depth(judged, k)
     if over == "retrieved":
         divisor = np.minimum(divisor, judged.depth)
-    return divide(hits_of(judged, k, rel), divisor)
+    return divide(count_hits(judged, k, rel), divisor)
 
 
 @metric(
@@ -49,12 +49,12 @@ def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float 
     Source: Manning, Raghavan & Schütze (2008), ch. 8; over=min is BEIR's R_cap and trec_eval's relative_P, over=k
     that of the driving and papers protocols.
     """
-    divisor = relevant_count(judged, rel)
+    divisor = count_relevant(judged, rel)
     if over == "k":
         divisor = cut_or_depth(judged, k)
     elif over == "min":
         divisor = np.minimum(cut_or_depth(judged, k), divisor)
-    return divide(hits_of(judged, k, rel), divisor)
+    return divide(count_hits(judged, k, rel), divisor)
 
 
 @metric("f1", REL, by_position=False)
@@ -77,7 +77,7 @@ def hit_rate(judged: Judged, k: int | None, *, rel: float | None = None) -> Floa
 
     Source: success@k of trec_eval; accuracy@k of sentence-transformers.
     """
-    return (hits_of(judged, k, rel) > 0).astype(np.float64)
+    return (count_hits(judged, k, rel) > 0).astype(np.float64)
 
 
 @metric("r_precision", Option("times", "multiple of R to cut at", default=1.0, low=0.0, high=1e6), REL, cut="none")
@@ -88,7 +88,7 @@ def r_precision(judged: Judged, k: int | None, *, times: float = 1.0, rel: float
 
     Source: Buckley & Voorhees, Retrieval System Evaluation (2005); times= is trec_eval's Rprec_mult.
     """
-    wanted = relevant_count(judged, rel)
+    wanted = count_relevant(judged, rel)
     cut = wanted if times == 1 else np.floor(times * wanted + 0.9)
     found = sum_by_row(judged, relevant(judged, rel) & (judged.rank <= cut[judged.row]))
     return divide(found, cut)
@@ -102,8 +102,8 @@ def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
 
     Source: trec_eval's set_map.
     """
-    found = hits_of(judged, None, rel)
-    return divide(found * found, judged.depth * relevant_count(judged, rel))
+    found = count_hits(judged, None, rel)
+    return divide(found * found, judged.depth * count_relevant(judged, rel))
 
 
 @metric(

@@ -14,27 +14,27 @@ BY = Option("by", "the feature of items that is looked at", ("genre", "text", "t
 _CELLS_AT_ONCE = 1 << 16
 
 
-def lists_of(judged: Judged) -> Lists:
+def shown_lists(judged: Judged) -> Lists:
     """The lists that were shown."""
     if judged.lists is None:
         raise ValueError("judge with lists to look at them")
     return judged.lists
 
 
-def per_list(values: Matrix | Ints, codes: Ints) -> Floats:
+def sum_per_list(values: Matrix | Ints, codes: Ints) -> Floats:
     """Sums of a figure of items over each list; where a list has no item, nothing is added."""
     return np.asarray(np.append(values, values.dtype.type(0))[codes].sum(axis=1), dtype=np.float64)
 
 
-def mean_shown(values: Floats, codes: Ints) -> Floats:
+def mean_per_list(values: Floats, codes: Ints) -> Floats:
     """Means of a figure of items over each list, without those whose figure is NaN; NaN where none is left."""
     held = ~np.isnan(values)
-    total, number = per_list(np.where(held, values, 0.0), codes), per_list(held, codes)
+    total, number = sum_per_list(np.where(held, values, 0.0), codes), sum_per_list(held, codes)
     means: Floats = np.divide(total, number, out=np.full(number.size, np.nan), where=number > 0)
     return means
 
 
-def by_blocks(work: Callable[[int, int], Floats], users: int, width: int) -> Floats:
+def compute_in_blocks(work: Callable[[int, int], Floats], users: int, width: int) -> Floats:
     """What is worked out for some users at a time (first, past the last), with a row of so many cells for each."""
     parts = cut_rows(users, max(1, _CELLS_AT_ONCE // max(1, width)))
     return np.concatenate([np.empty(0), *in_threads(work, parts)])
@@ -50,7 +50,7 @@ def row_sums(table: Floats, codes: Ints) -> Floats:
 
 def feature(judged: Judged, by: str, measure: str) -> Floats:
     """A feature of the catalogue's items, a row an item; a row of zeros is unknown."""
-    features = lists_of(judged).background.features
+    features = shown_lists(judged).background.features
     if by not in features:
         known = ", ".join(sorted(features))
         raise UsageError(

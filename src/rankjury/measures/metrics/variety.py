@@ -10,7 +10,7 @@ from rankjury.core.types import Floats, Ints, gathered
 from rankjury.errors import UsageError
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import Option, metric
-from rankjury.measures.metrics.shown import BY, by_blocks, feature, lists_of, per_list, row_sums
+from rankjury.measures.metrics.shown import BY, compute_in_blocks, feature, row_sums, shown_lists, sum_per_list
 
 _SMOOTHING = 0.01
 
@@ -25,17 +25,17 @@ def diversity(judged: Judged, k: int | None, *, by: str = "genre") -> Floats:
     Source: Smyth & McClave, Similarity vs. Diversity (2001); 1 − the intra-list similarity of Ziegler, McNee, Konstan
     & Lausen (2005).
     """
-    codes, table = lists_of(judged).first(k), feature(judged, by, "diversity")
+    codes, table = shown_lists(judged).first(k), feature(judged, by, "diversity")
     norms = np.sqrt((table * table).sum(axis=1))
     known = norms > 0
     directions = np.divide(table, norms[:, None], out=np.zeros_like(table), where=known[:, None])
-    directions, number = np.vstack([directions, np.zeros(table.shape[1])]), per_list(known, codes)
+    directions, number = np.vstack([directions, np.zeros(table.shape[1])]), sum_per_list(known, codes)
 
     def of_some(first: int, last: int) -> Floats:
         sums = row_sums(directions, codes[first:last])
         return np.asarray((sums * sums).sum(axis=1))
 
-    alike = by_blocks(of_some, len(judged), table.shape[1]) - number
+    alike = compute_in_blocks(of_some, len(judged), table.shape[1]) - number
     pairs = np.where(number > 1, number * (number - 1), np.nan)
     return np.maximum(0.0, 1 - alike / pairs)
 
@@ -56,7 +56,7 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
 
     Source: Steck, Calibrated Recommendations (2018), with its α = 0.01; Lin (1991) for divergence=js.
     """
-    lists, table = lists_of(judged), feature(judged, by, "calibration")
+    lists, table = shown_lists(judged), feature(judged, by, "calibration")
     if (table < 0).any():
         raise UsageError(
             f"the feature {by!r} has values below 0, of which there are no shares",
@@ -70,7 +70,7 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
         shown = row_sums(shares, codes[first:last])
         return _divergence(taken[first:last], _normalised(shown, np.nan), divergence)
 
-    return by_blocks(of_some, len(judged), table.shape[1])
+    return compute_in_blocks(of_some, len(judged), table.shape[1])
 
 
 def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
@@ -85,7 +85,7 @@ def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
             return genres.sums(starts - starts[0], lists.history[starts[0] : starts[-1]]).reshape(-1)
 
         width = shares.shape[1]
-        sums = by_blocks(of_some, lists.starts.size - 1, width).reshape(-1, width)
+        sums = compute_in_blocks(of_some, lists.starts.size - 1, width).reshape(-1, width)
         found = _normalised(sums, np.nan)
         remembered[name] = lists.history, found
     return cast(Floats, found)

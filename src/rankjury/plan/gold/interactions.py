@@ -12,12 +12,12 @@ from pydantic import Field
 
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.evaluation.judge import Bench
+from rankjury.evaluation.judge import MatchedRanking
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.io.ordered_lists import ONLY_ASPECT
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
 from rankjury.recsys.data.attributes import Attributes, SideFeatures, read_items, read_users, side_features
@@ -239,7 +239,7 @@ class InteractionsGold(GoldTable):
         if self.fit_on == "train+validation" and self.window == "validation":
             yield "fit_on", "would learn from the window that systems are evaluated on"
 
-    def measure_faults(self, asked: Sequence[Asked]) -> Iterator[tuple[str, str]]:
+    def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
         """Measures that look at attributes of items, where no file tells them."""
         looking = [one.label for one in asked if one.measure.metric.of_lists and one.measure["by"] is not None]
         if looking and self.items is None:
@@ -260,10 +260,10 @@ class LoadedInteractions(LoadedGold):
         assert self.tiers is not None
         return self.tiers
 
-    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+    def slices(self, wanted: Collection[str]) -> list[SliceTable]:
         return [user_cuts(self._task, self._tiers)]
 
-    def item_slices(self) -> list[Cuts]:
+    def item_slices(self) -> list[SliceTable]:
         return [item_cuts(self._task, self._tiers)]
 
     def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
@@ -283,7 +283,7 @@ class LoadedInteractions(LoadedGold):
         loaded = super().complete(loaded, threshold, context)
         if not isinstance(loaded.ranking, Ranking):
             return loaded
-        bench = Bench(self._task.gold, loaded.ranking, duplicates="first", may_be_apart=True)
+        bench = MatchedRanking(self._task.gold, loaded.ranking, duplicates="first", allow_disjoint_queries=True)
         k = context.first_cut
         return loaded.adding(exposure_of(bench.lists(self._task.background, k, context.ties), k))
 
@@ -321,7 +321,7 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
             yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
 
 
-def _loose_measures(asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+def _loose_measures(asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
     """Warn of measures that hold any rating for relevant, a low one as well."""
     loose = loose_measures(asked)
     if loose:

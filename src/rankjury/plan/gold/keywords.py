@@ -14,7 +14,7 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
-from rankjury.evaluation.slices import Cuts
+from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.labeling.keywords.gold import KeywordGold, WithoutKeywords, ask_items, ask_keywords
@@ -22,7 +22,7 @@ from rankjury.labeling.keywords.mapping import MAPPERS
 from rankjury.labeling.keywords.partial_match import partial_matches
 from rankjury.labeling.keywords.read_annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates, Vocabulary
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, loose_measures
 from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, map_query_texts, read_given_texts
@@ -121,7 +121,7 @@ class KeywordsGold(GoldTable):
         chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
         return ask_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
 
-    def _cautions(self, asked: Sequence[Asked]) -> Iterator[ReportWarning]:
+    def _cautions(self, asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
         """Under graded, an item with any one of the keywords is relevant, unless a measure says from which grade on."""
         loose = loose_measures(asked)
         if self.match == "graded" and loose:
@@ -166,13 +166,13 @@ class LoadedKeywords(LoadedGold):
     def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
         return len(self.everything) - bool(self.queries_are_items)
 
-    def measures(self, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+    def measures(self, asked: tuple[NamedMeasure, ...]) -> tuple[NamedMeasure, ...]:
         """An item that has the id of a text is not that text, and is not dropped."""
         if self.queries_are_items:
             return asked
-        return tuple(replace(one, measure=one.measure.having({"self": "keep"})) for one in asked)
+        return tuple(replace(one, measure=one.measure.with_options({"self": "keep"})) for one in asked)
 
-    def slices(self, wanted: Collection[str]) -> list[Cuts]:
+    def slices(self, wanted: Collection[str]) -> list[SliceTable]:
         """Return the queries by keyword and by group that they ask for; none where all keywords are rare.
 
         Keywords that few queries ask for, or that are too many, are put together, save those of the slices ``wanted``.
@@ -195,7 +195,7 @@ class LoadedKeywords(LoadedGold):
             schema={QUERY: pl.String, _KEYWORD: pl.List(pl.String), _GROUP: pl.List(pl.String)},
         )
         attributes = [(Attribute(name),) for name in (_KEYWORD, _GROUP)]
-        return [Cuts(table, QUERY, "queries", attributes, self.predicates.source)]
+        return [SliceTable(table, QUERY, "queries", attributes, self.predicates.source)]
 
     def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
         """Return it with partial matches: what the first results have and lack."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from rankjury.core.params import Params, Setting, settled
 from rankjury.core.types import WHOLE
 from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
-from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
+from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
@@ -73,7 +73,7 @@ class RecommenderSystem(SystemTable):
         if depth < looked_at:
             text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
             warnings.append(ReportWarning(text, code="short-lists", count=depth))
-        facts = Facts(
+        facts = SystemFacts(
             {
                 "model": self.model,
                 "params": model.fitted_settings(),

@@ -13,8 +13,8 @@ from pydantic import Field
 from rankjury.core.text import plural
 from rankjury.core.types import Matrix, Ranking, Vectors, listed
 from rankjury.errors import DataError, RankjuryError, UnknownName
-from rankjury.evaluation.query_lists import first_scores
-from rankjury.evaluation.sections import Facts, ReportWarning, as_warnings
+from rankjury.evaluation.query_lists import top_scores
+from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.catalog import Catalogue, read_catalogue
 from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
@@ -72,7 +72,7 @@ class TextsSystem(SystemTable):
         texts = Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items)
         corpus = kept.embedded(texts, model, context)
         queries = kept.embedded(self._queries(context), model, context)
-        facts = Facts(
+        facts = SystemFacts(
             {
                 "chunking": str(chunks.chunking),
                 "aggregate": self.aggregate,
@@ -87,7 +87,7 @@ class TextsSystem(SystemTable):
         loaded = loaded.adding(facts, warnings=warnings)
         if not context.is_lab or not isinstance(loaded.ranking, Ranking):
             return loaded
-        scores = first_scores(loaded.ranking, context.lab.table.k)
+        scores = top_scores(loaded.ranking, context.lab.table.k)
         loaded = loaded.adding(*vector_sections(corpus, queries, scores, context))
         return replace(loaded, last_steps=(add_lab_results,))
 

@@ -182,6 +182,6 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
 
 def _told(progress: Progress, of: int) -> Any:
     """Progress as implicit tells it: round, seconds, loss or share."""
-    if not progress.is_shown:
+    if not progress.is_significant:
         return None
     return lambda done, *_: progress.update("Fitting", done + 1, of)

@@ -12,7 +12,7 @@ from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.times import PER_SECOND
 from rankjury.recsys.models import RECOMMENDERS, Recommender
-from rankjury.stats.resampling import Keys, keys_of, pair_words
+from rankjury.stats.resampling import Keys, pair_words, query_keys
 
 _DAY = 86_400
 
@@ -65,7 +65,7 @@ class RandomOrder(Recommender):
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         seed = int(self.settings["seed"])
-        self.of_users, self.of_items = keys_of(train.users, seed), keys_of(train.items, seed)
+        self.of_users, self.of_items = query_keys(train.users, seed), query_keys(train.items, seed)
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         words = pair_words(self.of_users[users], self.of_items[items])

@@ -13,7 +13,7 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.split import FRACTIONS, WindowCodes, exact_fraction, read_fractions, rows_of
 from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.recsys.splitting.random import leak_note, row_hashes
-from rankjury.stats.resampling import keys_of
+from rankjury.stats.resampling import query_keys
 
 _SAME = -1
 """As many rows for validation as for test."""
@@ -74,7 +74,7 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         found = f"{folds} folds of {plural(users.size, 'user', 'users')}"
         raise DataError(found, where=log.source, expected="no more folds than users")
     fold = np.full(len(log.users), -1, dtype=np.int64)  # users without rows are in none
-    order = np.argsort(keys_of(log.users.gather(users), settings["seed"]), kind="stable")
+    order = np.argsort(query_keys(log.users.gather(users), settings["seed"]), kind="stable")
     fold[users[order]] = np.arange(users.size) % folds
     chosen = fold == settings["fold"] - 1
     before_validation = np.clip(rows_of(1 - test - validation, rows), np.minimum(rows, 1), None)

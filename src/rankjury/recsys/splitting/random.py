@@ -12,7 +12,7 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.split import FRACTIONS, WINDOWS, WindowCodes, read_fractions
 from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.stats.formatting import format_percent
-from rankjury.stats.resampling import keys_of, random_words
+from rankjury.stats.resampling import query_keys, random_words
 
 _BLOCK = 1 << 20
 _WORDS = 2**64
@@ -60,8 +60,8 @@ def leak_note(log: Log, codes: WindowCodes, why: str, what: str) -> str | None:
 
 def row_hashes(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
     """Return a function that gives random bits for rows of the log, determined by the seed, user id and item id."""
-    user = random_words(keys_of(log.users, seed), 0, 1)[:, 0]
-    item = keys_of(log.items, seed)
+    user = random_words(query_keys(log.users, seed), 0, 1)[:, 0]
+    item = query_keys(log.items, seed)
     return lambda rows: _mix(user[log.user[rows]] + item[log.item[rows]])
 
 

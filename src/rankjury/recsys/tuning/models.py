@@ -24,7 +24,7 @@ from rankjury.core.types import Floats
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
 from rankjury.evaluation.evaluate import Evaluation
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.recommend import recommend
@@ -85,7 +85,7 @@ class TuningSubject:
     """To be tried; the first are those in use."""
     tried: SearchSpace
     """The values of the parameters in which they differ."""
-    asked: Asked
+    asked: NamedMeasure
     depth: int
     """How many to recommend."""
     cold: str = "popularity"

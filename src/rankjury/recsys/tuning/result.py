@@ -23,9 +23,9 @@ from rankjury.measures.measure import Aggregate
 from rankjury.recsys.split import Window
 from rankjury.recsys.tuning.search import GridEdge, SearchSpace, grid_edges
 from rankjury.retrieval.bench.grid import spelled
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
+from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
 from rankjury.stats.estimates import Estimate, estimate_all
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.resampling import Resampling, query_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class ModelTuning:
             return {}
         values = np.column_stack([trial.values for trial in done])  # type: ignore[misc]
         found = estimate_all(
-            values, [self.aggregate] * len(done), keys_of(self.users, self.resampling.seed), self.resampling
+            values, [self.aggregate] * len(done), query_keys(self.users, self.resampling.seed), self.resampling
         )
         return {trial.number: one for trial, one in zip(done, found, strict=True)}
 
@@ -188,11 +188,11 @@ class ModelTuning:
             name: trial for name, trial in against.items() if trial is not None and self.best not in (None, trial)
         }
         pairs = [
-            Paired("best", name, self.measure, self.best.values, one.values, self.aggregate, self.lower_is_better)
+            PairedValues("best", name, self.measure, self.best.values, one.values, self.aggregate, self.lower_is_better)
             for name, one in others.items()
             if self.best is not None and self.best.values is not None and one.values is not None
         ]
-        found = correct(compare_pairs(pairs, keys_of(self.users, self.resampling.seed), self.resampling))
+        found = correct_p_values(compare_pairs(pairs, query_keys(self.users, self.resampling.seed), self.resampling))
         return {one.baseline: one for one in found}
 
     @property
@@ -207,7 +207,7 @@ class ModelTuning:
     @property
     def better(self) -> bool:
         """Whether the best was shown to be better than the settings in use, on the users it was chosen on."""
-        return self.to_own is not None and self.to_own.is_shown(self.resampling.level)
+        return self.to_own is not None and self.to_own.is_significant(self.resampling.level)
 
     @property
     def verdict(self) -> str:

@@ -25,7 +25,7 @@ from rankjury.stats.formatting import (
     interval_decimals,
 )
 from rankjury.stats.resampling import Bounds
-from rankjury.stats.significance import is_shown
+from rankjury.stats.significance import is_significant
 
 _MOST_DOTS = 60
 _MOST_SLICES, _FEWEST_SLICES = 30, 8
@@ -174,7 +174,7 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
                 alike = any(
                     isinstance(one, Gap)
                     and (one.system, one.measure) == (name, measure)
-                    and not is_shown(one.p_holm, report.level)
+                    and not is_significant(one.p_holm, report.level)
                     for one in part.beside
                 )
                 dots.append(mean_dot(estimate, f"{part.label}, {name}", series=series, muted=alike))
@@ -255,7 +255,7 @@ def _difference_dots(
     for series, name in enumerate(systems):
         if (one := found.get(name)) is None:
             continue
-        muted = not one.is_shown(report.level)
+        muted = not one.is_significant(report.level)
         tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite_or_none(one.gain) else "good"
         tone = "bad" if tone == "good" and one.gain < 0 else tone
         difference = finite_or_none(one.difference)

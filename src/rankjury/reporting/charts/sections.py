@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankjury.core.text import plural
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import ScoreHistogram
 from rankjury.evaluation.similarity_profile import Stability
 from rankjury.reporting.charts.measures import interval_name, style_places
@@ -82,7 +82,7 @@ def frontier_chart(report: Report) -> Scatter | None:
     )
 
 
-def _recorded(report: Report, system: str) -> dict[str, Recorded]:
+def _recorded(report: Report, system: str) -> dict[str, RecordedValue]:
     """Return a system's recorded values, and what was found of its index where they lack it."""
     index = report.section(Indexed, system)
     return (index.figures() if index is not None else {}) | dict(report.systems[system].recorded)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segments_within
-from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, round_significant, shorten_text
 
 BLOCK = 100
@@ -109,7 +109,7 @@ def encode_lists(answers: Answers) -> tuple[list[str], list[CodedLists], list[Co
     return known.to_list(), found[:golds], found[golds:]
 
 
-def _known(listed: Sequence[Listed]) -> Any:
+def _known(listed: Sequence[ItemLists]) -> Any:
     import polars as pl
 
     items = [one.items for one in listed]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankjury.core.types import Floats
-from rankjury.evaluation.query_lists import Answers, Listed
+from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import Partial
 from rankjury.stats.formatting import format_value
@@ -98,7 +98,7 @@ class QueryDetails:
     def _members(self) -> dict[str, frozenset[int]]:
         return {name: frozenset(rows) for name, rows in self.slices.items()}
 
-    def _items(self, one: Listed, row: int) -> list[dict[str, Any]]:
+    def _items(self, one: ItemLists, row: int) -> list[dict[str, Any]]:
         return [
             {
                 "id": item,

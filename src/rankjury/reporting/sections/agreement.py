@@ -126,7 +126,7 @@ def _improvements(report: Report) -> Iterator[str]:
         if one.system not in chosen or one.measure.startswith(_SAYS_MOST):
             chosen[one.system] = one
     for one in chosen.values():
-        verdict = "shown" if one.is_shown(report.level) else "not shown: chance alone may do that"
+        verdict = "shown" if one.is_significant(report.level) else "not shown: chance alone may do that"
         yield f"{one.system} over {one.baseline}: {names[one.measure]} {_share(one)}, {verdict}"
 
 

@@ -6,7 +6,7 @@ from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.text import plural
-from rankjury.evaluation.drift import Churn, Drift, Moved, Tested
+from rankjury.evaluation.drift import Churn, Drift, DriftTest, MovedValue
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
@@ -76,14 +76,14 @@ def _figure(value: float) -> str:
     return NO_VALUE if isnan(value) else format_value(value, _DECIMALS)
 
 
-def _change(one: Moved) -> str:
+def _change(one: MovedValue) -> str:
     if isnan(one.change):
         return NO_VALUE
     text = _share(one.change) if isfinite(one.change) else "from 0"
     return f"{text}*" if one.relative_to == "mean" else text
 
 
-def _tested_table(tested: Sequence[Tested]) -> TextTable:
+def _tested_table(tested: Sequence[DriftTest]) -> TextTable:
     """Means over the queries in common, the difference as a share, and how sure it is."""
     rows = []
     for one in tested:
@@ -95,7 +95,7 @@ def _tested_table(tested: Sequence[Tested]) -> TextTable:
     return make_table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
 
 
-def _relative(one: Tested) -> str:
+def _relative(one: DriftTest) -> str:
     """``+0.8 % [+0.5, +1.1]``"""
     found = one.comparison
     if found.relative is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankjury.core.text import plural
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.similarity_profile import Spread, Stability
+from rankjury.evaluation.similarity_profile import MeanStd, Stability
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
@@ -183,7 +183,7 @@ def _filters_table(found: Mapping[str, Indexed]) -> TextTable:
     return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
-def _spread_shown(one: Spread) -> str:
+def _spread_shown(one: MeanStd) -> str:
     if one.mean != one.mean:
         return "–"
     return _signed(one.mean) + (f" ± {one.std:.4f}" if one.std == one.std else "")

@@ -5,7 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Facts, Fusion, Quantiles
+from rankjury.evaluation.sections import FusionFacts, Quantiles, SystemFacts
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import NO_VALUE, format_percent
@@ -59,13 +59,13 @@ def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
 @renderer("fusion")
 def render_systems(report: Report, brief: bool) -> SectionBlock | None:
     """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others."""
-    rows = [[name, _fusion_text(one)] for name, one in report.sections_of(Fusion).items()]
-    rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(Facts).items() if one]
+    rows = [[name, _fusion_text(one)] for name, one in report.sections_of(FusionFacts).items()]
+    rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(SystemFacts).items() if one]
     made = make_table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
     return SectionBlock("Systems", [made], order=60, only=_NOT_ON_PAGE) if rows else None
 
 
-def _fusion_text(fusion: Fusion) -> str:
+def _fusion_text(fusion: FusionFacts) -> str:
     """``rrf of anchor (0.5), content (0.25), vibe (0.25); c 60.0``"""
     weights = fusion.get("weights") or {}
     parts = [f"{name} ({weights[name]:g})" if name in weights else name for name in fusion.get("of") or ()]

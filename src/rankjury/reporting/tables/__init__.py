@@ -12,7 +12,7 @@ from typing import Literal
 
 from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.scores import RecordedValue
 from rankjury.measures.measure import LEGEND, common_name
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
@@ -259,7 +259,7 @@ def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
     return make_table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
 
 
-def _recorded_shown(one: Recorded | None) -> str:
+def _recorded_shown(one: RecordedValue | None) -> str:
     if one is None:
         return NO_VALUE
     if one.ci is None or one.ci[0] == one.ci[1]:

@@ -24,7 +24,7 @@ from rankjury.stats.formatting import (
     format_value,
     interval_decimals,
 )
-from rankjury.stats.significance import POWER, is_shown
+from rankjury.stats.significance import POWER, is_significant
 
 ITEM_SLICES = (
     "slices of items: measures that depend on positions (ndcg, ap, rr …) rank the items of the slice alone; "
@@ -90,7 +90,7 @@ def verdict_style(one: Comparison | Gap, level: float) -> CellStyle:
     """Return ``better``, ``worse``, or ``noise`` where chance alone would do; empty where no test could be made."""
     if one.p_holm is None:
         return ""
-    if not is_shown(one.p_holm, level) or one.gain == 0:
+    if not is_significant(one.p_holm, level) or one.gain == 0:
         return "noise"
     return "better" if one.gain > 0 else "worse"
 

@@ -8,7 +8,7 @@ from typing import Any
 from rankjury.core.types import Floats
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Fusion
+from rankjury.evaluation.sections import FusionFacts
 from rankjury.measures.dialects import resolve
 from rankjury.reporting.writers import OutputRequest, writer
 
@@ -45,8 +45,8 @@ def to_retrievers(report: Report, request: OutputRequest) -> str:
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }
     queries = [str(query) for query in report.scores[names[0]].queries]
-    fusions = report.sections_of(Fusion)
-    fusion = next(iter(fusions.values()), Fusion())
+    fusions = report.sections_of(FusionFacts)
+    fusion = next(iter(fusions.values()), FusionFacts())
     form: dict[str, Any] = {
         "K": k,
         "weights": fusion.get("weights"),

@@ -14,7 +14,7 @@ from rankjury.core.types import Ranking, Vectors, names_of
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
-from rankjury.evaluation.evaluate import resolve_all
+from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
 from rankjury.io.vectors.ids import read_ids
@@ -89,7 +89,7 @@ def agree(
     report = assess(
         found.gold,
         ((name, load(name)) for name in candidates),
-        resolve_all(f"{measure}@{k}" for measure in measures_for(ties) for k in cuts),
+        resolve_measures(f"{measure}@{k}" for measure in measures_for(ties) for k in cuts),
         golds=dict.fromkeys(candidates, found.gold),
         resampling=resampling,
         baseline=chosen if resampling is not None and len(candidates) > 1 else None,

@@ -11,10 +11,10 @@ from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation.query_lists import first_rows
+from rankjury.evaluation.query_lists import top_rows
 from rankjury.retrieval.agreement.stats import Agreement, Pairs, agreement_of
 from rankjury.retrieval.knn.search import score_listed
-from rankjury.stats.resampling import Keys, Resampling, keys_of, random_words
+from rankjury.stats.resampling import Keys, Resampling, query_keys, random_words
 
 
 class Similarities(Protocol):
@@ -89,7 +89,7 @@ def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sam
             expected=f"at most {len(ordered):,}",
             hint="Leave the size of the sample away to take all.",
         )
-    words = random_words(keys_of(ordered, seed), 0, 1)[:, 0]
+    words = random_words(query_keys(ordered, seed), 0, 1)[:, 0]
     return ordered.gather(np.sort(np.argsort(words, kind="stable")[:size]))
 
 
@@ -134,7 +134,7 @@ def sample_others(queries: pl.Series, own: Ints, items: int, size: int, seed: in
 
     Where there are no more than that, all of them: then −1 fills the rows up.
     """
-    keys = keys_of(queries, seed)
+    keys = query_keys(queries, seed)
     others = items - (own >= 0)
     size = min(size, int(others.max(initial=0)))
     found = np.full((len(queries), size), -1, dtype=np.int64)
@@ -219,7 +219,7 @@ def top_pairs(gold: Gold, ranking: Ranking, k: int) -> Listed:
     place = segments_within(gold.starts)
     best = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(pl.Series(place < k))
     asked = gold.queries.cast(pl.String).sort()
-    found = first_rows(ranking, asked, k)
+    found = top_rows(ranking, asked, k)
     both = pl.concat([best, found.select(QUERY, ITEM)]).unique().sort(QUERY, ITEM)
     numbers = pl.DataFrame({QUERY: asked, "row": np.arange(len(asked))})
     row = both.join(numbers, on=QUERY, how="left", maintain_order="left")["row"].to_numpy()
@@ -292,7 +292,7 @@ class PairsOfSystems:
     def agreements(self, resampling: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
         """By system, with the differences to the baseline where both are over the same pairs."""
         level = (resampling or Resampling()).level
-        keys = keys_of(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
+        keys = query_keys(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
         found = {name: agreement_of(pairs, keys, resampling) for name, pairs in self._pairs.items()}
         if baseline not in found:
             return found

@@ -16,13 +16,13 @@ import polars as pl
 
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.core.validation import Record
-from rankjury.evaluation.scores import Recorded
+from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import Section
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.knn.search import Neighbours, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.estimates import estimate_all
-from rankjury.stats.resampling import Bounds, Resampling, keys_of
+from rankjury.stats.resampling import Bounds, Resampling, query_keys
 
 LOW_PERCENTILE = 5.0
 
@@ -46,7 +46,7 @@ class AnnRecall(Record):
 
 def recall_of(values: Floats, k: int, queries: pl.Series, resampling: Resampling | None) -> AnnRecall:
     """Over all queries, with an interval from resampling them."""
-    keys = keys_of(queries, resampling.seed) if resampling else None
+    keys = query_keys(queries, resampling.seed) if resampling else None
     (estimate,) = estimate_all(values[:, None], ["mean"], keys, resampling)
     known = values[~np.isnan(values)]
     low = float(np.percentile(known, LOW_PERCENTILE)) if known.size else float("nan")
@@ -229,15 +229,18 @@ class Indexed(Section):
             "facts": {name: self.facts[name] for name in _IDENTIFYING_FACTS if name in self.facts},
         }
 
-    def figures(self) -> dict[str, Recorded]:
+    def figures(self) -> dict[str, RecordedValue]:
         """What targets may be about."""
         recall = self.recall
-        found = {"build_seconds": Recorded(self.build_seconds), "failed_queries": Recorded(float(self.failed))}
+        found = {
+            "build_seconds": RecordedValue(self.build_seconds),
+            "failed_queries": RecordedValue(float(self.failed)),
+        }
         if recall.n:
-            found[f"ann_recall@{recall.k}"] = Recorded(recall.mean, recall.ci, recall.n)
-            found[f"ann_recall_p5@{recall.k}"] = Recorded(recall.p5)
+            found[f"ann_recall@{recall.k}"] = RecordedValue(recall.mean, recall.ci, recall.n)
+            found[f"ann_recall_p5@{recall.k}"] = RecordedValue(recall.p5)
         if self.size_bytes is not None:
-            found["index_mb"] = Recorded(self.size_bytes / 1e6)
+            found["index_mb"] = RecordedValue(self.size_bytes / 1e6)
         if self.latency is not None:
             # Of a service the search alone cannot be told from the rest.
             found |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
@@ -247,7 +250,9 @@ class Indexed(Section):
         return found
 
 
-def _latencies(prefix: str, latency: Latency) -> dict[str, Recorded]:
-    found = {f"{prefix}_{name}_ms": Recorded(one.ms, one.ci, latency.n) for name, one in latency.percentiles.items()}
-    found |= {f"{prefix}_max_ms": Recorded(latency.max_ms), f"{prefix}_qps": Recorded(latency.qps)}
+def _latencies(prefix: str, latency: Latency) -> dict[str, RecordedValue]:
+    found = {
+        f"{prefix}_{name}_ms": RecordedValue(one.ms, one.ci, latency.n) for name, one in latency.percentiles.items()
+    }
+    found |= {f"{prefix}_max_ms": RecordedValue(latency.max_ms), f"{prefix}_qps": RecordedValue(latency.qps)}
     return {name: one for name, one in found.items() if not isnan(one.value)}

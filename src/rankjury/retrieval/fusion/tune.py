@@ -13,12 +13,12 @@ from rankjury.core.types import Floats, Gold, Ints, Ranking
 from rankjury.core.version import __version__
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import Evaluation
-from rankjury.measures.dialects import Asked
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.retrieval.fusion.align import Aligned
 from rankjury.retrieval.fusion.fusion import METHODS, Fusion
-from rankjury.stats.comparison import Comparison, Paired, compare_pairs, correct
-from rankjury.stats.estimates import Estimate, estimate_all, onto_scale
-from rankjury.stats.resampling import Resampling, keys_of
+from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
+from rankjury.stats.estimates import Estimate, estimate_all, to_mean_scale
+from rankjury.stats.resampling import Resampling, query_keys
 
 TUNING_SCHEMA = "rankjury.tuning/1"
 CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)
@@ -56,13 +56,13 @@ class Tuning:
     @property
     def better(self) -> bool:
         """Whether tuned weights were shown to be better than equal ones, on queries they were not chosen on."""
-        return self.comparison.gain > 0 and self.comparison.is_shown(self.resampling.level)
+        return self.comparison.gain > 0 and self.comparison.is_significant(self.resampling.level)
 
     @property
     def verdict(self) -> str:
         if self.better:
             return "tuned weights are better than equal weights on held-out queries"
-        if self.comparison.gain < 0 and self.comparison.is_shown(self.resampling.level):
+        if self.comparison.gain < 0 and self.comparison.is_significant(self.resampling.level):
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
         simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
         return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
@@ -109,7 +109,7 @@ class Tuning:
 def tune(
     gold: Gold,
     rankings: Mapping[str, Ranking],
-    asked: Asked,
+    asked: NamedMeasure,
     *,
     method: str = "rrf",
     depth: int | None = None,
@@ -140,11 +140,11 @@ def tune(
         progress.update("Trying weights", number, len(settings))
         columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
     values = np.column_stack(columns)  # queries × settings
-    keys = keys_of(gold.queries.sort(), resampling.seed)
+    keys = query_keys(gold.queries.sort(), resampling.seed)
     fold = _folds(keys, folds, len(values))
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
     aggregate = asked.measure.metric.aggregate
-    scaled = sign * onto_scale(values, aggregate)
+    scaled = sign * to_mean_scale(values, aggregate)
     best = _best(scaled)
     chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
     held_out = values[np.arange(len(fold)), np.array(chosen)[fold]]
@@ -154,7 +154,7 @@ def tune(
         in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
     estimated = np.column_stack([values[:, best], held_out, values[:, 0], *alone, *in_use])
     in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, resampling)
-    pair = Paired("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
+    pair = PairedValues("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
     return Tuning(
         systems=names,
         measure=asked.label,
@@ -168,7 +168,7 @@ def tune(
         alone=dict(zip(names, each, strict=False)),
         with_current=each[-1] if current is not None else None,
         current=current,
-        comparison=correct(compare_pairs([pair], keys, resampling))[0],
+        comparison=correct_p_values(compare_pairs([pair], keys, resampling))[0],
         resampling=resampling,
     )
 

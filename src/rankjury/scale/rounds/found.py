@@ -7,10 +7,10 @@ import polars as pl
 from rankjury.errors import DataError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.sections import ReportWarning
-from rankjury.evaluation.slices import Shared
-from rankjury.evaluation.slices.groups import Census
+from rankjury.evaluation.slices import IdOverlap
+from rankjury.evaluation.slices.groups import ValueCounts
 from rankjury.scale.request import EvaluationRequest
-from rankjury.stats.mergeable import added
+from rankjury.stats.mergeable import add_pairwise
 
 _EXAMPLES = 3
 _MOST_VALUES = 200_000
@@ -30,18 +30,18 @@ class BlockFindings:
     """By system, queries that only one of it and the baseline has."""
     examples: tuple[tuple[str, ...], ...]
     """Some queries of the gold, and of each system."""
-    shared: tuple[Shared, ...]
+    shared: tuple[IdOverlap, ...]
     """By table of attributes."""
-    censuses: tuple[dict[str, Census], ...]
+    censuses: tuple[dict[str, ValueCounts], ...]
 
     def __add__(self, other: "BlockFindings") -> "BlockFindings":
         return BlockFindings(
             self.queries + other.queries,
             tuple(_joined(one, two) for one, two in zip(self.findings, other.findings, strict=True)),
-            added(self.extra, other.extra),
-            added(self.apart, other.apart),
+            add_pairwise(self.extra, other.extra),
+            add_pairwise(self.apart, other.apart),
             tuple(_first({*one, *two}) for one, two in zip(self.examples, other.examples, strict=True)),
-            added(self.shared, other.shared),
+            add_pairwise(self.shared, other.shared),
             tuple(
                 {name: (census + two[name]).limited(_MOST_VALUES) for name, census in one.items()}
                 for one, two in zip(self.censuses, other.censuses, strict=True)
@@ -83,9 +83,9 @@ def example_ids(queries: pl.Series) -> tuple[str, ...]:
     return _first(set(queries.head(_EXAMPLES).cast(pl.String)))
 
 
-def attribute_censuses(attributes: pl.DataFrame) -> dict[str, Census]:
+def attribute_censuses(attributes: pl.DataFrame) -> dict[str, ValueCounts]:
     """By attribute."""
-    return {name: Census.of(attributes[name]).limited(_MOST_VALUES) for name in attributes.columns}
+    return {name: ValueCounts.of(attributes[name]).limited(_MOST_VALUES) for name in attributes.columns}
 
 
 def _first(ids: set[str]) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rankjury.evaluation.slices.groups import check_number
+from rankjury.evaluation.slices.groups import check_group_count
 from rankjury.evaluation.slices.stats import signs_for
 from rankjury.scale.request import EvaluationRequest
 from rankjury.scale.rounds.panels import Panel, panel_scores
 from rankjury.scale.rounds.scored import BlockScores
-from rankjury.stats.estimates import Quantiles
-from rankjury.stats.mergeable import Outline, Spread, Tally, added, moved
+from rankjury.stats.estimates import QuantileSketch
+from rankjury.stats.mergeable import Outline, SquareSums, Tally, add_pairwise, signed_ranks
 from rankjury.stats.significance import SignedRanks
 
 PanelDifferences = tuple[tuple[SignedRanks, ...], ...]
@@ -25,8 +25,8 @@ class Survey:
 
     def __add__(self, other: "Survey") -> "Survey":
         return Survey(
-            added(self.outlines, other.outlines),
-            added(self.others, other.others),
+            add_pairwise(self.outlines, other.outlines),
+            add_pairwise(self.others, other.others),
         )
 
     def nonempty(self, panels: Sequence[Panel], request: EvaluationRequest) -> "tuple[tuple[Panel, ...], Survey]":
@@ -35,7 +35,7 @@ class Survey:
         found = tuple(panels[place] for place in kept)
         for what, number in {(one.what, one.attributes) for one in found if one.of == "queries"}:
             same = [one for one in found if (one.what, one.attributes, one.of) == (what, number, "queries")]
-            check_number(len(same), what, request.attributes[number].where)
+            check_group_count(len(same), what, request.attributes[number].where)
         return found, Survey(tuple(self.outlines[place] for place in kept), tuple(self.others[place] for place in kept))
 
 
@@ -44,17 +44,17 @@ class Tallies:
     """The second round, by panel; of means without intervals there is only their spread."""
 
     tallies: tuple[Tally, ...]
-    spreads: tuple[Spread, ...]
-    others: tuple[Spread, ...]
-    quantiles: tuple[Quantiles, ...]
+    spreads: tuple[SquareSums, ...]
+    others: tuple[SquareSums, ...]
+    quantiles: tuple[QuantileSketch, ...]
     """Of all queries, by column, where they are asked for."""
 
     def __add__(self, other: "Tallies") -> "Tallies":
         return Tallies(
-            added(self.tallies, other.tallies),
-            added(self.spreads, other.spreads),
-            added(self.others, other.others),
-            added(self.quantiles, other.quantiles),
+            add_pairwise(self.tallies, other.tallies),
+            add_pairwise(self.spreads, other.spreads),
+            add_pairwise(self.others, other.others),
+            add_pairwise(self.quantiles, other.quantiles),
         )
 
 
@@ -75,13 +75,13 @@ def tally(
     signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), how) if how else 0
     tallies, spreads, others = [], [], []
     against = _held_against_others(request)
-    quantiles: tuple[Quantiles, ...] = ()
+    quantiles: tuple[QuantileSketch, ...] = ()
     rows = zip(panel_scores(scored, panels, others=against), found.outlines, found.others, strict=True)
     for one, outline, rest in rows:
         if not one.panel.is_slice and request.quantiles:
-            quantiles = tuple(Quantiles.of(column, held) for column in one.scores.T)
+            quantiles = tuple(QuantileSketch.of(column, held) for column in one.scores.T)
         if how is None:
-            spreads.append(Spread.of(one.scores, layout, outline))
+            spreads.append(SquareSums.of(one.scores, layout, outline))
             continue
         of_queries = one.panel.of == "queries"
         tallies.append(
@@ -95,7 +95,7 @@ def tally(
                 whole=found.outlines[0] if against and of_queries else None,
             )
         )
-        others.append(Spread.of(one.others, layout, rest))
+        others.append(SquareSums.of(one.others, layout, rest))
     return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
 
 
@@ -105,7 +105,7 @@ def signed_differences(
     """The third round: only comparisons need it."""
     pairs = request.layout.pairs
     return tuple(
-        tuple(moved(one.scores, pair, of_pair) for pair, of_pair in zip(pairs, outline.pairs, strict=True))
+        tuple(signed_ranks(one.scores, pair, of_pair) for pair, of_pair in zip(pairs, outline.pairs, strict=True))
         for one, outline in zip(panel_scores(scored, panels), found.outlines, strict=True)
     )
 

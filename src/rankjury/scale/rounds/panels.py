@@ -7,7 +7,13 @@ import numpy as np
 
 from rankjury.core.types import Floats
 from rankjury.errors import DataError
-from rankjury.evaluation.slices.groups import Definition, Rows, define, spelled, suitable_names
+from rankjury.evaluation.slices.groups import (
+    AttributeRows,
+    GroupDefinition,
+    crossing_name,
+    define_groups,
+    suitable_attributes_of,
+)
 from rankjury.evaluation.slices.stats import check_slice_names
 from rankjury.scale.request import EvaluationRequest
 from rankjury.scale.rounds.found import BlockFindings
@@ -26,7 +32,7 @@ class Panel:
     table: int = 0
     """Which scores: those against the whole gold, or against a group of items."""
     attributes: int = 0
-    definition: Definition | None = None
+    definition: GroupDefinition | None = None
     what: str = ""
     """The attribute, or the two, by which it is a slice."""
 
@@ -49,13 +55,13 @@ def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel
     """All queries, then the slices; of some there may be nobody."""
     panels = [Panel("", "", "")]
     for number, (asked, censuses) in enumerate(zip(request.attributes, found.censuses, strict=True)):
-        wanted = asked.asked or suitable_names(censuses)
+        wanted = asked.asked or suitable_attributes_of(censuses)
         if not wanted:
             raise DataError("found no attribute that groups", where=asked.where, expected="a category or a number")
         panels += [
-            Panel(one.name, one.note, "queries", attributes=number, definition=one, what=spelled(attributes))
+            Panel(one.name, one.note, "queries", attributes=number, definition=one, what=crossing_name(attributes))
             for attributes in wanted
-            for one in define(attributes, censuses, asked.where)
+            for one in define_groups(attributes, censuses, asked.where)
         ]
     groups = request.item_groups
     if groups is not None:
@@ -68,7 +74,7 @@ def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel
 def panel_scores(scored: BlockScores, panels: Sequence[Panel], *, others: bool = False) -> Iterator[PanelScores]:
     """Every panel's part of a block; ``others``: with the scores of the queries that a slice leaves out."""
     tables: dict[int, Floats] = {}
-    rows: dict[int, Rows] = {}
+    rows: dict[int, AttributeRows] = {}
     keys = scored.keys
     for panel in panels:
         if panel.table not in tables:
@@ -77,7 +83,7 @@ def panel_scores(scored: BlockScores, panels: Sequence[Panel], *, others: bool =
         members = None
         if panel.definition is not None:
             if panel.attributes not in rows:
-                rows[panel.attributes] = Rows(scored.attributes(panel.attributes))
+                rows[panel.attributes] = AttributeRows(scored.attributes(panel.attributes))
             members = panel.definition.members(rows[panel.attributes])
         elif panel.table:
             members = scored.participates(panel.table)

@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 
 from rankjury.scale.rounds.gather import PanelDifferences
-from rankjury.stats.mergeable import Ranks, RanksWithin
+from rankjury.stats.mergeable import RankRange, RankTotals
 from rankjury.stats.significance import SignedRanks
 
 
-def join_blocks(parts: Sequence[PanelDifferences]) -> list[list[RanksWithin]]:
+def join_blocks(parts: Sequence[PanelDifferences]) -> list[list[RankRange]]:
     """By panel and pair, of one range of sizes."""
     return [
-        [RanksWithin.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
+        [RankRange.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
         for of_panel in zip(*parts, strict=True)
     ]
 
 
-def join_ranges(ranges: Sequence[Sequence[Sequence[RanksWithin]]]) -> list[list[Ranks]]:
+def join_ranges(ranges: Sequence[Sequence[Sequence[RankRange]]]) -> list[list[RankTotals]]:
     """By panel and pair, from all ranges, ascending."""
     return [
-        [Ranks.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)] for of_panel in zip(*ranges, strict=True)
+        [RankTotals.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)]
+        for of_panel in zip(*ranges, strict=True)
     ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from rankjury.errors import DataError
-from rankjury.evaluation.compare import cautions
+from rankjury.evaluation.compare import interval_warnings
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import Quantiles, with_unit
@@ -14,9 +14,9 @@ from rankjury.scale.request import EvaluationRequest
 from rankjury.scale.rounds.found import BlockFindings
 from rankjury.scale.rounds.gather import Survey, Tallies
 from rankjury.scale.rounds.panels import Panel
-from rankjury.stats.comparison import Comparison, correct
-from rankjury.stats.estimates import Estimate, off_scale
-from rankjury.stats.mergeable import Layout, Ranks, plainly_estimated
+from rankjury.stats.comparison import Comparison, correct_p_values
+from rankjury.stats.estimates import Estimate, from_mean_scale
+from rankjury.stats.mergeable import RankTotals, TableLayout, estimate_columns
 from rankjury.stats.significance import apart_test_of
 
 Value = TypeVar("Value")
@@ -33,7 +33,7 @@ class RoundResults:
     panels: tuple[Panel, ...]
     survey: Survey
     tallies: Tallies
-    ranks: Sequence[Sequence[Ranks]]
+    ranks: Sequence[Sequence[RankTotals]]
     """By panel and pair, where there are pairs."""
 
 
@@ -63,13 +63,13 @@ def make_report(request: EvaluationRequest, gathered: RoundResults) -> Report:
     if request.resampling is None:
         return replace(report, slices=tuple(slices))
     if request.baseline is not None:
-        report = replace(report, comparisons=tuple(correct(_comparisons(request, gathered, 0))))
+        report = replace(report, comparisons=tuple(correct_p_values(_comparisons(request, gathered, 0))))
     apart = dict(zip(request.systems, found.apart, strict=True)) if request.baseline is not None else {}
-    warnings = [*report.warnings, *cautions(report, slices, apart, found.queries)]
+    warnings = [*report.warnings, *interval_warnings(report, slices, apart, found.queries)]
     return replace(report, slices=tuple(correct_slices(slices)), warnings=with_unit(warnings))
 
 
-def _by_system(layout: Layout, values: Sequence[Value]) -> dict[str, dict[str, Value]]:
+def _by_system(layout: TableLayout, values: Sequence[Value]) -> dict[str, dict[str, Value]]:
     """By system and measure, the values of the columns."""
     found: dict[str, dict[str, Value]] = {}
     for column, value in zip(layout.columns, values, strict=True):
@@ -80,7 +80,7 @@ def _by_system(layout: Layout, values: Sequence[Value]) -> dict[str, dict[str, V
 def _estimates(request: EvaluationRequest, gathered: RoundResults, place: int) -> list[Estimate]:
     layout, outline = request.layout, gathered.survey.outlines[place]
     if request.resampling is None:
-        return plainly_estimated(layout, outline, gathered.tallies.spreads[place])
+        return estimate_columns(layout, outline, gathered.tallies.spreads[place])
     return gathered.tallies.tallies[place].estimates(layout, outline, request.resampling)
 
 
@@ -112,5 +112,5 @@ def _gaps(request: EvaluationRequest, gathered: RoundResults, place: int) -> Ite
         rest = whole.pooled[number].without(inside)
         if inside.n and rest.n and how is not None:
             sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
-            mean, beyond = (off_scale(side[0], column.aggregate) for side in sides)
+            mean, beyond = (from_mean_scale(side[0], column.aggregate) for side in sides)
             yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), how)

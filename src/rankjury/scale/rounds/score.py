@@ -9,12 +9,12 @@ from rankjury.core.convert import ITEM, QUERY, gold_from_frame, ranking_from_fra
 from rankjury.core.types import Bools, Floats, Gold, Ranking, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation.checks import Findings
-from rankjury.evaluation.evaluate import Evaluation, against_part
+from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group
 from rankjury.evaluation.slices import align
 from rankjury.scale.request import EvaluationRequest
 from rankjury.scale.rounds.found import BlockFindings, attribute_censuses, example_ids
 from rankjury.scale.rounds.scored import BlockScores
-from rankjury.stats.resampling import keys_of
+from rankjury.stats.resampling import query_keys
 
 
 def score_block(
@@ -51,7 +51,7 @@ def score_block(
         tuple(shared for _, shared in aligned),
         tuple(map(attribute_censuses, attributes)),
     )
-    keys = keys_of(queries, request.resampling.seed if request.resampling else 0)
+    keys = query_keys(queries, request.resampling.seed if request.resampling else 0)
     together = zip(*(one.tables for one in evaluated), strict=True)  # the same queries take part in each system's
     side_by_side = [(np.hstack([values for values, _ in same]), same[0][1]) for same in together]
     return BlockScores.of(queries, keys, side_by_side, attributes), found
@@ -91,9 +91,9 @@ class _Evaluated:
 
     @classmethod
     def of(cls, request: EvaluationRequest, gold: Gold, ranking: Ranking) -> "_Evaluated":
-        evaluation = Evaluation(gold, ranking, duplicates=request.duplicates, may_be_apart=True)
+        evaluation = Evaluation(gold, ranking, duplicates=request.duplicates, allow_disjoint_queries=True)
         findings = evaluation.findings([one.measure for one in request.asked])
-        return cls(_tables(request, gold, ranking, evaluation), findings, evaluation.bench.present)
+        return cls(_tables(request, gold, ranking, evaluation), findings, evaluation.matched.present)
 
 
 def _tables(
@@ -105,7 +105,7 @@ def _tables(
     for number in range(len(groups.names)) if groups is not None else ():
         restricted, takes_part = np.full_like(values, np.nan), np.zeros(len(values), dtype=bool)
         if groups is not None and groups.rows(number, gold.items).any():
-            part = against_part(evaluation, gold, ranking, groups, number, request.duplicates)
+            part = evaluate_item_group(evaluation, gold, ranking, groups, number, request.duplicates)
             rows = places_in(evaluation.queries, part.queries)
             restricted[rows], takes_part[rows] = part.table(request.asked), True
         tables.append((restricted, takes_part))

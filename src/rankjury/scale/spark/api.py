@@ -11,7 +11,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices import Cuts, ItemGroups
+from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.io.attributes import check_attributes
 from rankjury.measures.measure import Measure, Value
 from rankjury.scale.api import make_request, parse_by
@@ -79,7 +79,7 @@ def evaluate(
         request = replace(request, attributes=(SliceAttributes("attributes of queries", parse_by(by)),))
     if item_slices is not None:
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
-        cuts = Cuts(table, id_column, "items", parse_by(items_by), "attributes of items")
+        cuts = SliceTable(table, id_column, "items", parse_by(items_by), "attributes of items")
         request = replace(request, item_groups=ItemGroups.of(judged_items(truth), [cuts]))
     return evaluate_source(
         spark,

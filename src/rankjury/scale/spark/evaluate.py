@@ -34,7 +34,7 @@ from rankjury.scale.spark.shuffle import BUCKET, PART
 from rankjury.scale.spark.sources import BYTES_IN_A_BUCKET, Buckets, RowSource
 from rankjury.scale.spark.tasks import FOUND, RESULTS, SCORES, JudgeBuckets, PerQueryRows, RunRound, SumResults
 from rankjury.scale.storage import from_ipc
-from rankjury.stats.mergeable import Ranks, ranges_for
+from rankjury.stats.mergeable import RankTotals, size_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -216,7 +216,7 @@ class _SparkRounds:
         surveyed = self._round(partial(survey, request, panels))
         inhabited, outlined = surveyed.nonempty(panels, request)
         tallied = self._round(partial(tally, request, inhabited, outlined, held=_SCORES_HELD))
-        ranks: Sequence[Sequence[Ranks]] = [[] for _ in inhabited]
+        ranks: Sequence[Sequence[RankTotals]] = [[] for _ in inhabited]
         if request.baseline is not None:
             ranks = self._ranks(found.queries, (request, inhabited, outlined))
         return RoundResults(found, inhabited, outlined, tallied, ranks)
@@ -238,10 +238,10 @@ class _SparkRounds:
             raise DataError("found no rows", where=self._request.gold, expected="at least one query with an item")
         return reduce(add, found)
 
-    def _ranks(self, queries: int, asked: Any) -> list[list[Ranks]]:
+    def _ranks(self, queries: int, asked: Any) -> list[list[RankTotals]]:
         panels = asked[1]
         pairs = len(self._request.layout.pairs) * len(panels)
-        ranges = ranges_for(queries * pairs, _RANKED_AT_ONCE)
+        ranges = size_ranges(queries * pairs, _RANKED_AT_ONCE)
         rows = self._jobs.map_batches(
             self._scores, RankDifferences(self._jobs.broadcast(asked), ranges, self._columns), RANGES
         )

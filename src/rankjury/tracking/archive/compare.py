@@ -8,9 +8,9 @@ from rankjury.errors import DataError, UnknownName
 from rankjury.evaluation.changes import Change, Move, largest_drops
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.paired import compare_scores, pair_scores
-from rankjury.evaluation.provenance import Difference, differences_between
+from rankjury.evaluation.provenance import ManifestDifference, differences_between
 from rankjury.evaluation.query_lists import Answers
-from rankjury.stats.comparison import Comparison, Paired
+from rankjury.stats.comparison import Comparison, PairedValues
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.run import ArchivedRun
 
@@ -25,7 +25,7 @@ class RunComparison:
     before: ArchivedRun
     after: ArchivedRun
     resampling: Resampling
-    changed: tuple[Difference, ...]
+    changed: tuple[ManifestDifference, ...]
     asked: Mapping[str, int]
     """How many queries both asked (common), only the earlier (before) and only the later (after)."""
     comparisons: tuple[Comparison, ...]
@@ -135,7 +135,7 @@ def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[
     yield from (f"{kind} {name} is new" for name in new if name not in old)
 
 
-def _losses(pair: Paired, queries: Sequence[str], before: ArchivedRun, after: ArchivedRun) -> Iterator[Change]:
+def _losses(pair: PairedValues, queries: Sequence[str], before: ArchivedRun, after: ArchivedRun) -> Iterator[Change]:
     """Return the queries that lost most, with where their judged items went."""
     if pair.whole:
         return

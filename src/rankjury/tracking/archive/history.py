@@ -25,7 +25,7 @@ import numpy as np
 
 from rankjury.core.types import Floats
 from rankjury.errors import UnknownName
-from rankjury.evaluation.provenance import Difference, differences_between
+from rankjury.evaluation.provenance import ManifestDifference, differences_between
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
 from rankjury.tracking.archive.run import ArchivedRun
@@ -194,7 +194,7 @@ class SeriesStep:
     step: Step
     before: ArchivedRun
     after: ArchivedRun
-    changed: tuple[Difference, ...]
+    changed: tuple[ManifestDifference, ...]
     lower_is_better: bool = False
 
     @property

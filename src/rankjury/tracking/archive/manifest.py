@@ -43,7 +43,7 @@ from rankjury.tracking.archive.files import (
 )
 
 if TYPE_CHECKING:
-    from rankjury.evaluation.query_lists import Answers, Listed
+    from rankjury.evaluation.query_lists import Answers, ItemLists
     from rankjury.evaluation.report import Report
 
 CURRENT = 1
@@ -330,10 +330,10 @@ def collect_versions(report: "Report") -> dict[str, Any]:
 
 def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
     """Return what is known of a system: under which name, what, and its value."""
-    from rankjury.evaluation.sections import Facts, Fingerprints
+    from rankjury.evaluation.sections import Fingerprints, SystemFacts
 
     prints = report.section(Fingerprints, system) or Fingerprints()
-    facts = report.section(Facts, system) or Facts()
+    facts = report.section(SystemFacts, system) or SystemFacts()
     found = [
         ("data", "items", prints.get("items")),
         ("model", "vectors", prints.get("vectors")),
@@ -353,7 +353,7 @@ def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]
     return [one for one in found if one[2] is not None]
 
 
-def _digest(gold: "Listed") -> dict[str, Any]:
+def _digest(gold: "ItemLists") -> dict[str, Any]:
     """Over the judged items that are kept, their grades, and how many there are in all."""
     import numpy as np
 

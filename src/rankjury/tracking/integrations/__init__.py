@@ -18,7 +18,7 @@ from rankjury.core.types import Floats, Matrix, Ranking, Vectors, as_floats, lis
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate
 from rankjury.io.vectors.checks import checked
-from rankjury.measures.dialects import Asked, resolve
+from rankjury.measures.dialects import NamedMeasure, resolve
 from rankjury.retrieval.agreement.pairs import OfVectors, sample_ids, sampled_pairs
 from rankjury.retrieval.agreement.reference import MEASURES, measures_for, reference_gold
 from rankjury.retrieval.agreement.stats import AGREEMENTS, LOWER_IS_BETTER
@@ -88,9 +88,9 @@ class ReferenceComparison:
         )
 
     @cached_property
-    def _asked(self) -> list[Asked]:
+    def _asked(self) -> list[NamedMeasure]:
         return [
-            Asked(f"{name}@{k}", resolve(f"{spelling}@{k}").measure)
+            NamedMeasure(f"{name}@{k}", resolve(f"{spelling}@{k}").measure)
             for name, spelling in _RANKED.items()
             for k in self.cuts
         ]

@@ -12,7 +12,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
-from rankjury.evaluation.sections import Facts, Fusion
+from rankjury.evaluation.sections import FusionFacts, SystemFacts
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.reporting.html.page import render_page
 from rankjury.reporting.writers.pull_request import to_comment
@@ -183,8 +183,8 @@ def _params(report: Report, systems: Mapping[str, str]) -> Iterator[tuple[str, A
     conventions = {label: one for system in report.systems.values() for label, one in system.conventions.items()}
     yield from ((f"convention.{clean_name(label)}", one) for label, one in conventions.items() if one != label)
     for system, name in systems.items():
-        yield from _leaves(name, report.section(Facts, system) or {})
-        yield from _leaves(f"{name}.fusion", report.section(Fusion, system) or {})
+        yield from _leaves(name, report.section(SystemFacts, system) or {})
+        yield from _leaves(f"{name}.fusion", report.section(FusionFacts, system) or {})
         index = report.section(Indexed, system)
         if index is not None:
             about = {"engine": index.engine, "metric": index.metric, "build": index.build, "search": index.search}
