@@ -40,7 +40,8 @@ USED = (
     *(
         "rankjury.plan.archive",
         "rankjury.plan.run",
-        "rankjury.plan.kinds",
+        "rankjury.plan.gold",
+        "rankjury.plan.systems",
         "rankjury.plan.outputs",
         "rankjury.reporting.writers.gate",
     ),
@@ -174,7 +175,7 @@ CASES = {
     "tune": Case(["tune", "gold.qrels", "old.trec", "new.trec", "--c", "60", "--resamples", "100", "-o", "t.json"],
                  ["t.json"], modules=("rankjury.cli.shared.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
-                  modules=("rankjury.plan.sweep", "rankjury.reporting.charts", "rankjury.retrieval.engines",
+                  modules=("rankjury.plan.trials", "rankjury.reporting.charts", "rankjury.retrieval.engines",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],

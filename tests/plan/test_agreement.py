@@ -11,7 +11,7 @@ import pytest
 
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.plan.draft import draft
-from rankjury.plan.folder_scan import look
+from rankjury.plan.folder_scan import scan_folder
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.retrieval.agreement.stats import Agreement
@@ -351,7 +351,7 @@ class TestDraft:
     def test_it_runs_as_it_is(self, tmp_path: Path, names: list[str]) -> None:
         for name, vectors in zip(names, (REF, BASE, TUNED), strict=False):
             np.savez(tmp_path / f"{name}.npz", **held(vectors))
-        text = draft("papers", look(tmp_path), "mine")
+        text = draft("papers", scan_folder(tmp_path), "mine")
         plan = checked(tmp_path, QUICK + text)
         check_outputs(plan)
         found = carried_out(tmp_path, QUICK + text)
@@ -363,7 +363,7 @@ class TestDraft:
 
     def test_what_it_proposes_in_comments_runs_too(self, tmp_path: Path) -> None:
         put(tmp_path, reference__npz=held(REF), small__npz=held(BASE))
-        lines = draft("reference", look(tmp_path), "mine").splitlines()
+        lines = draft("reference", scan_folder(tmp_path), "mine").splitlines()
         first = next(number for number, line in enumerate(lines) if line.startswith("# [systems."))
         lines[first : first + 4] = [line.removeprefix("# ") for line in lines[first : first + 4]]
         text = "\n".join(lines).replace("# sample = 500", "sample = 20 #")
@@ -373,4 +373,4 @@ class TestDraft:
 
     def test_without_files_it_says_what_lacks(self, tmp_path: Path) -> None:
         with pytest.raises(RankjuryError, match=r"reference\.npy.*no such file"):
-            carried_out(tmp_path, QUICK + draft("reference", look(tmp_path), "mine"))
+            carried_out(tmp_path, QUICK + draft("reference", scan_folder(tmp_path), "mine"))

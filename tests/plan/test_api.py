@@ -64,14 +64,15 @@ class TestWhatIsNotThere:
 
     def test_is_not_visited(self, tmp_path: Path) -> None:
         found = self.visited(plan_in(with_runs(tmp_path), SHORT))
-        assert {"plan/run", "plan/reading", "plan/kinds", "assessment"} <= found
-        other = {"lab", "sweeping", "tuning", "indexes", "outputs", "archiving", "contents", "opening", "earlier"}
-        assert not found & {f"plan/{name}" for name in other}
-        assert not found & {"engines/folders", "temporary", "masking", "formats/atomic", "reports/writers/__init__"}
+        assert {"plan/run", "plan/parse", "plan/systems/run", "evaluation/compare"} <= found
+        other = {"archive", "bench", "draft", "earlier_reports", "folder_scan", "input_digests", "outputs", "trials"}
+        assert not found & {f"plan/{name}" for name in (*other, "systems/index", "gold/keywords")}
+        lower = {"core/secrets", "core/temp_files", "io/atomic", "reporting/writers/__init__"}
+        assert not found & {"retrieval/engines/temp_folder", *lower}
 
     def test_is_visited_where_it_is_there(self, tmp_path: Path) -> None:
         found = self.visited(plan_in(with_runs(tmp_path), f"outputs = ['r.json']\nmeta.model = 'm'\n{SHORT}"))
-        assert {"plan/outputs", "formats/atomic", "temporary", "masking", "reports/writers/__init__"} <= found
+        assert {"plan/outputs", "core/secrets", "core/temp_files", "io/atomic", "reporting/writers/__init__"} <= found
 
 
 class TestArchive:

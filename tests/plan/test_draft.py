@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.plan.draft import ALIASES, KINDS, aspect_for, draft, kind_for
+from rankjury.plan.draft import aspect_for, draft, draft_names, kind_for
 from rankjury.plan.folder_scan import FolderContents, scan_folder
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
@@ -228,7 +228,7 @@ class TestSearch:
 
 
 class TestNothingMuch:
-    @pytest.mark.parametrize("kind", [*KINDS.names(), *ALIASES])
+    @pytest.mark.parametrize("kind", draft_names())
     def test_of_an_empty_folder_each_kind_is_an_example(self, tmp_path: Path, kind: str) -> None:
         assert (
             scan_folder(tmp_path) == FolderContents()
@@ -279,7 +279,7 @@ class TestNothingMuch:
     def test_a_damaged_archive_is_left_aside(self, tmp_path: Path) -> None:
         """In a process of its own, for NumPy leaves the file open."""
         put(tmp_path, a__npz=b"PK\x03\x04 cut short", z__npy=ROWS)
-        code = "import pathlib, rankjury.plan.folder_scan as looking; print(looking.look(pathlib.Path('.')).vectors)"
+        code = "import pathlib, rankjury.plan.folder_scan as scan; print(scan.scan_folder(pathlib.Path('.')).vectors)"
         command = [sys.executable, "-W", "error", "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.stdout, done.stderr) == ("['z.npy']\n", "")

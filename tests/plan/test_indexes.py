@@ -18,7 +18,7 @@ from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
-from rankjury.plan.sweep import prepare_sweeps
+from rankjury.plan.trials import prepare_sweeps
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.exact import Exact

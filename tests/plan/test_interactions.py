@@ -17,7 +17,7 @@ from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
-from rankjury.plan.tune import prepare_subjects
+from rankjury.plan.trials import prepare_subjects
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log

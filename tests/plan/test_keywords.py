@@ -8,8 +8,7 @@ import pytest
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Keywords
 from rankjury.labeling.keywords.partial_match import Partial
-from rankjury.plan.gold.keyword_mapping import MappingTable
-from rankjury.plan.gold.keywords import KeywordsGold
+from rankjury.plan.gold.keywords import KeywordsGold, MappingTable
 from tests.plan import carried_out, means, put
 from tests.plan.keyword_plans import (
     CLIPS,

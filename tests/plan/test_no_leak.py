@@ -15,7 +15,7 @@ import pytest
 from rankjury.core.progress import NO_PROGRESS
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.plan.tune import prepare_subjects
+from rankjury.plan.trials import prepare_subjects
 from rankjury.recsys.data.attributes import SideFeatures, read_items, read_users, side_features
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.models import RECOMMENDERS

@@ -7,8 +7,9 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.targets import Target
-from rankjury.plan.kinds import LabelsGold, RunSystem
+from rankjury.plan.gold.labels import LabelsGold
 from rankjury.plan.parse import CheckedPlan, read_plan
+from rankjury.plan.systems.run import RunSystem
 from tests.plan import SHORT, checked, plan_in
 
 

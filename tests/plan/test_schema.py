@@ -12,8 +12,8 @@ from pydantic import Field
 from rankjury.errors import UsageError
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
-from rankjury.plan.draft import ALIASES, KINDS, draft
-from rankjury.plan.folder_scan import Found
+from rankjury.plan.draft import draft, draft_names
+from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.parse import read_plan
 from rankjury.plan.schema import plan_schema
 from tests.plan import SHORT, checked, plan_in, with_own_registries
@@ -49,9 +49,9 @@ class TestPlansThatAreRight:
         assert faults_in(SAMPLE.read_text()) == []
         assert read_plan(SAMPLE).plan.name == "movies"
 
-    @pytest.mark.parametrize("kind", [*KINDS.names(), *ALIASES])
+    @pytest.mark.parametrize("kind", draft_names())
     def test_drafts(self, kind: str, tmp_path: Path) -> None:
-        text = draft(kind, Found(), "drafted")
+        text = draft(kind, FolderContents(), "drafted")
         assert faults_in(text) == []
         assert checked(tmp_path, text).plan.name == "drafted"
 

@@ -7,7 +7,7 @@ import pytest
 
 from rankjury.errors import UsageError
 from rankjury.plan.schema import Plan
-from rankjury.plan.sweep import Swept, prepare_sweeps
+from rankjury.plan.trials import IndexSweep, prepare_sweeps
 from tests.plan import checked, put
 
 PLAN = """
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def swept(folder: Path, sweep: str = "", *, top: str = "", lab: str = "") -> Swept:
+def swept(folder: Path, sweep: str = "", *, top: str = "", lab: str = "") -> IndexSweep:
     text = PLAN.replace("\\\n", "").format(top=top, sweep=sweep, lab=lab)
     (found,) = prepare_sweeps(checked(folder, text))
     return found

@@ -31,7 +31,7 @@ def init_command(
     """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
     from rankjury.cli.schema import schema_text
     from rankjury.io.atomic import make_folder, write_files
-    from rankjury.plan.draft import ALIASES, SCHEMA_FILE, draft, kind_for
+    from rankjury.plan.draft import SCHEMA_FILE, draft, find_draft, kind_for
     from rankjury.plan.folder_scan import scan_folder
     from rankjury.plan.parse import read_plan
 
@@ -50,7 +50,7 @@ def init_command(
     named = list(dict.fromkeys(named))
     aspects = next(iter(found.ordered.values()), [])
     unset = [name for name, system in systems.items() if system.gold is None]
-    if len(aspects) > 1 and ALIASES.get(chosen, chosen) == "spaces" and unset:
+    if len(aspects) > 1 and find_draft(chosen).name == "spaces" and unset:
         are = f"the gold has the aspects {', '.join(aspects)}, and no name tells which one is for {', '.join(unset)}"
         warn([f"{are}: set the key gold of each in {output}"], quiet=quiet)
     if found.anything:

@@ -79,7 +79,7 @@ def _carry_out(
 ) -> "tuple[list[Sweep], list[Cost]]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.sweep import prepare_sweeps
+    from rankjury.plan.trials import prepare_sweeps
 
     asked = prepare_sweeps(checked, progress, folder)
     total = sum(one.steps for one in asked)

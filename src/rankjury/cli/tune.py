@@ -132,10 +132,9 @@ def _read(files: list[str]) -> "CheckedPlan | None":
 
 def _is_of_models(checked: "CheckedPlan", system: str | None) -> bool:
     """Whether recommenders are to be tuned: the system is one, or the plan says what to try, or has no fusion."""
-    from rankjury.plan.kinds import FusionSystem
-    from rankjury.plan.tune import recommenders_of
+    from rankjury.plan.systems.fusion import FusionSystem
 
-    models = recommenders_of(checked.plan)
+    models = checked.plan.recommenders
     fused = [name for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)]
     if system is None:
         return bool(checked.plan.tune) or (bool(models) and not fused)

@@ -4,11 +4,9 @@ from pydantic import BaseModel
 
 from rankjury.core.registry import Registry
 
-GOLD_KINDS: Registry[type[BaseModel]] = Registry(
-    "kind of gold", home="rankjury.plan.kinds", group="rankjury.plan.golds"
-)
-"""By ``kind``: a table of the plan that knows how to load a gold (``plan.context.GoldTable``)."""
+GOLD_KINDS: Registry[type[BaseModel]] = Registry("kind of gold", home="rankjury.plan.gold", group="rankjury.plan.golds")
+"""By ``kind``: a table of the plan that loads a gold (``plan.context.GoldTable``), one of each in ``plan/gold/``."""
 SYSTEM_KINDS: Registry[type[BaseModel]] = Registry(
-    "kind of system", home="rankjury.plan.kinds", group="rankjury.plan.systems"
+    "kind of system", home="rankjury.plan.systems", group="rankjury.plan.systems"
 )
-"""By ``kind``: a table of the plan that knows how to make a ranking (``plan.context.SystemTable``)."""
+"""By ``kind``: a table of the plan that makes a ranking (``plan.context.SystemTable``), in ``plan/systems/``."""

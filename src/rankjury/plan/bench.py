@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from rankjury.core.hashing import hash_ids, hash_vectors
 from rankjury.core.types import Floats, Gold, Ranking, Vectors, listed
@@ -21,9 +20,9 @@ from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
 from rankjury.evaluation.similarity_profile import Stability, measure_stability
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
-from rankjury.plan.context import GoldContext, Loaded, PlanTable
+from rankjury.plan.context import GoldContext, Loaded
 from rankjury.plan.earlier_reports import EarlierReport, EarlierReports
-from rankjury.retrieval.bench.build import WARM_UP, Embed
+from rankjury.retrieval.bench.build import Embed
 from rankjury.retrieval.bench.measure import Clock
 from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
 from rankjury.retrieval.bench.result import Indexed
@@ -38,44 +37,6 @@ if TYPE_CHECKING:
 
 _ENOUGH_TIMED = 1_000
 """Queries that P99 can be read from."""
-
-
-class LabTable(PlanTable):
-    """How indexes are tried."""
-
-    k: Annotated[int, Field(ge=1)] = Field(10, description="How many neighbours recall and latency are about.")
-    queries: str | None = Field(
-        None, description="The query set: a table with id, text, type and version. Its version and hash are recorded."
-    )
-    items: str | None = Field(None, description="The catalogue: a table of the items' attributes, for filters.")
-    model: str | None = Field(
-        None, description="Turns the queries' texts into vectors while end to end is timed, such as wordllama."
-    )
-    rounds: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="How often each query is timed; unset: until there are 1,000 times; 0: not at all."
-    )
-    warm_up: Annotated[int, Field(ge=0)] = Field(WARM_UP, description="Queries before the clock counts.")
-    concurrency: list[Annotated[int, Field(ge=1, le=256)]] = Field(
-        [1, 2, 4], description="Numbers of callers that each wait for their answer before they ask again."
-    )
-    rate: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Queries a second that come whether or not the last was answered (open loop); unset: none."
-    )
-    earlier: str | None = Field(
-        None,
-        description="An earlier report, to evaluate drift against; {index} stands for the index, * for anything. Of "
-        "the files that a name with * matches, the latest that holds the index and did not fail its drift targets is "
-        "taken; a name without * is taken as it is.",
-    )
-    allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
-    verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
-
-    def check_files(self, context: GoldContext) -> None:
-        """Choose the earlier reports, and read the query set."""
-        with context.located("lab", "earlier"):
-            context.lab.check_earlier()
-        with context.located("lab", "queries"):
-            context.lab.query_set  # noqa: B018 - it is checked when it is read
 
 
 class Lab:

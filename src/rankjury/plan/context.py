@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rankjury.recsys.task import Task
     from rankjury.recsys.tiers import Tiers
 
+FULL_DEPTH, DEFAULT_DEPTH = 2_000, 1_000
+"""Up to how many candidates all are ranked, and how deep else."""
 TOP = 10
 """How many of each query are looked at where no measure says how deep it looks."""
 
@@ -299,6 +301,8 @@ class SystemTable(PlanTable, ABC):
     """Whether it has a ranking that can be fused and compared; a random order has none."""
     is_index: ClassVar[bool] = False
     """Whether it is a vector index, which can be swept."""
+    is_recommender: ClassVar[bool] = False
+    """Whether it is a recommender, which can be tuned."""
     gold: str | None = Field(
         None, description="The aspect of the gold to evaluate it against, where there are several."
     )
@@ -320,6 +324,11 @@ class SystemTable(PlanTable, ABC):
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values do not fit together, and why."""
         yield from ()
+
+
+def default_depth(size: int, cuts: Sequence[int]) -> int | None:
+    """Return how many of ``size`` candidates to rank where nothing says so; None: all of them."""
+    return None if size <= FULL_DEPTH else max((DEFAULT_DEPTH, *cuts))
 
 
 def loose_measures(asked: Sequence[NamedMeasure]) -> list[str]:

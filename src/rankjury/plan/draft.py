@@ -1,59 +1,78 @@
-"""A commented plan to start from, filled in with what lies in the folder."""
+"""Drafts of plans for ``rankjury init``: a registry of kinds, and the lines that they share."""
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName
 from rankjury.labeling.normalize import singular
 from rankjury.plan.folder_scan import FolderContents
-from rankjury.plan.toml import toml_string
+from rankjury.plan.toml import toml_key, toml_string
 
-Draft = Callable[[FolderContents], list[str]]
-KINDS: Registry[tuple[str, Draft]] = Registry(
-    "kind of plan", home="rankjury.plan.draft_kinds", group="rankjury.plan.drafts"
-)
-"""By name: what it is for, and the lines of its gold and systems."""
-ALIASES = {
-    "movies": "spaces",
-    "papers": "reference",
-    "fashion": "search",
-    "driving": "keywords",
-    "movielens": "recommenders",
-}
+SCHEMA_FILE = "rankjury.schema.json"
+RANDOM_SYSTEM = ("", "[systems.random]          # the exact expectation of a random order", 'kind = "random"')
 _SAME_ASPECT = {"anchor": "overall", "plot": "content"}
 """Words of the movies protocol: DenseAnchor is evaluated against the overall lists, and content is the plot."""
-SCHEMA_FILE = "rankjury.schema.json"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A kind of plan that ``rankjury init`` writes."""
+
+    name: str
+    about: str
+    """What the plan is for, in one sentence."""
+    rank: int
+    """Of the kinds that suit a folder, the one with the lowest rank is drafted."""
+    suits: Callable[[FolderContents], bool]
+    """Whether the files of a folder call for this kind."""
+    lines: Callable[[FolderContents], list[str]]
+    """Returns the lines of the plan from its baseline to its systems."""
+    alias: str | None = None
+
+
+DRAFTS: Registry[Draft] = Registry("kind of plan", home="rankjury.plan.gold", group="rankjury.plan.drafts")
+"""The kinds of plan by name; each is registered beside its kind of gold."""
+
+
+def register_draft(
+    name: str, about: str, *, rank: int, suits: Callable[[FolderContents], bool], alias: str | None = None
+) -> Callable[[Callable[[FolderContents], list[str]]], Callable[[FolderContents], list[str]]]:
+    """Register a function that returns the lines of a plan from the contents of its folder (see ``Draft``)."""
+
+    def add(lines: Callable[[FolderContents], list[str]]) -> Callable[[FolderContents], list[str]]:
+        DRAFTS.add(name, Draft(name, about, rank, suits, lines, alias))
+        return lines
+
+    return add
+
+
+def draft_names() -> list[str]:
+    """Return the names of all kinds of plan, then their aliases."""
+    return [*DRAFTS.names(), *(kind.alias for kind in DRAFTS if kind.alias)]
+
+
+def find_draft(name: str) -> Draft:
+    """Return the kind of plan with this name or alias."""
+    kind = next((kind for kind in DRAFTS if name in (kind.name, kind.alias)), None)
+    if kind is None:
+        raise UnknownName("kind of plan", name, draft_names())
+    return kind
 
 
 def kind_for(found: FolderContents) -> str:
-    """The kind of plan that the files call for."""
-    if found.logs and not found.golds:
-        return "recommenders"
-    if found.ordered:
-        return "spaces"
-    if found.runs and found.golds:
-        return "runs"
-    if (found.golds and found.vectors) or (found.has_texts and not found.vectors):
-        return "search"
-    if found.annotated and not found.golds and found.reference is None:
-        return "keywords"
-    if len(found.vectors) > 1:
-        return "reference"
-    return "runs"
+    """Return the kind of plan that the files call for; saved runs where they call for none."""
+    suitable = [kind for kind in DRAFTS if kind.suits(found)]
+    return min(suitable, key=lambda kind: kind.rank).name if suitable else "runs"
 
 
 def draft(kind: str, found: FolderContents, name: str) -> str:
-    """The text of a plan."""
-    chosen = ALIASES.get(kind, kind)
-    if KINDS.find(chosen) is None:
-        raise UnknownName("kind of plan", kind, [*KINDS.names(), *ALIASES])
-    about, lines_of = KINDS.get(chosen)
-    return (
-        "\n".join([f"#:schema {SCHEMA_FILE}", f"# {about}", f"name = {toml_string(name)}", *lines_of(found), *_REST])
-        + "\n"
-    )
+    """Return the text of a plan of a kind, filled in with the files that were found."""
+    chosen = find_draft(kind)
+    head = [f"#:schema {SCHEMA_FILE}", f"# {chosen.about}", f"name = {toml_string(name)}"]
+    return "\n".join([*head, *chosen.lines(found), *_REST]) + "\n"
 
 
 _REST = [
@@ -73,24 +92,24 @@ _REST = [
 ]
 
 
-def register(name: str, about: str) -> Callable[[Draft], Draft]:
-    """A kind of plan by its name, and what it is for."""
+def table_lines(name: str, **texts: str) -> list[str]:
+    """Return the lines of a table: a blank line, its header and its keys."""
+    return ["", f"[{name}]", *(f"{key} = {toml_string(text)}" for key, text in texts.items())]
 
-    def add(function: Draft) -> Draft:
-        KINDS.add(name, (about, function))
-        return function
 
-    return add
+def system_lines(name: str, **texts: str) -> list[str]:
+    """Return the lines of a system's table."""
+    return table_lines(f"systems.{toml_key(name)}", **texts)
 
 
 def top_level_lines(
     measures: list[str], cutoffs: list[int], baseline: str | None, found: FolderContents, outputs: list[str]
 ) -> list[str]:
-    """The keys above all tables."""
+    """Return the keys above all tables."""
     lines = ['# baseline = "…"']
     if baseline:
         lines = [f"baseline = {toml_string(baseline)}      # the others are compared with it"]
-    lines += ["", f"measures = [{', '.join(toml_string(one) for one in measures)}]   # rankjury metrics lists them"]
+    lines += ["", f"measures = [{', '.join(map(toml_string, measures))}]   # rankjury metrics lists them"]
     if cutoffs:
         lines.append(f"cutoffs = {sorted(cutoffs)}           # of measures that have none")
         main = [toml_string(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]
@@ -105,11 +124,11 @@ def top_level_lines(
         lines.append(f"item_slices = {toml_string(f'{name}:{attributes[0]}')}")
     if found.names:
         lines.append(f"names = {toml_string(found.names)}   # printed instead of ids")
-    lines.append(f"outputs = [{', '.join(toml_string(one) for one in outputs)}]")
+    lines.append(f"outputs = [{', '.join(map(toml_string, outputs))}]")
     return lines
 
 
-def system_names(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
+def system_names(paths: Sequence[str], taken: set[str] | None = None) -> dict[str, str]:
     """Return a name for each system with its path: the key of its array, else the stem of its file, else its folder's.
 
     The first of these that all paths have, and each another, is taken.
@@ -120,7 +139,8 @@ def system_names(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
     for others in (stems, [file.parent.name for file, _ in split]):
         if len(set(bases)) < len(bases) and len(set(others)) == len(others):
             bases = others
-    return {_free_name(base, taken): path for base, path in zip(bases, paths, strict=True)}
+    used = set() if taken is None else taken
+    return {_free_name(base, used): path for base, path in zip(bases, paths, strict=True)}
 
 
 def _free_name(base: str, taken: set[str]) -> str:
@@ -140,21 +160,19 @@ def aspect_for(name: str, aspects: Sequence[str]) -> str | None:
     """
     if len(aspects) == 1:
         return aspects[0]
-    words = {one: _words(one) for one in aspects}
+    words = {aspect: _words(aspect) for aspect in aspects}
     shared = set.intersection(*words.values())  # such as similarity in plot_similarity and mood_similarity
     own, whole = _words(name), "".join(character for character in name.casefold() if character.isalpha())
-    same = [one for one in aspects if (words[one] - shared) & own]
+    same = [aspect for aspect in aspects if (words[aspect] - shared) & own]
     if not same:
-        spellings = {one: {word for word in _spellings(words[one] - shared) if len(word) > 2} for one in aspects}
-        same = [one for one in aspects if any(word in whole for word in spellings[one])]
+        for aspect in aspects:
+            known = words[aspect] - shared
+            known |= {other for other, word in _SAME_ASPECT.items() if word in known}
+            same += [aspect] if any(len(word) > 2 and word in whole for word in known) else []
     return same[0] if len(same) == 1 else None
 
 
 def _words(name: str) -> set[str]:
-    """The words of a name in one form each: DenseAnchors is dense and overall."""
+    """Return the words of a name in one form each: DenseAnchors is dense and overall."""
     parts = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name))
     return {_SAME_ASPECT.get(word, word) for word in (singular(part.casefold()) for part in parts)}
-
-
-def _spellings(words: set[str]) -> set[str]:
-    return words | {other for other, word in _SAME_ASPECT.items() if word in words}

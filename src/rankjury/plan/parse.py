@@ -1,38 +1,31 @@
 """A plan's text → a checked Plan; every fault with its key and its line, all together."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml
-from rankjury.evaluation.drift import Drift
+from rankjury.core.secrets import Masker
+from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml, shorten
 from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.gate import target_measures
-from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.io.source import Source
 from rankjury.measures.dialects import DIALECTS, NamedMeasure
-from rankjury.measures.judged import REL
-from rankjury.measures.measure import COMMON_OPTIONS, Value
-from rankjury.plan.schema import Conventions, Plan, plan_model
-from rankjury.plan.toml import (
-    Fault,
-    KeyPath,
-    fault_error,
-    fault_from_error,
-    find_line,
-    format_path,
-    key_lines,
-    merge_faults,
-    unusable_values,
-)
+from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.schema import Plan, plan_model
+from rankjury.plan.toml import KeyPath, find_line, format_path, key_lines
 from rankjury.retrieval.bench.quantization_loss import measure_of_loss
 from rankjury.retrieval.bench.result import CLOCKS, drifting, figure_names
 
+Fault = tuple[KeyPath, str]
+"""The path of a key in the plan, and what is wrong with it."""
+_DEEPEST = 50
+"""Levels of tables and lists; no table of a plan has more than six."""
 _LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
 
 
@@ -105,44 +98,6 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) ->
         raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
 
 
-def aim_targets(
-    checked: "CheckedPlan", report: Report, aspects: Mapping[str, str]
-) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-    """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
-
-    A target that names no system is for all that it can hold for: no random order, where it is about a difference,
-    none that has another gold than the baseline, and where it is about a figure, none without that. The
-    baseline is left out, but for targets on drift: it is compared with its own past.
-
-    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
-    drift and the system has no earlier report: the first run of an index has none.
-    """
-    plan = checked.plan
-    others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
-    usual = not (plan.targets or plan.target)
-    notes: list[str] = []
-    same_gold = [name for name in others if plan.baseline and aspects[name] == aspects[plan.baseline]]
-
-    def aims(target: Target) -> list[Target]:
-        chosen = same_gold if target.relative else others
-        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
-            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
-            if usual and not held:
-                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
-                return []
-            wanted = [target.system] if target.system in plan.systems else list(plan.systems)
-            known = {*held, *report.sections_of(Drift)}
-            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
-                notes.append(
-                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
-                )
-                return []
-            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
-        return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
-
-    return tuple(aimed for target in checked.targets for aimed in aims(target)), tuple(notes)
-
-
 @dataclass(frozen=True)
 class CheckedPlan:
     """A plan whose names are known and whose parts fit together, and where it stands."""
@@ -160,9 +115,8 @@ class CheckedPlan:
     """To be warned of."""
 
     def at(self, *path: str | int) -> str:
-        """The line and the key, for errors that are met later."""
-        line = find_line(path, self.places)
-        return f"{self.where}{f':{line}' if line else ''}, {format_path(path)}"
+        """Return the file, line and key of a path, for errors that are met later."""
+        return place_of(path, self.where, self.places)
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -275,20 +229,10 @@ def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
     for number, measure in enumerate(plan.measures):
         try:
             for spelling in _at_cutoffs(measure, plan.cutoffs):
-                asked += resolve_measures([spelling], dialect, overrides_of(plan.conventions))
+                asked += resolve_measures([spelling], dialect, plan.conventions.overrides())
         except RankjuryError as error:
             faults.append((("measures", number), str(error)))
     return list({one.label: one for one in asked}.values())
-
-
-def overrides_of(conventions: Conventions) -> dict[str, Value]:
-    """What the plan asks of all measures that do not say otherwise."""
-    known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
-    return {
-        name: known[name].read(str(value), where=f"conventions.{name}")
-        for name in ("ties", "missing", "empty", "rel")
-        if (value := getattr(conventions, name)) is not None
-    }
 
 
 def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
@@ -309,7 +253,7 @@ def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tup
             wanted = spelling
             if spelling not in same:
                 conventions = plan.conventions
-                wanted = str(resolve_measures([spelling], conventions.dialect, overrides_of(conventions))[0].measure)
+                wanted = str(resolve_measures([spelling], conventions.dialect, conventions.overrides())[0].measure)
             if wanted not in same:
                 raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
             found.append(same[wanted])
@@ -369,3 +313,106 @@ def _all_needs(plan: Plan, name: str) -> set[str]:
             found.add(other)
             waiting += plan.systems[other].needs()
     return found
+
+
+def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
+    """Find what no key of a plan can take: numbers that are not finite or exceed 64 bits, and NUL characters."""
+    if len(path) > _DEEPEST:
+        yield path[:1], "nested too deeply"
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            if "\0" in str(key):
+                yield (*path, shorten(str(key))), "a key with a NUL character"
+            yield from unusable_values(value, (*path, key))
+    elif isinstance(content, list):
+        for place, value in enumerate(content):
+            yield from unusable_values(value, (*path, place))
+    elif isinstance(content, float) and not isfinite(content):
+        yield path, f"found {content}, expected a finite number"
+    elif isinstance(content, int) and not -(2**63) <= content < 2**63:
+        yield path, f"found {shorten(content)}, expected one of at most 64 bits"
+    elif isinstance(content, str) and "\0" in content:
+        yield path, f"found a NUL character in {shorten(content)!r}"
+
+
+def fault_error(faults: list[Fault], where: str, places: dict[KeyPath, int]) -> UsageError:
+    """Return one error about all faults, each with its line and key."""
+    messages = [f"{place_of(path, where, places)}: {message}" for path, message in faults]
+    if len(messages) == 1:
+        return UsageError(messages[0])
+    return UsageError(f"{len(messages)} faults in the plan", where=where, details=messages)
+
+
+def place_of(path: KeyPath, where: str, places: dict[KeyPath, int]) -> str:
+    """Return the file, the line and the key of a path: ``plan.toml:12, systems.dense.path``."""
+    line = find_line(path, places)
+    return f"{where}{f':{line}' if line else ''}, {format_path(path)}" if path else where
+
+
+def fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
+    path = _path_within(error["loc"], content)
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return path, str(UnknownName("key", str(path[-1]), _known_keys(path[:-1], content, model)))
+    if kind == "missing":
+        return path, "missing"
+    if kind == "union_tag_invalid":
+        registry = GOLD_KINDS if path[:1] == ("gold",) else SYSTEM_KINDS
+        return (*path, "kind"), str(UnknownName(registry.kind, error["ctx"]["tag"], registry.names()))
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+    found = Masker().plan(error.get("input"), tuple(map(str, path)))
+    shown = f"found {shorten(found, quoted=True)}, " if isinstance(found, str | int | float) else ""
+    return path, shown + message[:1].lower() + message[1:]
+
+
+def _path_within(location: tuple[Any, ...], content: Any) -> KeyPath:
+    """The location without the names of kinds and types, which are no keys of the plan."""
+    path: list[str | int] = []
+    kind_at = {"gold": 1, "systems": 2}.get(str(location[0]))
+    location = tuple(part for place, part in enumerate(location) if place != kind_at)
+    for place, part in enumerate(location):
+        listed = isinstance(content, list) and isinstance(part, int) and part < len(content)
+        if listed or (isinstance(content, dict) and part in content):
+            content = content[part]
+            path.append(part)
+        elif isinstance(content, dict) and place == len(location) - 1 and isinstance(part, str):
+            path.append(part)
+    return tuple(path)
+
+
+def _known_keys(path: KeyPath, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """Return the keys that the table at this path may have."""
+    annotation: Any = model
+    table: Any = content
+    for part in path:
+        table = table[part]
+        inside = get_origin(annotation) in (dict, list)
+        annotation = get_args(annotation)[-1] if inside else annotation.model_fields[part].annotation
+        if get_origin(annotation) not in (dict, list):  # a table, or one of several kinds
+            kinds = list(_models_in(annotation))
+            named = [
+                kind
+                for kind in kinds
+                if len(kinds) > 1 and table["kind"] in get_args(kind.model_fields["kind"].annotation)
+            ]
+            annotation = (named or kinds)[0]
+    return list(annotation.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def merge_faults(faults: list[Fault]) -> list[Fault]:
+    """A value that is of none of several types is one fault, not one for each type."""
+    by_start: dict[tuple[KeyPath, str], list[str]] = {}
+    paths = {path for path, _ in faults}
+    for path, message in faults:
+        if any(other[: len(path)] == path and len(other) > len(path) for other in paths):
+            continue  # told of what is in it
+        start, expected, wanted = message.partition("expected ")
+        by_start.setdefault((path, start + expected), []).append(wanted)
+    return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]

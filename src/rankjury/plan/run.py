@@ -15,6 +15,7 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
+from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.gate import Gate, check_targets, target_measures
 from rankjury.evaluation.random_baseline import RandomRanking
 from rankjury.evaluation.report import Report
@@ -23,14 +24,14 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.plan.archive import has_equal_results, page_with_history, plan_name, start_recording
+from rankjury.plan.archive import has_equal_results, page_with_history, plan_name, record_test_look, start_recording
 from rankjury.plan.bench import Lab
 from rankjury.plan.context import TOP, GoldContext, Loaded, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
-from rankjury.plan.parse import CheckedPlan, aim_targets, read_plan
-from rankjury.plan.window_log import record_test_look
+from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairsOfSystems
+from rankjury.retrieval.bench.result import drifting, figure_names
 from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.archive import Archive
@@ -242,7 +243,7 @@ def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output:
     for step in dict.fromkeys(step for one in inputs.loaded.values() for step in one.last_steps):
         report = step(report, context, golds)
     aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
-    targets, notes = aim_targets(checked, report, aspects)
+    targets, notes = _aim_targets(checked, report, aspects)
     warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes, "target"))
     report = replace(report, warnings=with_unit(warnings, gold.unit))
     return Outcome(report, _gate(targets, report, checked.where) if targets else None)
@@ -356,3 +357,41 @@ def _provenance(checked: CheckedPlan) -> dict[str, object]:
         "dialect": plan.conventions.dialect,
         "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
     }
+
+
+def _aim_targets(
+    checked: CheckedPlan, report: Report, aspects: Mapping[str, str]
+) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
+
+    A target that names no system is for all that it can hold for: no random order, where it is about a difference,
+    none that has another gold than the baseline, and where it is about a figure, none without that. The
+    baseline is left out, but for targets on drift: it is compared with its own past.
+
+    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
+    drift and the system has no earlier report: the first run of an index has none.
+    """
+    plan = checked.plan
+    others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
+    usual = not (plan.targets or plan.target)
+    notes: list[str] = []
+    same_gold = [name for name in others if plan.baseline and aspects[name] == aspects[plan.baseline]]
+
+    def aims(target: Target) -> list[Target]:
+        chosen = same_gold if target.relative else others
+        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
+            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
+            if usual and not held:
+                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+                return []
+            wanted = [target.system] if target.system in plan.systems else list(plan.systems)
+            known = {*held, *report.sections_of(Drift)}
+            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
+                notes.append(
+                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
+                )
+                return []
+            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
+        return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
+
+    return tuple(aimed for target in checked.targets for aimed in aims(target)), tuple(notes)

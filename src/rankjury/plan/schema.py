@@ -5,14 +5,21 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, create_model
+from pydantic import Discriminator, Field, Tag, create_model
 
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES
+from rankjury.core.params import Setting
+from rankjury.errors import RankjuryError, UnknownName
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.measures.judged import REL
+from rankjury.measures.measure import COMMON_OPTIONS, Value
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.bench import LabTable
-from rankjury.plan.context import GoldTable, PlanTable, SystemTable, TableForSystem
-from rankjury.plan.sweep import SweepTable
-from rankjury.plan.tune import TuneTable
+from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable, TableForSystem
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space
+from rankjury.retrieval.bench.build import WARM_UP
+from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
 _USUAL = Resampling()
@@ -38,6 +45,19 @@ class Conventions(PlanTable):
     empty: Literal["skip", "zero", "error"] | None = Field(None, description="Queries with nothing relevant.")
     rel: float | None = Field(None, description="The grade from which an item is relevant.")
     duplicates: Literal["error", "first", "last", "max"] = Field("error", description="Duplicate (query, item) pairs.")
+
+    def overrides(self) -> dict[str, Value]:
+        """Return the conventions that are set, as options of measures."""
+        known = {option.name: option for option in (*COMMON_OPTIONS, REL)}
+        return {
+            name: known[name].read(str(value), where=f"conventions.{name}")
+            for name in ("ties", "missing", "empty", "rel")
+            if (value := getattr(self, name)) is not None
+        }
+
+    def resolve(self, spelling: str) -> NamedMeasure:
+        """Return a measure under these conventions."""
+        return resolve_measures([spelling], self.dialect, self.overrides())[0]
 
 
 class TargetTable(PlanTable):
@@ -78,6 +98,145 @@ class AgreementTable(PlanTable):
     pairs: Annotated[int, Field(ge=1)] = Field(20_000, description="About how many pairs to draw.")
     seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the pairs.")
     k: Annotated[int, Field(ge=1)] | None = Field(None, description="For over = top; unset: the largest cut-off.")
+
+
+class LabTable(PlanTable):
+    """How indexes are tried."""
+
+    k: Annotated[int, Field(ge=1)] = Field(10, description="How many neighbours recall and latency are about.")
+    queries: str | None = Field(
+        None, description="The query set: a table with id, text, type and version. Its version and hash are recorded."
+    )
+    items: str | None = Field(None, description="The catalogue: a table of the items' attributes, for filters.")
+    model: str | None = Field(
+        None, description="Turns the queries' texts into vectors while end to end is timed, such as wordllama."
+    )
+    rounds: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="How often each query is timed; unset: until there are 1,000 times; 0: not at all."
+    )
+    warm_up: Annotated[int, Field(ge=0)] = Field(WARM_UP, description="Queries before the clock counts.")
+    concurrency: list[Annotated[int, Field(ge=1, le=256)]] = Field(
+        [1, 2, 4], description="Numbers of callers that each wait for their answer before they ask again."
+    )
+    rate: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Queries a second that come whether or not the last was answered (open loop); unset: none."
+    )
+    earlier: str | None = Field(
+        None,
+        description="An earlier report, to evaluate drift against; {index} stands for the index, * for anything. Of "
+        "the files that a name with * matches, the latest that holds the index and did not fail its drift targets is "
+        "taken; a name without * is taken as it is.",
+    )
+    allowed_drift: Annotated[float, Field(gt=0)] = Field(0.05, description="How far similarities and norms may move.")
+    verify: bool = Field(True, description="Check that cosine and inner product rank alike on normalised vectors.")
+
+    def check_files(self, context: GoldContext) -> None:
+        """Choose the earlier reports, and read the query set."""
+        with context.located("lab", "earlier"):
+            context.lab.check_earlier()
+        with context.located("lab", "queries"):
+            context.lab.query_set  # noqa: B018 - it is checked when it is read
+
+
+class SweepTable(TableForSystem):
+    """A grid of parameters of one index; what it leaves out is as the system says, or as usual."""
+
+    build: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
+        {}, description="Values to build with: { m = [8, 16], ef_construction = [64, 200] }."
+    )
+    search: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
+        {}, description="Values to search with, all on each build: { ef_search = [16, 32, 64] }."
+    )
+    recall: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="The recall to reach; unset: that of the plan's target on ann_recall@k."
+    )
+    p95_ms: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Milliseconds to stay within; unset: those of the plan's target on latency_p95_ms."
+    )
+    cheapest: Literal["p95", "size", "build"] = Field(
+        "p95", description="What the cheapest setting has least of: p95, size of the index, or time to build."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="Callers at a time while it is timed.")
+
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys that do not fit the system and its engine, and why."""
+        system: Any = plan.systems.get(name)
+        if name not in plan.indexes:
+            yield (), str(UnknownName("system of the kind index", name, plan.indexes))
+            return
+        engine = ENGINES.find(system.engine)
+        if engine is None:
+            return  # the system itself has this fault
+        try:
+            self.grid(system).check(engine)
+        except RankjuryError as error:
+            where, error.where = error.where, None
+            yield tuple(where.split(".")) if where else (), str(error)
+
+    def grid(self, system: Any) -> Grid:
+        """Return the grid of an index: the values of this table over the system's own."""
+        build = {name: [value] for name, value in system.build.items()} | self.build
+        return Grid(build, {name: [value] for name, value in system.search.items()} | self.search)
+
+
+class RangeTable(PlanTable):
+    """Numbers to draw from, ends included."""
+
+    low: int | float = Field(description="The lowest.")
+    high: int | float = Field(description="The highest.")
+    log: bool = Field(False, description="Drawn evenly by their logarithm: 0.001 to 0.01 as often as 0.1 to 1.")
+
+
+Values = Annotated[
+    Annotated[list[Setting], Tag("values")] | Annotated[RangeTable, Tag("range")],
+    Discriminator(lambda values: "range" if isinstance(values, dict | RangeTable) else "values"),
+]
+
+
+class TuneTable(TableForSystem):
+    """Settings of one recommender to try on validation; what it leaves out is as the system says, or as usual."""
+
+    params: dict[str, Values] = Field(
+        description="By parameter, values { factors = [16, 64] }, or a range { low = 0.001, high = 1.0, log = true }."
+    )
+    search: Literal["grid", "random"] | None = Field(
+        None, description="All combinations (grid), or some that are drawn (random); unset: a grid, unless of ranges."
+    )
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = Field(20, description="How many a random search draws.")
+    measure: str = Field("ndcg@10", description="What the best setting is best in.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="The seed of a random search.")
+
+    @property
+    def how(self) -> Literal["grid", "random"]:
+        """As it says, or as its values ask for."""
+        ranges = any(isinstance(one, RangeTable) for one in self.params.values())
+        return self.search or ("random" if ranges else "grid")
+
+    @property
+    def tried(self) -> SearchSpace:
+        return {
+            name: ParamRange(one.low, one.high, one.log) if isinstance(one, RangeTable) else one
+            for name, one in self.params.items()
+        }
+
+    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
+        """Keys that do not fit the system and its model, and why."""
+        systems = plan.recommenders
+        if name not in systems:
+            yield (), str(UnknownName("system of the kind recommender", name, systems))
+            return
+        kind = RECOMMENDERS.find(systems[name].model)  # type: ignore[attr-defined]
+        if kind is None:
+            return  # the system itself has this fault
+        try:
+            check_search_space(kind.params, self.tried, self.how)
+        except RankjuryError as error:
+            where, error.where = error.where or "", None
+            yield tuple(where.split(".")), str(error)
+        try:
+            plan.conventions.resolve(self.measure)
+        except RankjuryError as error:
+            yield ("measure",), str(error)
 
 
 class Plan(PlanTable):
@@ -136,6 +295,11 @@ class Plan(PlanTable):
     def indexes(self) -> dict[str, SystemTable]:
         """The systems that are vector indexes."""
         return {name: table for name, table in self.systems.items() if table.is_index}
+
+    @property
+    def recommenders(self) -> dict[str, SystemTable]:
+        """The systems that are recommenders, which can be tuned."""
+        return {name: table for name, table in self.systems.items() if table.is_recommender}
 
     @property
     def is_lab(self) -> bool:

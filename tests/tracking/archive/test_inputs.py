@@ -11,7 +11,7 @@ import pytest
 from rankjury.plan.archive import plan_name, start_recording
 from rankjury.plan.input_digests import digest_inputs, list_inputs
 from rankjury.plan.parse import read_plan
-from rankjury.plan.toml import as_toml
+from rankjury.plan.toml import to_toml
 from tests.tracking.archive.made import PLAN, put_small
 
 
@@ -143,7 +143,7 @@ def test_tables_lists_and_odd_values_survive_as_toml() -> None:
         "a": 1, "b": [1.5, "x", {"k": "v", "w": {}}, []], "empty": {}, "inf": float("inf"), "day": date(2026, 1, 2),
         "t": {"deep": {"er": {"x": "\n\t\\"}}, "a.b": {"c": 1}, "list": [{"x": 1}, {"x": 2}]},
     }  # fmt: skip
-    assert tomllib.loads(as_toml(content)) == content
+    assert tomllib.loads(to_toml(content)) == content
 
 
 def test_absolute_paths_are_shortened(tmp_path: Path) -> None:

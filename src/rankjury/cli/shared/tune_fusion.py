@@ -125,10 +125,9 @@ def _from_plan(
 ) -> _Task:
     """On validation, where the gold is held out of a log: the test window is not there to choose on."""
     from rankjury.evaluation.evaluate import resolve_measures
-    from rankjury.plan.kinds import FusionSystem
-    from rankjury.plan.parse import overrides_of
     from rankjury.plan.run import load_rankings
-    from rankjury.plan.tune import with_validation_window
+    from rankjury.plan.systems.fusion import FusionSystem
+    from rankjury.plan.trials import with_validation_window
 
     fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
     if system is None and len(fused) != 1:
@@ -143,7 +142,7 @@ def _from_plan(
     asked = next(one for one in checked.asked if one.label == checked.headline[0])
     if measure is not None:
         conventions = checked.plan.conventions
-        (asked,) = resolve_measures(one_measure(measure), conventions.dialect, overrides_of(conventions))
+        (asked,) = resolve_measures(one_measure(measure), conventions.dialect, conventions.overrides())
     chosen_on = with_validation_window(checked)
     if chosen_on.plan.gold != checked.plan.gold:
         warn(["weights are chosen on the validation window, not on the window of the plan"], quiet=quiet)

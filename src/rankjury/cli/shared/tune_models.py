@@ -85,12 +85,10 @@ def tune_models(
 
 
 def _names(checked: "CheckedPlan", system: str | None, options: ModelOptions) -> list[str]:
-    """Who is tuned: the one that is named, or all that have a table."""
-    from rankjury.plan.tune import recommenders_of
-
+    """Return the systems to tune: the one that is named, or all that have a table."""
     names = list(checked.plan.tune) if system is None else [system]
     if not names:
-        known = ", ".join(recommenders_of(checked.plan))
+        known = ", ".join(checked.plan.recommenders)
         left_out = "".join(f"; {note}" for note in checked.notes)
         raise UsageError(
             f"the plan does not say what to try of {known}{left_out}", where=checked.where,
@@ -131,7 +129,7 @@ def _tried(
 ) -> "list[ModelTuning]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
-    from rankjury.plan.tune import prepare_subjects
+    from rankjury.plan.trials import prepare_subjects
     from rankjury.recsys.tuning.models import tune_model
 
     subjects = prepare_subjects(checked, names, progress, options.changed)
@@ -168,7 +166,7 @@ def _opened(
 ) -> "tuple[Outcome, CheckedPlan]":
     """The plan on its test window, with what was chosen."""
     from rankjury.plan.run import execute_plan
-    from rankjury.plan.tune import with_settings
+    from rankjury.plan.trials import with_settings
 
     chosen = {one.system: one.best.params for one in found if one.best is not None}
     tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -12,23 +14,36 @@ from pydantic import Field
 from rankjury.core.convert import QUERY
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking, Vectors
-from rankjury.errors import DataError, RankjuryError, UnknownName
+from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.ordered_lists import ONLY_ASPECT
+from rankjury.io.source import Source
 from rankjury.labeling.keywords.gold import KeywordGold, WithoutKeywords, ask_items, ask_keywords
-from rankjury.labeling.keywords.mapping import MAPPERS
+from rankjury.labeling.keywords.labelled import KEYWORDS, read_labelled
+from rankjury.labeling.keywords.mapping import MAPPERS, Extraction, Settings, make_mapper, map_texts
 from rankjury.labeling.keywords.partial_match import partial_matches
+from rankjury.labeling.keywords.quality import within
 from rankjury.labeling.keywords.read_annotations import NO_VALUE, SEPARATOR, read_annotations
 from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates, Vocabulary
+from rankjury.labeling.products.queries import query_records, read_queries
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, loose_measures
-from rankjury.plan.gold.keyword_mapping import MappingTable, Texts, map_query_texts, read_given_texts
+from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
+from rankjury.plan.draft import (
+    RANDOM_SYSTEM,
+    register_draft,
+    system_lines,
+    system_names,
+    top_level_lines,
+)
+from rankjury.plan.folder_scan import FolderContents
+from rankjury.plan.toml import toml_string
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.rank import drop_self
 
+_NAMED = 5
 _MOST_SLICES = 60
 _FEWEST_QUERIES = 5
 _FEW = 3
@@ -39,6 +54,46 @@ _OTHERS = "(others)"
 """Keywords that few queries ask for, or that are too many."""
 _UNKNOWN = "unknown-items"
 """Code of the warning about items without annotations."""
+
+
+@dataclass(frozen=True)
+class QueryTexts:
+    """Queries that are texts, and the numbers of their keywords among those of all groups."""
+
+    ids: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    numbers: Sequence[Sequence[int]] = ()
+    source: str = "queries"
+    about: dict[str, Any] = field(default_factory=dict)
+    """For the report."""
+    notes: tuple[str, ...] = ()
+
+
+class MappingTable(PlanTable):
+    """How texts are mapped onto the keywords."""
+
+    method: str = Field("exact", description="exact, embedding or keybert.")
+    model: str = Field("wordllama", description="The model of the methods embedding and keybert.")
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="The score that an n-gram must exceed; unset: the method's default."
+    )
+    synonyms: str | None = Field(None, description="A TOML file of phrases that mean a keyword.")
+    diversity: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="Let KeyBERT's MMR choose keywords for each text, 0 by similarity to 1 by difference."
+    )
+    check: list[str] = Field(
+        [], description="Further methods whose quality is measured against given keywords, where they are installed."
+    )
+
+    def settings(self, context: GoldContext, method: str) -> Settings:
+        """Of a method; any but the chosen one has its usual threshold."""
+        return Settings(
+            method=method,
+            model=self.model,
+            threshold=self.threshold if method == self.method else None,
+            synonyms=None if self.synonyms is None else context.path(self.synonyms),
+            diversity=self.diversity if method == "keybert" else None,
+        )
 
 
 @GOLD_KINDS.register("keywords")
@@ -72,7 +127,7 @@ class KeywordsGold(GoldTable):
             context.path(self.path), self._columns, id_column=self.id, separator=self.separator, no_value=self.no_value
         )
         counted = everything.select(tuple(self.select)) if self.select else everything
-        match, texts = Match.parse(self.match), Texts()
+        match, texts = Match.parse(self.match), QueryTexts()
         if self.queries is None:
             wanted = None if self.sample is None else sample_ids(everything.ids, self.sample, self.seed)
             asked = ask_items(counted, wanted, match, self.without_keywords)
@@ -107,7 +162,7 @@ class KeywordsGold(GoldTable):
     def _columns(self) -> dict[str, str | list[str]] | None:
         return {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
 
-    def _texts(self, context: GoldContext, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> Texts:
+    def _texts(self, context: GoldContext, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> QueryTexts:
         mapped = self.keywords == "mapped"
         given = read_given_texts(path, vocabulary, self.separator, needed=self.keywords == "given", partly=mapped)
         if given is not None and not mapped:
@@ -115,7 +170,7 @@ class KeywordsGold(GoldTable):
         skipped = self.without_keywords != "all"
         return map_query_texts(path, vocabulary, self.mapping, context, groups, given, skipped=skipped)
 
-    def _asked(self, texts: Texts, everything: Annotations, counted: Annotations, match: Match) -> KeywordGold:
+    def _asked(self, texts: QueryTexts, everything: Annotations, counted: Annotations, match: Match) -> KeywordGold:
         numbers = counted.vocabulary.number_of
         known = [numbers.get(one, -1) for one in everything.vocabulary.keywords]
         chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
@@ -267,3 +322,144 @@ def _names(vocabulary: Vocabulary) -> list[str]:
     """Of each keyword its name, with the group where two groups have it."""
     often = Counter(one.name for one in vocabulary.keywords)
     return [one.name if often[one.name] == 1 else str(one) for one in vocabulary.keywords]
+
+
+def read_given_texts(
+    path: str, vocabulary: Vocabulary, separator: str, *, needed: bool, partly: bool = False
+) -> QueryTexts | None:
+    """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``.
+
+    ``partly``: only those that have any.
+    """
+    if not needed and not any(KEYWORDS in one.fields for one in query_records(Source.open(path))):
+        return None
+    labelled = read_labelled(path, vocabulary, separator=separator, partly=partly)
+    ids, texts = [one.id for one in labelled], [one.text for one in labelled]
+    return QueryTexts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
+
+
+def map_query_texts(
+    path: str,
+    vocabulary: Vocabulary,
+    table: MappingTable,
+    context: GoldContext,
+    groups: Sequence[str],
+    given: QueryTexts | None,
+    *,
+    skipped: bool = True,
+) -> QueryTexts:
+    """The texts mapped onto the keywords of some groups; where keywords are given as well, with how well it went.
+
+    ``skipped``: what becomes of those that map to none, to be told.
+    """
+    frame = read_queries(path)
+    ids, texts = frame["id"].to_list(), frame["text"].to_list()
+    settings = table.settings(context, table.method)
+    mapper = make_mapper(vocabulary, settings)
+    found = map_texts(texts, vocabulary, settings, context.progress, groups=groups, mapper=mapper)
+    about: dict[str, Any] = {"keywords": "mapped", "mapping": _mapping_to_json(settings, mapper.threshold, ids, found)}
+    notes = list(mapper.notes)
+    if given is not None:
+        judge = _Judge(vocabulary, groups, ids, dict(zip(given.ids, given.numbers, strict=True)))
+        about["quality"] = {table.method: judge.quality(found)}
+        for method in dict.fromkeys(table.check):
+            if method != table.method:
+                about["quality"] |= _checked(method, texts, vocabulary, table, context, judge, notes)
+    bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
+    if bare:
+        about["unmapped"] = bare
+        told = plural(len(bare), "text maps", "texts map")
+        so = "left out" if skipped else "every item is relevant"
+        synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
+        why = f"rankjury keywords TEXT --vocabulary {Path(vocabulary.source).name} --method {settings.method}{synonyms}"
+        notes.append(f"{told} to no keyword by {settings.method}, {so}: {join_names(bare, _NAMED)} ({why} shows why)")
+    return QueryTexts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Given keywords, of the groups that count."""
+
+    vocabulary: Vocabulary
+    groups: Sequence[str]
+    ids: Sequence[str]
+    given: Mapping[str, Sequence[int]]
+    """By text, of those that have any."""
+
+    def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
+        judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
+        mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
+        compared = within(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
+        groups = {name: one.to_json() for name, one in compared.by_group.items()}
+        return {**compared.whole.to_json(), "groups": groups}
+
+
+def _checked(
+    method: str,
+    texts: Sequence[str],
+    vocabulary: Vocabulary,
+    table: MappingTable,
+    context: GoldContext,
+    judge: _Judge,
+    notes: list[str],
+) -> dict[str, Any]:
+    """The quality of another method, where its libraries are installed."""
+    try:
+        found = map_texts(texts, vocabulary, table.settings(context, method), context.progress, groups=judge.groups)
+    except MissingExtra as error:
+        notes.append(f"the method {method} was not measured: {error}")
+        return {}
+    return {method: judge.quality(found)}
+
+
+def _mapping_to_json(
+    settings: Settings, threshold: float, ids: Sequence[str], found: Sequence[Extraction]
+) -> dict[str, Any]:
+    return {
+        "method": settings.method,
+        "model": None if settings.method == "exact" else settings.model,
+        "threshold": threshold,
+        **({} if settings.diversity is None else {"diversity": settings.diversity}),
+        "queries": {name: one.to_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
+    }
+
+
+@register_draft(
+    "keywords",
+    "Items that have all keywords of a query: of a text, or of another item.",
+    rank=50,
+    suits=lambda found: bool(found.annotated) and not found.golds and found.reference is None,
+    alias="driving",
+)
+def _draft_keywords(found: FolderContents) -> list[str]:
+    table, columns = next(iter(found.annotated.items()), ("clips.csv", ["object_type", "behavior"]))
+    queries = next((name for name in found.texts if name != table), None)
+    vectors = next((one for one in found.query_vectors), None)
+    asks = queries is not None and (vectors is not None or (bool(found.runs) and not found.vectors))
+    off = "" if asks else "# "
+    measures = ["Recall", "Precision", "NDCG", "MAP"]
+    bare = replace(found, tables={}, item_tables={}, names=None)
+    lines = top_level_lines(measures, [5, 1, 3], None, bare, ["report.html", "report.json", "report.md"])
+    lines += [
+        'conventions.dialect = "alfa"   # Recall divides by K, Precision by all that is relevant',
+        "",
+        "[gold]",
+        'kind = "keywords"',
+        f"path = {toml_string(table)}",
+        f'groups = [{", ".join(map(toml_string, columns))}]   # columns; or {{ object = ["type", "size"], … }}',
+        f"# select = [{', '.join(map(toml_string, columns[:2]))}]   # the groups that count",
+        '# match = "all"            # any, at-least-2, graded',
+        f"{off}queries = {toml_string(queries or 'queries.jsonl')}   # texts; without, every item asks",
+        "",
+        f"{off}[gold.mapping]           # texts → keywords, where these are not given",
+        f'{off}method = "exact"          # embedding, keybert: rankjury keywords shows what they find',
+        '# synonyms = "synonyms.toml"',
+    ]
+    taken = {"random"}
+    for name, path in system_names(found.vectors or ([] if found.runs else ["vectors.npz"]), taken).items():
+        lines += system_lines(name, kind="vectors", path=path)
+        lines += [f"queries = {toml_string(vectors)}"] if asks and vectors else []
+        lines.append("# threshold = 0.15         # what scores less is not shown")
+    for name, path in system_names(found.runs, taken).items():
+        lines += system_lines(name, kind="run", path=path)
+    return [*lines, *RANDOM_SYSTEM]

@@ -16,7 +16,7 @@ from rankjury.io.vectors.quantize import are_units
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import LoadedIndex, add_lab_results, vector_sections
 from rankjury.plan.context import GoldContext, Loaded, SystemContext, SystemTable
-from rankjury.plan.systems.vector_files import VectorFiles
+from rankjury.plan.systems.vectors import VectorFiles
 from rankjury.retrieval.bench.build import Bench
 from rankjury.retrieval.bench.measure import equivalence_of, measure
 from rankjury.retrieval.bench.stored import read_stored

@@ -11,20 +11,19 @@ from rankjury.core.types import WHOLE
 from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
 from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.plan import SYSTEM_KINDS
-from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable
+from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable, default_depth
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.recommend import recommend
 
 COLD_ITEMS = "cold_items"
 """The threshold of cold items: a key of the tiers, and of models that treat cold items differently."""
-_FULL_UP_TO = 2_000
-_USUAL_DEPTH = 1_000
 
 
 @SYSTEM_KINDS.register("recommender")
 class RecommenderSystem(SystemTable):
     """A model that is fitted on the training window, or somebody's own scores."""
 
+    is_recommender = True
     kind: Literal["recommender"]
     model: str = Field(description="popularity, als, ease …; rankjury recommenders lists them with their parameters.")
     params: dict[str, Setting] = Field({}, description="What can be set of it: { factors = 64 }.")
@@ -102,6 +101,6 @@ class RecommenderSystem(SystemTable):
 
     def _depth(self, context: SystemContext, catalogue: int) -> int:
         if context.deepest is None:
-            return catalogue if catalogue <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts))
+            return default_depth(catalogue, context.cuts) or catalogue
         looked_at = max(context.deepest, *context.cuts) if context.cuts else context.deepest
         return looked_at + 1  # one more, to see whether the last is tied with the next

@@ -20,7 +20,7 @@ from rankjury.labeling.products.catalog import Catalogue, read_catalogue
 from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import Lab, add_lab_results, vector_sections
-from rankjury.plan.context import Loaded, SystemContext, SystemTable
+from rankjury.plan.context import DEFAULT_DEPTH, FULL_DEPTH, Loaded, SystemContext, SystemTable, default_depth
 from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
 from rankjury.retrieval.diagnostics import HUB_K
 from rankjury.retrieval.embedding.chunking import Chunks, chunked, parse_chunking, tokens_of
@@ -31,8 +31,6 @@ from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
 
-_FULL_UP_TO = 2_000
-_USUAL_DEPTH = 1_000
 _MOST_KEPT = 8
 
 
@@ -53,7 +51,7 @@ class TextsSystem(SystemTable):
     metric: str = Field("cosine", description=METRIC_HELP)
     exclude_self: bool = Field(False, description="Leave the item with the query's own id out of its results.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description=f"How many to find; unset: all of up to {_FULL_UP_TO:,} items, else {_USUAL_DEPTH:,}."
+        None, description=f"How many to find; unset: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,}."
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -123,7 +121,7 @@ class TextsSystem(SystemTable):
 
     def _ranked(self, corpus: Chunked, queries: Vectors, context: SystemContext) -> Loaded:
         n = len(corpus.items)
-        depth = self.depth or (None if n <= _FULL_UP_TO else max((_USUAL_DEPTH, *context.cuts)))
+        depth = self.depth or default_depth(n, context.cuts)
         if len(corpus.chunks) == n:  # each item is a chunk
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
             space = rank_vectors(

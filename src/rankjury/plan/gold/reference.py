@@ -1,0 +1,192 @@
+"""Gold from a reference model: the neighbours that it finds, or a run that it made."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal
+
+import polars as pl
+from pydantic import Field
+
+from rankjury.core.convert import QUERY, ranking_from_frame
+from rankjury.core.types import Ranking, names_of
+from rankjury.errors import UsageError
+from rankjury.evaluation.query_lists import top_rows
+from rankjury.evaluation.sections import as_warnings
+from rankjury.io.formats import read_run
+from rankjury.io.ordered_lists import ONLY_ASPECT
+from rankjury.io.vectors import split_off_key
+from rankjury.io.vectors.ids import read_ids
+from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.plan import GOLD_KINDS
+from rankjury.plan.context import GoldContext, GoldTable, LoadedGold
+from rankjury.plan.draft import (
+    register_draft,
+    system_lines,
+    system_names,
+    table_lines,
+    top_level_lines,
+)
+from rankjury.plan.folder_scan import FolderContents
+from rankjury.plan.systems.vectors import VectorFiles
+from rankjury.plan.toml import toml_key, toml_string
+from rankjury.retrieval.agreement import stats as agreement
+from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
+from rankjury.retrieval.agreement.reference import Reference, measures_for, reference_gold
+from rankjury.retrieval.diagnostics import GoldSpaces
+from rankjury.retrieval.rank import Space, drop_self, rank_vectors, resolve_exclude_self, self_note, self_rows
+
+_REFERENCE_DEPTH = 100
+
+
+@GOLD_KINDS.register("reference")
+class ReferenceModelGold(VectorFiles, GoldTable):
+    """A reference model's neighbours: the items that it finds most alike, best first; or a run that it made."""
+
+    is_model_reference = True
+    kind: Literal["reference"]
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="How many neighbours to hold for true; unset: the largest cut-off."
+    )
+    sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
+    seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
+    sample_ids: str | None = Field(
+        None,
+        description="A file of the queries to ask, instead of a sample: ids, or row numbers from 0 where the vectors "
+        "have no ids (.npy, .txt, .json, items.csv:id).",
+    )
+    ties: Literal["id", "any"] = Field(
+        "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
+    )
+
+    def load(self, context: GoldContext) -> LoadedGold:
+        path = context.path(self.path)
+        if split_off_key(path)[1] is None and not holds_vectors(path):
+            return self._of_run(context, path)
+        corpus, queries = self.read(context)
+        spaces: list[Space] = []
+
+        def rank(wanted: pl.Series, k: int) -> Ranking:
+            space = rank_vectors(
+                corpus,
+                queries,
+                k=k,
+                metric=self.metric,
+                wanted=wanted,
+                cuts=context.cuts,
+                scored=False,
+                exclude_self=self.exclude_self,
+                progress=context.progress.step("Searching for the gold"),
+            )
+            spaces.append(space)
+            return space.ranking
+
+        asked, notes = self._asked((queries or corpus).ids, context, corpus.source, (queries or corpus).numbered)
+        found = self._gold(rank, asked, context, corpus.source)
+        exclude = resolve_exclude_self(self.exclude_self, corpus, queries)
+        side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
+        notes += [*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(context.cuts)]
+        source = (agreement.ReferenceGold(found.gold.source),) if context.cuts else ()
+        name = "reference (gold)" if "reference" in context.checked.plan.systems else "reference"
+        return LoadedGold(
+            {ONLY_ASPECT: found.gold},
+            reference=side,
+            warnings=tuple(as_warnings(notes, "reference")),
+            sections=(
+                *source,
+                GoldSpaces({name: spaces[0].hygiene}),
+            ),
+            queries_are_items=queries is None or None,
+            exclude_self=exclude,
+        )
+
+    def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
+        """How ties are cut is told twice, here and by the measures: both must say the same."""
+        right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
+        other = next((one.label for one in asked if one.measure["gold"] == wrong), None)
+        if other is not None:
+            yield "ties", f"is {self.ties!r}, but a measure is {other}; expected {right} with it"
+
+    def _of_run(self, context: GoldContext, path: str) -> LoadedGold:
+        run = read_run(path)
+        # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
+        own = int(self_rows(run).sum())
+        run = drop_self(run) if self.exclude_self else run
+        ordered = top_rows(run, run.queries, None)
+
+        def rank(wanted: pl.Series, k: int) -> Ranking:
+            of_these = ordered.filter(pl.col(QUERY).is_in(wanted.implode()))
+            return ranking_from_frame(of_these.group_by(QUERY, maintain_order=True).head(k), source=run.source)
+
+        asked, _ = self._asked(run.queries, context, run.source, numbered=False)
+        found = self._gold(rank, asked, context, run.source)
+        exclude = self.exclude_self if self.exclude_self is not None or not own else False
+        side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
+        notes = [f"reference: {self_note(own, len(run), exclude=bool(exclude))}"] if own else []
+        return LoadedGold(
+            {ONLY_ASPECT: found.gold},
+            reference=side,
+            warnings=tuple(as_warnings((*notes, *found.notes(context.cuts)), "reference")),
+            sections=(agreement.ReferenceGold(found.gold.source),) if context.cuts else (),
+            exclude_self=exclude,
+        )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        yield from super().faults()
+        if self.sample is not None and self.sample_ids is not None:
+            yield "sample_ids", "lists the queries, but sample draws them; expected one of both"
+
+    def _asked(self, ids: pl.Series, context: GoldContext, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
+        """The queries that are asked, and what to say of them."""
+        if self.sample_ids is None:
+            return sample_ids(ids, self.sample, self.seed, where=source), []
+        path = context.path(self.sample_ids)
+        return chosen_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
+
+    def _gold(
+        self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: GoldContext, source: str
+    ) -> Reference:
+        if self.depth is not None and self.depth < context.gold_cut:
+            raise UsageError(
+                f"the gold is {self.depth:,} deep, and cut at {context.gold_cut:,}", where=f"{source}, depth",
+                expected=f"{context.gold_cut:,} or more",
+            )  # fmt: skip
+        depth = self.depth or max(context.cuts, default=_REFERENCE_DEPTH)
+        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, context.gold_cut), source=source)
+
+
+@register_draft(
+    "reference",
+    "Candidate models against a reference model's neighbours.",
+    rank=60,
+    suits=lambda found: len(found.vectors) > 1,
+    alias="papers",
+)
+def _draft_reference(found: FolderContents) -> list[str]:
+    vectors = found.vectors or ["reference.npy", "candidate.npy"]
+    reference = found.reference or vectors[0]
+    candidates = system_names([path for path in vectors if path != reference] or ["candidate.npy"])
+    measures = measures_for()
+    baseline = next(iter(candidates)) if len(candidates) > 1 else None
+    lines = top_level_lines(
+        measures, [10, 1, 3, 5], baseline, found, ["report.html", "report.json", "metrics_vs_k.png"]
+    )
+    lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
+    lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
+    lines += table_lines("gold", kind="reference", path=reference)
+    lines += [
+        "# sample = 500             # ask only so many of the items, drawn by seed and id",
+        '# ids = "items.csv:id"     # ids of the rows',
+        '# ties = "any"             # all that tie with the k-th count, with measures of gold=tied',
+    ]
+    for name, path in candidates.items():
+        lines += system_lines(name, kind="vectors", path=path)
+    name, path = next(iter(candidates.items()))
+    lines += [
+        "",
+        f"# [systems.{toml_key(f'{name}-int8')}]   # a smaller form of the same matrix",
+        '# kind = "vectors"',
+        f"# path = {toml_string(path)}",
+        '# dtype = "int8"           # or float16, binary; truncate = 128 keeps the first dimensions',
+    ]
+    return [*lines, "", "[agreement]                # similarities of pairs, by the reference and by each system",
+            "pairs = 20000"]  # fmt: skip

@@ -1,0 +1,168 @@
+"""Embedding spaces as systems of a plan, and the keys by which a plan names files of vectors."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import polars as pl
+from pydantic import Field
+
+from rankjury.core.convert import ITEM
+from rankjury.core.text import join_names, plural
+from rankjury.core.types import Vectors
+from rankjury.errors import UnknownName
+from rankjury.evaluation.query_lists import top_scores
+from rankjury.evaluation.sections import ReportWarning, Section, SystemFacts
+from rankjury.io.candidates import read_candidates
+from rankjury.io.vectors import ids_beside, read_vectors, same_file
+from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
+from rankjury.plan import SYSTEM_KINDS
+from rankjury.plan.bench import add_lab_results, vector_sections
+from rankjury.plan.context import (
+    DEFAULT_DEPTH,
+    FULL_DEPTH,
+    GoldContext,
+    LastStep,
+    Loaded,
+    PlanTable,
+    SystemContext,
+    SystemTable,
+    default_depth,
+)
+from rankjury.retrieval.agreement.pairs import OfVectors
+from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
+from rankjury.retrieval.rank import check_same_items, rank_listed, rank_vectors, select_vectors
+
+EXCLUDE_SELF = (
+    "Leave the item with the query's own id out of its results; unset: where the queries are the items (no other file "
+    "is named, or the gold says so)."
+)
+
+
+class VectorFiles(PlanTable):
+    """Vectors of items and, where these are others, of queries."""
+
+    path: str = Field(description="The items' vectors: FILE or FILE:KEY (.npy, .npz, .parquet, .json, .safetensors).")
+    ids: str | None = Field(None, description="A file of ids, where the vectors come without: ids.txt, items.csv:id.")
+    queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
+    queries_ids: str | None = Field(None, description="A file of the queries' ids.")
+    exclude_self: bool | None = Field(None, description=EXCLUDE_SELF)
+    metric: str = Field("cosine", description=METRIC_HELP)
+    normalise: bool = Field(False, description="Bring all vectors to length one, last of all.")
+    truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
+    dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
+
+    def read(self, context: GoldContext) -> tuple[Vectors, Vectors | None]:
+        """Of the items, and of the queries where they have files of their own."""
+        corpus = self.varied(read_vectors(context.path(self.path), ids=self.ids and context.path(self.ids)))
+        return corpus, self.read_queries(context)
+
+    def read_queries(self, context: GoldContext) -> Vectors | None:
+        """Read the queries' vectors; None where the queries are items."""
+        if self.queries is None or self.asks_items(context):
+            return None
+        beside = ids_beside(context.path(self.path)) if self.path else None
+        taken = context.path(self.ids) if self.ids else beside
+        ids = self.queries_ids and context.path(self.queries_ids)
+        return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))
+
+    def asks_items(self, context: GoldContext) -> bool:
+        """Whether the queries are the items: no other file is named, or the same array under the same ids."""
+        if self.queries is None:
+            return True
+        return same_file(context.path(self.queries), context.path(self.path)) and self.queries_ids in (None, self.ids)
+
+    def varied(self, vectors: Vectors) -> Vectors:
+        varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)
+        return replace(varied, values=normalised(widened(varied.values))) if self.normalise else varied
+
+    @property
+    def searches_itself(self) -> bool:
+        return bool(self.path) and self.queries is None
+
+    @property
+    def prepared(self) -> dict[str, object]:
+        """What is done to the vectors of the files before they are used."""
+        return {"normalise": self.normalise, "truncate": self.truncate, "dtype": self.dtype}
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Keys whose values are not known."""
+        if self.metric not in METRICS:
+            yield "metric", str(UnknownName("similarity", self.metric, METRICS))
+        if self.dtype is not None and self.dtype not in DTYPES:
+            yield "dtype", str(UnknownName("dtype", self.dtype, DTYPES))
+
+
+@SYSTEM_KINDS.register("vectors")
+class VectorsSystem(VectorFiles, SystemTable):
+    """An embedding space, searched exactly."""
+
+    kind: Literal["vectors"]
+    engine: Literal["exact"] = Field("exact", description="Exact search; other engines are of the kind index.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description=f"How many to find; unset: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,} or as many as "
+        "the measures look at; with a reference as gold, as deep as the measures look.",
+    )
+    candidates: str | None = Field(
+        None,
+        description="all, gold (the gold's queries), a file of ids, or a table of query_id and item_id; unset: gold "
+        "where the gold is closed, else all.",
+    )
+
+    def load(self, context: SystemContext) -> Loaded:
+        context.loaded_gold.check_search()
+        corpus, queries = self.read(context)
+        exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
+        similarities = OfVectors(corpus, queries, self.metric)
+        candidates, warnings = self._candidates(corpus, context)
+        if isinstance(candidates, pl.DataFrame):
+            listed = rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric, exclude_self=exclude)
+            pool = candidates[ITEM].unique().sort()
+            space = rank_vectors(corpus, queries, k=1, metric=self.metric, wanted=listed.queries, candidates=pool)
+            return Loaded(listed, (space.hygiene,), similarities=similarities)
+        reference = context.loaded_gold.reference
+        if reference is not None and reference.vectors is not None and candidates is None:
+            check_same_items(reference.vectors, corpus)
+        size = len(corpus) if candidates is None else len(candidates)
+        # One more than the measures look at shows whether the last of them ties with the next.
+        only_order = reference is not None and context.deepest is not None and self.threshold is None
+        depth = self.depth or (
+            context.deepest + 1 if only_order and context.deepest else default_depth(size, context.cuts)
+        )
+        wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
+        space = rank_vectors(
+            corpus,
+            queries,
+            k=depth,
+            metric=self.metric,
+            exclude_self=exclude,
+            wanted=wanted,
+            candidates=candidates,
+            cuts=context.cuts,
+            scored=not only_order,
+            progress=context.progress,
+        )
+        sections: list[Section] = [space.hygiene]
+        last_steps: tuple[LastStep, ...] = ()
+        if context.is_lab and not only_order:
+            asked = select_vectors(corpus if queries is None else queries, space.ranking.queries, "query")
+            sections.append(SystemFacts({"vectors": self.prepared}))
+            sections += vector_sections(corpus, asked, top_scores(space.ranking, context.lab.table.k), context)
+            last_steps = (add_lab_results,)
+        return Loaded(space.ranking, tuple(sections), (*warnings, *found), similarities, last_steps)
+
+    def _candidates(
+        self, corpus: Vectors, context: SystemContext
+    ) -> tuple[pl.Series | pl.DataFrame | None, list[ReportWarning]]:
+        chosen = self.candidates or ("gold" if context.loaded_gold.closed and self.queries is None else "all")
+        if chosen == "all":
+            return None, []
+        if chosen != "gold":
+            return read_candidates(context.path(chosen)), []
+        wanted = context.gold.queries.cast(pl.String).sort()
+        extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
+        if not len(extra):
+            return wanted, []
+        text = f"{plural(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {join_names(extra)}"
+        return wanted, [ReportWarning(text, code="no-candidates", count=len(extra))]

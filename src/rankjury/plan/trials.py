@@ -1,0 +1,186 @@
+"""Trials of a plan: grids of index parameters for ``sweep``, settings of recommenders for ``tune``."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rankjury.core.journal import Journal
+from rankjury.core.params import Params, Setting
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.errors import RankjuryError, UnknownName, UsageError
+from rankjury.evaluation.targets import Target
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.plan.context import default_depth
+from rankjury.plan.input_digests import digest_contents
+from rankjury.plan.parse import CheckedPlan
+from rankjury.plan.run import Inputs
+from rankjury.plan.schema import SweepTable, TuneTable
+from rankjury.plan.systems.recommender import COLD_ITEMS
+from rankjury.recsys.models import RECOMMENDERS, make_recommender
+from rankjury.recsys.tuning.models import TuningSubject, without_test
+from rankjury.recsys.tuning.search import settings_to_try
+from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.bench.sweep import sweep
+from rankjury.retrieval.bench.sweep_result import Cost, Sweep
+
+
+@dataclass(frozen=True, eq=False)
+class IndexSweep:
+    """An index to sweep."""
+
+    name: str
+    bench: Bench
+    grid: Grid
+    target: float | None
+    limit_p95_ms: float | None
+    cheapest: Cost
+    rounds: int
+    warm_up: int
+    concurrency: int
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of its progress: builds, points, and the comparison of those that meet the target."""
+        aims = self.target is not None or self.limit_p95_ms is not None
+        return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
+
+    def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: Progress = NO_PROGRESS) -> Sweep:
+        """Measure the grid; what the journal holds is not measured again."""
+        return sweep(
+            self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
+            rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
+            cheapest=self.cheapest,
+        )  # fmt: skip
+
+
+def prepare_sweeps(
+    checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None
+) -> list[IndexSweep]:
+    """Return the sweeps of a plan with their vectors read; queries are those of the gold, as when the plan is run."""
+    if not checked.plan.sweep:
+        expected = "[sweep.NAME] with search = { ef_search = [16, 32, 64] }"
+        raise UsageError("the plan sweeps nothing", where=checked.where, expected=expected)
+    for name, table in checked.plan.sweep.items():
+        for path, message in table.faults(name, checked.plan):
+            raise UsageError(message, where=checked.at("sweep", name, *path))
+    if checked.plan.lab.rounds == 0:
+        raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
+    inputs = Inputs(checked, progress, output)
+    return [_prepare_sweep(name, table, checked, inputs) for name, table in checked.plan.sweep.items()]
+
+
+def _prepare_sweep(name: str, table: SweepTable, checked: CheckedPlan, inputs: Inputs) -> IndexSweep:
+    system: Any = checked.plan.systems[name]
+    context = inputs.context_of(name)
+    with context.located(system=name):
+        bench, _ = system.bench(context)
+    clock = context.lab.clock(len(bench.queries))
+    assert clock is not None
+    targets = [
+        target
+        for target in checked.targets
+        if target.slice is None and not target.relative and target.system in (None, name)
+    ]
+    recall = _limit(targets, f"ann_recall@{bench.k}", (">=", ">")) if table.recall is None else table.recall
+    p95_ms = _limit(targets, "latency_p95_ms", ("<=", "<")) if table.p95_ms is None else table.p95_ms
+    return IndexSweep(
+        name, bench, table.grid(system), recall, p95_ms, table.cheapest, clock.rounds, clock.warm_up, table.concurrency
+    )
+
+
+def _limit(targets: Iterable[Target], subject: str, signs: tuple[str, ...]) -> float | None:
+    """Return the limit that the plan's targets set on a value."""
+    return next((target.limit for target in targets if target.subject == subject and target.sign in signs), None)
+
+
+def with_validation_window(checked: CheckedPlan) -> CheckedPlan:
+    """Return the plan on its validation window; unchanged where nothing of its gold was held out."""
+    return _with_window(checked, "validation", "train")
+
+
+def with_settings(
+    checked: CheckedPlan, chosen: Mapping[str, Params], tuned: str, refit: str | None = None
+) -> CheckedPlan:
+    """Return the plan on its test window with the settings that were chosen.
+
+    Args:
+        checked: The plan.
+        chosen: Settings by system.
+        tuned: What to record of how they were chosen.
+        refit: What to learn from, if not what the plan says.
+    """
+    plan = checked.plan
+    systems = {
+        name: table.model_copy(update={"params": dict(chosen[name])}) if name in chosen else table
+        for name, table in plan.systems.items()
+    }
+    meta: dict[str, Setting] = {**plan.meta, "tuned": tuned}
+    changed = replace(checked, plan=plan.model_copy(update={"systems": systems, "meta": meta}))
+    return _with_window(changed, "test", refit)
+
+
+def _with_window(checked: CheckedPlan, window: Literal["validation", "test"], fit_on: str | None) -> CheckedPlan:
+    gold = checked.plan.gold.on_window(window, fit_on)
+    return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
+
+
+def prepare_subjects(
+    checked: CheckedPlan, names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
+) -> list[TuningSubject]:
+    """Return what to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
+    tables: dict[str, tuple[TuneTable, NamedMeasure]] = {}
+    for name in names:
+        if name not in checked.plan.recommenders:
+            known = checked.plan.recommenders
+            raise UnknownName("system of the kind recommender", name, known, where=checked.where)
+        if name not in checked.plan.tune:
+            expected = f"[tune.{name}] with params = {{ factors = [16, 64] }}"
+            raise UsageError(f"the plan does not say what to try of {name}", where=checked.where, expected=expected)
+        table = checked.plan.tune[name].model_copy(update=dict(changed or {}))
+        tables[name] = table, checked.plan.conventions.resolve(table.measure)
+    inputs = Inputs(with_validation_window(checked), progress)
+    if inputs.gold.task is None:
+        raise UsageError(
+            "the gold is not a log that a recommender could learn from",
+            where=checked.at("gold"),
+            expected='a gold of the kind "interactions"',
+        )
+    task = without_test(inputs.gold.task)
+    return [_prepare_subject(inputs, name, table, asked, task) for name, (table, asked) in tables.items()]
+
+
+def _prepare_subject(inputs: Inputs, name: str, table: TuneTable, asked: NamedMeasure, task: Any) -> TuningSubject:
+    context, gold = inputs.context, inputs.gold
+    checked = context.checked
+    system: Any = checked.plan.recommenders[name]
+    kind = RECOMMENDERS.get(system.model)
+
+    def settings(params: Params) -> Params:
+        settled: Params = system.model_copy(update={"params": dict(params)}).settings(context.path, gold)
+        return settled
+
+    with context.located("systems", name):
+        make_recommender(system.model, settings(system.params))
+    try:
+        tried = settings_to_try(
+            kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed,
+            simpler=kind.simpler,
+        )  # fmt: skip
+    except RankjuryError as error:
+        error.where = checked.at("tune", name, *(error.where or "").split("."))
+        raise
+    size = int(task.in_catalogue.sum())
+    depth = system.depth or asked.measure.k or default_depth(size, ()) or size
+    about: dict[str, Any] = {"libraries": kind.versions(), "files": digest_contents(tried, checked.folder)}
+    if gold.tiers is not None and COLD_ITEMS in kind.params:
+        about[COLD_ITEMS] = gold.tiers.cold_items
+    search: dict[str, Any] = {"kind": table.how}
+    if table.how == "random":
+        search |= {"trials": table.trials, "seed": table.seed}
+    return TuningSubject(
+        name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
+        tuple(tried), table.tried, asked, depth, system.cold_users, system.threshold, search,
+        about, kind.simpler, Path(checked.where).stem,
+    )  # fmt: skip
