@@ -19,7 +19,7 @@ from typing import Any
 def viewing_here(archive: Path) -> Iterator[Any]:
     """A server in a thread, so that its processor time is this process's."""
     from rankjury.tracking.archive.archive import Archive
-    from rankjury.tracking.view.listing import RunCatalog
+    from rankjury.tracking.view.overview import RunCatalog
     from rankjury.tracking.view.pages import Router
     from rankjury.tracking.view.server import ViewServer
 

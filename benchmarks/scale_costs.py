@@ -84,7 +84,7 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
     """Arrays, judging and measures, each by itself; then all at once, as the next step takes it."""
     from rankjury.core.convert import gold_from_frame, ranking_from_frame
     from rankjury.evaluation.evaluate import Evaluation
-    from rankjury.scale.rounds.score import score_block
+    from rankjury.scale.block_scores import score_block
 
     measures = [one.measure for one in request.asked]
     gold, ranking = clock.timed("make arrays", lambda: (gold_from_frame(block[0]), ranking_from_frame(block[1])))
@@ -95,8 +95,7 @@ def score(request: Any, block: tuple[pl.DataFrame, ...], clock: Clock) -> Any:
 
 
 def resample(request: Any, scores: list[Any]) -> None:
-    from rankjury.scale.rounds.gather import survey, tally
-    from rankjury.scale.rounds.panels import make_panels
+    from rankjury.scale.rounds import make_panels, survey, tally
 
     panels = make_panels(request, reduce(add, (found for _, found in scores)))
     surveyed = reduce(add, (survey(request, panels, scored) for scored, _ in scores))

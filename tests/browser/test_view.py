@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan
 from tests.browser.reported import Reported, movies_plan, rows_of, rows_on_all_pages

@@ -35,7 +35,7 @@ USED = (
         "rankjury.tracking.archive.manifest",
         "rankjury.tracking.archive.tables",
         "rankjury.evaluation.compare",
-        "rankjury.tracking.view.trends",
+        "rankjury.tracking.view.overview",
     ),
     *(
         "rankjury.plan.archive",
@@ -53,7 +53,7 @@ USED = (
         "rich.box",
         "rich.text",
     ),
-    "rankjury.tracking.view.trends",
+    "rankjury.tracking.view.overview",
 )
 
 
@@ -154,7 +154,7 @@ MODULES = (
     "rankjury.reporting.writers.html",
     "rankjury.reporting.writers.pictures",
     "rankjury.reporting.writers.tables",
-    "rankjury.scale.parquet_files",
+    "rankjury.scale.parquet",
     "numpy.ma",
     "statistics",
 )

@@ -23,7 +23,7 @@ import polars as pl
 from rankjury.errors import RankjuryError, guard_reading
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.manifest import file_entry, manifest_bytes
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.pages import Router
 from rankjury.tracking.view.server import RequestRefused, parse_target
 from tests.fuzz import inputs, mutators

@@ -16,7 +16,7 @@ from threading import Thread
 from urllib.parse import quote
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.pages import Router
 from rankjury.tracking.view.server import ViewServer
 from tests.fuzz import inputs, mutators

@@ -16,10 +16,9 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.io.attributes import read_attributes
-from rankjury.scale.inputs import SliceFile
 from rankjury.scale.local import evaluate_tables
 from rankjury.scale.memory import Budget
-from rankjury.scale.request import EvaluationRequest
+from rankjury.scale.request import EvaluationRequest, SliceFile
 from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=100)

@@ -263,7 +263,7 @@ def test_quantiles_are_at_shares(shuffled: Study, share: float) -> None:
 
 
 def test_measures_of_all_lists_together(shuffled: Study) -> None:
-    with pytest.raises(UsageError, match="coverage@10 is about all lists together, and cannot be had in blocks"):
+    with pytest.raises(UsageError, match="coverage@10 needs all lists at once, and cannot be computed in blocks"):
         shuffled.asking(measures=["coverage@10"]).in_blocks()
 
 

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError
-from rankjury.scale.parquet import ParquetTable, open_table
-from rankjury.scale.parquet_files import is_parquet
+from rankjury.scale.parquet import ParquetTable, is_parquet, open_table
 
 RUN = {"query_id": ["a", "a", "b"], "item_id": ["x", "y", "x"], "score": [3.0, 2.0, 1.0]}
 

@@ -9,9 +9,8 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.evaluate import resolve_measures
-from rankjury.scale.request import EvaluationRequest, SliceAttributes
-from rankjury.scale.rounds.found import BlockFindings
-from rankjury.scale.rounds.score import score_block
+from rankjury.scale.block_scores import BlockFindings, score_block
+from rankjury.scale.request import EvaluationRequest, SliceFile
 from tests.scale.made import QUICK, gold_of, run_of
 
 QUERIES = 12
@@ -22,7 +21,7 @@ REQUEST = EvaluationRequest(
     tuple(resolve_measures(MEASURES)),
     QUICK,
     "a",
-    attributes=(SliceAttributes("queries", None),),
+    attributes=(SliceFile("queries", None),),
 )
 TABLES = (
     gold_of(QUERIES),

@@ -50,7 +50,7 @@ def view_command(
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
         say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)
-    from rankjury.tracking.view.listing import RunCatalog
+    from rankjury.tracking.view.overview import RunCatalog
     from rankjury.tracking.view.pages import Router
     from rankjury.tracking.view.server import ViewServer
 

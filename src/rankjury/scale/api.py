@@ -13,14 +13,12 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes
 from rankjury.measures.judged import Judged, TieRule
 from rankjury.measures.measure import Measure, Value
+from rankjury.scale.block_scores import block_ranking
 from rankjury.scale.blocks import read_blocks
-from rankjury.scale.duplicates import name_duplicate_files
-from rankjury.scale.inputs import SliceFile
 from rankjury.scale.local import evaluate_tables
 from rankjury.scale.memory import Budget, parse_memory
-from rankjury.scale.parquet import open_table
-from rankjury.scale.request import EvaluationRequest
-from rankjury.scale.rounds.score import block_ranking
+from rankjury.scale.parquet import name_duplicate_files, open_table
+from rankjury.scale.request import EvaluationRequest, SliceFile
 from rankjury.stats.resampling import Resampling
 
 _RESAMPLING = Resampling()

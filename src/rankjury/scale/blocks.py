@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from rankjury.core.convert import ITEM, QUERY, stable_order
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.io.source import in_units
-from rankjury.scale.memory import Budget
+from rankjury.scale.memory import Budget, ScratchFile, StoredFrame
 from rankjury.scale.parquet import ParquetTable
-from rankjury.scale.storage import ScratchFile, StoredFrame
 
 Block = tuple[pl.DataFrame, ...]
 """One frame a table, perhaps empty."""

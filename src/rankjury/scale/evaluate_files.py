@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
     from rankjury.evaluation.judge import DuplicateRule
     from rankjury.evaluation.report import Report
-    from rankjury.evaluation.scores import Scores
-    from rankjury.evaluation.sections import Quantiles
-    from rankjury.evaluation.slices import SliceTable
     from rankjury.evaluation.slices.groups import Attribute
     from rankjury.measures.dialects import NamedMeasure
     from rankjury.measures.measure import Value
-    from rankjury.scale.memory import Budget
     from rankjury.scale.request import EvaluationRequest
     from rankjury.stats.resampling import Resampling
 
@@ -113,7 +109,7 @@ def evaluate_files(
     if not all(0 <= share <= 1 for share in quantiles):
         raise UsageError(f"found quantiles {list(quantiles)}", expected="shares from 0 to 1, such as 0.5")
     systems = dict(zip(list(runs) if isinstance(runs, Mapping) else name_systems(paths), paths, strict=True))
-    against = None if baseline is None else _baseline(baseline, systems)
+    against = None if baseline is None else _find_baseline(baseline, systems)
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
@@ -130,12 +126,19 @@ def evaluate_files(
         return resolve_measures(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
 
     provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
-    if _is_for_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
+    if _needs_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
         from rankjury.scale.request import EvaluationRequest
 
         if master is not None and on != "spark":
-            raise UsageError("a master of Spark, but the work is done here", expected="on = spark, or no master")
-        _check_block_files([str(gold), *paths], {"format": format, "gold format": gold_format})
+            raise UsageError("a Spark master is given, but on is not spark", expected='on="spark", or no master')
+        if "-" in (str(gold), *paths):
+            raise UsageError(
+                "standard input cannot be read in blocks or on Spark",
+                expected="the path of a Parquet file, or of a folder of them",
+            )
+        for what, name in {"format": format, "gold format": gold_format}.items():
+            if name not in (None, "parquet"):
+                raise UsageError(f"the {what} {name} in blocks", expected="Parquet", hint="rankjury convert makes it.")
         asked = tuple(resolve())
         request = EvaluationRequest(
             str(gold), systems, asked, resampling, against, duplicates, quantiles=tuple(quantiles)
@@ -146,7 +149,7 @@ def evaluate_files(
         return replace(report.with_recorded(recorded or {}), provenance=provenance)
     if temp is not None:
         raise UsageError(
-            "a folder for blocks (temp), but nothing is done in blocks",
+            "a folder for blocks (temp) is given, but the evaluation is not block-wise",
             expected="memory, on = spark, or tables that are folders of Parquet",
         )
     scores_file = None if per_query is None else Path(per_query)
@@ -163,7 +166,8 @@ def evaluate_files(
         from rankjury.evaluation.compare import assess
         from rankjury.io.formats import read_gold
 
-        here = resolve()
+        resolved = resolve()
+        cutoffs = [asked.measure.k for asked in resolved if asked.measure.k is not None]
         cuts = [read_cuts(text, "queries") for text in slices]
         item_cuts = [read_cuts(text, "items") for text in item_slices]
         progress.update(f"Reading {gold}", 0, 0)
@@ -174,19 +178,28 @@ def evaluate_files(
         report = assess(
             truth,
             ((name, ranking_from_frame(frame, source=source)) for name, (frame, source) in rows),
-            here,
+            resolved,
             golds=dict.fromkeys(systems, truth),
             resampling=resampling,
             baseline=against,
             slices=cuts,
             item_slices=item_cuts,
             duplicates=duplicates,
-            keep_top=_depth(keep_top, here),
+            keep_top=max((k for k in cutoffs if k <= 20), default=10) if keep_top == 0 else keep_top or 0,
         )
-    for name, scores in report.scores.items() if quantiles else ():
-        report = report.with_sections(_quantiles(scores, quantiles), system=name)
-    if report.queries is not None:
-        item_names, query_texts = _column(names, "item", "names"), _column(texts, "query", "texts")
+    if quantiles:
+        from rankjury.evaluation.sections import Quantiles
+        from rankjury.stats.estimates import QuantileSketch
+
+        for name, scores in report.scores.items():
+            sketches = {label: QuantileSketch.of(scores[label], len(scores.queries)) for label in scores.labels}
+            values = {label: sketch.values(quantiles) for label, sketch in sketches.items()}
+            report = report.with_sections(Quantiles(values), system=name)
+    if report.queries is not None and not (names is None and texts is None):
+        from rankjury.io.attributes import read_column
+
+        item_names = read_column(names, "item", "names") if names is not None else {}
+        query_texts = read_column(texts, "query", "texts") if texts is not None else {}
         report = replace(report, queries=replace(report.queries, names=item_names, query_texts=query_texts))
     report = replace(report.with_recorded(recorded or {}), provenance=provenance)
     if scores_file is not None:
@@ -207,82 +220,65 @@ def _in_blocks(
     progress: Progress,
 ) -> "Report":
     """Evaluate Parquet files in blocks, in this process or on Spark."""
-    from rankjury.scale.inputs import SliceFile
+    from rankjury.io.source import available_memory
+    from rankjury.scale.memory import LEAST_MEMORY, Budget, parse_memory
+    from rankjury.scale.request import SliceFile
 
-    of_queries, of_items = ([SliceFile(*_split_attributes(text)) for text in given] for given in (slices, item_slices))
-    budget = _budget(memory, on)
+    of_queries = [SliceFile(*_split_attributes(text)) for text in slices]
+    of_items = [SliceFile(*_split_attributes(text)) for text in item_slices]
+    if memory is not None:
+        budget = Budget(parse_memory(memory))
+    else:
+        budget = Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, LEAST_MEMORY))
     if on != "spark":
-        from rankjury.scale import local as one_process
+        from rankjury.scale.local import evaluate_tables
 
         target = None if per_query is None else Path(per_query)
-        return one_process.evaluate_tables(
-            request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress
-        )
-    from rankjury.scale.spark import files as spark_files
+        return evaluate_tables(request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress)
+    from rankjury.scale.spark.evaluate import evaluate_on_spark
     from rankjury.scale.spark.session import open_session
 
     progress.update("Starting Spark", 0, 0)
+    folder = None if per_query is None else str(per_query)
     with open_session(master, temp=temp) as spark:
-        return spark_files.evaluate_on_spark(
-            spark,
-            request,
-            of_queries,
-            of_items,
-            budget,
-            per_query=None if per_query is None else str(per_query),
-            temp=temp,
-            progress=progress,
+        return evaluate_on_spark(
+            spark, request, of_queries, of_items, budget, per_query=folder, temp=temp, progress=progress
         )
 
 
-def _quantiles(scores: "Scores", shares: Sequence[float]) -> "Quantiles":
-    from rankjury.evaluation.sections import Quantiles
-    from rankjury.stats.estimates import QuantileSketch
-
-    return Quantiles(
-        {label: QuantileSketch.of(scores[label], len(scores.queries)).values(shares) for label in scores.labels}
-    )
-
-
 def name_systems(paths: Sequence[str]) -> list[str]:
-    """Return the stems of the files as names of systems; with more of the path where two are alike."""
+    """Return the stems of the files as names of systems; with more of the path where two are equal."""
     from rankjury.io.source import Source
 
-    given = list(paths)
-    names = [Source(path, None if path == "-" else Path(path)).system for path in given]
+    paths = list(paths)
+    names = [Source(path, None if path == "-" else Path(path)).system for path in paths]
     with_folder = [
-        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(given, names, strict=True)
+        name if path == "-" else f"{Path(path).parent.name}/{name}" for path, name in zip(paths, names, strict=True)
     ]
-    whole = [Path(path).name for path in given]
-    for candidate in (names, with_folder, whole, given):
-        rooted = candidate is with_folder and any(name.startswith("/") for name in candidate)
-        if len(set(candidate)) == len(given) and not rooted:
+    file_names = [Path(path).name for path in paths]
+    for candidate in (names, with_folder, file_names, paths):
+        is_rooted = candidate is with_folder and any(name.startswith("/") for name in candidate)
+        if len(set(candidate)) == len(paths) and not is_rooted:
             return candidate
-    twice = next(path for path in given if given.count(path) > 1)
+    twice = next(path for path in paths if paths.count(path) > 1)
     raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether a name that is no system's was meant as a file's."""
+    """Return whether a name that is not a system's was meant as a file's."""
     return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
-def _baseline(given: str, systems: Mapping[str, str]) -> str:
-    """Return the system that is meant by its name or its file."""
+def _find_baseline(baseline: str, systems: Mapping[str, str]) -> str:
+    """Return the name of the system that is given by its name or its file."""
     by_path = {path: name for name, path in systems.items()}
-    if given in by_path:
-        return by_path[given]
-    if given not in systems and looks_like_path(given) and not exists(given):
-        raise DataError("no such file", where=given, expected=f"a run, or one of {', '.join(systems)}")
-    if given not in systems:
-        raise UnknownName("system", given, systems, where="--baseline")
-    return given
-
-
-def _depth(keep_top: int | None, asked: "Sequence[NamedMeasure]") -> int:
-    if keep_top is None or keep_top:
-        return keep_top or 0
-    return max([one.measure.k for one in asked if one.measure.k is not None and one.measure.k <= 20], default=10)
+    if baseline in by_path:
+        return by_path[baseline]
+    if baseline not in systems and looks_like_path(baseline) and not exists(baseline):
+        raise DataError("no such file", where=baseline, expected=f"a run, or one of {', '.join(systems)}")
+    if baseline not in systems:
+        raise UnknownName("system", baseline, systems, where="--baseline")
+    return baseline
 
 
 def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
@@ -293,21 +289,13 @@ def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
     return read(source, "run", format), source.name
 
 
-def _column(given: str | None, kind: str, what: str) -> dict[str, str]:
-    if given is None:
-        return {}
-    from rankjury.io.attributes import read_column
-
-    return read_column(given, kind, what)
-
-
 def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTable":
-    """Read slices as they are spelled: ``queries.csv``, or ``queries.csv:type,length``.
+    """Read slices from their spelling: ``queries.csv``, or ``queries.csv:type,length``.
 
     Args:
         text: The table, and the attributes to group by.
         of: ``queries`` or ``items``: whose attributes they are.
-        place: Returns where a path is; for the paths of a plan.
+        place: Resolves a path; for the paths of a plan.
     """
     from rankjury.evaluation.slices import SliceTable
     from rankjury.io.attributes import read_attributes
@@ -318,7 +306,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTa
 
 
 def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
-    """Return the path, and what to group by; None: whatever groups well."""
+    """Return the path, and what to group by; None: all that groups well."""
     from rankjury.evaluation.slices.groups import parse_attributes
 
     if text and exists(place(text)):
@@ -329,10 +317,8 @@ def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[st
     return (path, parse_attributes(attributes) if attributes else None) if colon else (text, None)
 
 
-def _is_for_blocks(
-    files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None
-) -> bool:
-    """Whether it was asked for, or cannot be done otherwise: folders of Parquet, files that would fill the memory."""
+def _needs_blocks(files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None) -> bool:
+    """Return whether blocks were requested, or are needed: folders of Parquet, files that would fill the memory."""
     if on != "here" or master is not None or memory is not None:
         return True
     paths = [Path(path) for path in files if path != "-" and exists(path)]
@@ -341,27 +327,7 @@ def _is_for_blocks(
     if not folders and size <= _LARGE:
         return False
     from rankjury.io.source import available_memory
-    from rankjury.scale.parquet_files import is_parquet
+    from rankjury.scale.parquet import is_parquet
 
     fills = size > _LARGE and size > available_memory() / _SHARE_OF_MEMORY and all(map(is_parquet, paths))
     return fills or any(map(is_parquet, folders))
-
-
-def _check_block_files(paths: Sequence[str], formats: Mapping[str, str | None]) -> None:
-    if "-" in paths:
-        raise UsageError(
-            "standard input cannot be read in blocks or on Spark",
-            expected="the path of a Parquet file, or of a folder of them",
-        )
-    for what, given in formats.items():
-        if given not in (None, "parquet"):
-            raise UsageError(f"the {what} {given} in blocks", expected="Parquet", hint="rankjury convert makes it.")
-
-
-def _budget(memory: str | None, on: str) -> "Budget":
-    from rankjury.io.source import available_memory
-    from rankjury.scale.memory import LEAST_MEMORY, Budget, parse_memory
-
-    if memory is not None:
-        return Budget(parse_memory(memory))
-    return Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, LEAST_MEMORY))

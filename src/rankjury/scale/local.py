@@ -1,4 +1,4 @@
-"""An evaluation in blocks by one process: as much is held at a time as memory allows, not as much as there is."""
+"""Block-wise evaluation in one process, within a memory limit."""
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,53 +17,62 @@ from rankjury.errors import DataError
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import replacing, write_errors
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
+from rankjury.scale.block_scores import BlockFindings, BlockScores, score_block
 from rankjury.scale.blocks import read_blocks
-from rankjury.scale.duplicates import name_duplicate_files
-from rankjury.scale.inputs import SliceFile, open_inputs
-from rankjury.scale.memory import Budget
-from rankjury.scale.parquet import ParquetTable
-from rankjury.scale.request import EvaluationRequest
-from rankjury.scale.rounds.found import BlockFindings
-from rankjury.scale.rounds.gather import differences_within, signed_differences, survey, tally
-from rankjury.scale.rounds.panels import make_panels
-from rankjury.scale.rounds.ranks import join_blocks, join_ranges
-from rankjury.scale.rounds.report import RoundResults, check_number_of_queries, make_report
-from rankjury.scale.rounds.score import score_block
-from rankjury.scale.rounds.scored import BlockScores
-from rankjury.scale.storage import ScratchFile, StoredFrame
+from rankjury.scale.memory import Budget, ScratchFile, StoredFrame
+from rankjury.scale.parquet import ParquetTable, name_duplicate_files
+from rankjury.scale.request import EvaluationRequest, SliceFile, open_inputs
+from rankjury.scale.rounds import (
+    RoundResults,
+    differences_within,
+    join_blocks,
+    join_ranges,
+    make_panels,
+    make_report,
+    signed_differences,
+    survey,
+    tally,
+)
 from rankjury.stats.mergeable import RankTotals, size_ranges
+
+Result = TypeVar("Result")
+
+_SHARE_OF_SCORES = 8
+"""One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
+_BYTES_RANKED = 200
+_BYTES_PER_SCORE = 16
 
 
 class ScoreStore:
-    """Frames that can be gone through several times."""
+    """Frames of scores that are iterated several times, in memory or, beyond its limit, in a scratch file."""
 
     def __init__(self, memory: int, temp: Path | None = None) -> None:
         self._memory, self._temp = memory, temp
         self._frames: list[pl.DataFrame] = []
-        self._held = 0
+        self._bytes = 0
         self._scratch: ScratchFile | None = None
-        self._pieces: list[StoredFrame] = []
+        self._stored: list[StoredFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
         size = int(frame.estimated_size())
-        if self._scratch is None and self._held + size <= self._memory:
+        if self._scratch is None and self._bytes + size <= self._memory:
             self._frames.append(frame)
-            self._held += size
+            self._bytes += size
             return
         if self._scratch is None:
             self._scratch = ScratchFile(self._temp)
         try:
-            self._pieces.append(self._scratch.append(frame))
+            self._stored.append(self._scratch.append(frame))
         except OSError as error:
             raise self._scratch.write_error(error) from error
 
     def __len__(self) -> int:
-        return len(self._frames) + len(self._pieces)
+        return len(self._frames) + len(self._stored)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         yield from self._frames
         if self._scratch is not None:
-            yield from map(self._scratch.read, self._pieces)
+            yield from map(self._scratch.read, self._stored)
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +83,7 @@ class ScoreStore:
 
 
 class PerQueryWriter:
-    """Takes the scores of blocks; None as the folder: nobody wants them."""
+    """Writes the scores of each block as a Parquet file of a folder; None as the folder: writes nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -89,17 +98,16 @@ class PerQueryWriter:
 
 
 def check_per_query(path: Path) -> None:
-    """Refuse what cannot be written before anything is computed: a name without a form is that of a new folder."""
-    if not path.suffix:
-        if exists(path) and (not isdir(path) or any(path.iterdir())):
-            raise DataError("there is something here already", where=str(path), expected="a new or an empty folder")
-    else:
+    """Refuse an output that cannot be written before anything is computed; a name without a suffix is a new folder."""
+    if path.suffix:
         form_to_write(path, None, TABLE_FORMATS)
+    elif exists(path) and (not isdir(path) or any(path.iterdir())):
+        raise DataError("the path exists already", where=str(path), expected="a new or an empty folder")
 
 
 @contextmanager
 def open_per_query(path: Path | None) -> Iterator[PerQueryWriter]:
-    """What is written takes its place when all went well; else nothing is left."""
+    """Yield a writer whose output takes its place when all went well; else nothing is left of it."""
     if path is None:
         yield PerQueryWriter(None)
         return
@@ -112,31 +120,18 @@ def open_per_query(path: Path | None) -> Iterator[PerQueryWriter]:
         with write_errors(path):
             folder.mkdir()
         yield PerQueryWriter(folder)
-        _joined(folder, path)
+        form, compression = form_to_write(path, None, TABLE_FORMATS)
+        rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False)  # streamed: few of the parts are in memory
+        with replacing(path) as part:
+            if form == "parquet":
+                rows.sink_parquet(part)
+            elif form == "jsonl":
+                rows.sink_ndjson(part, compression=compression, check_extension=False)
+            else:
+                separator = "\t" if form == "tsv" else ","
+                rows.sink_csv(part, separator=separator, compression=compression, check_extension=False)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _joined(folder: Path, path: Path) -> None:
-    """One file of the parts, of which no more than a few are in memory at a time."""
-    form, compression = form_to_write(path, None, TABLE_FORMATS)
-    rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False)
-    with replacing(path) as part:
-        if form == "parquet":
-            rows.sink_parquet(part)
-        elif form == "jsonl":
-            rows.sink_ndjson(part, compression=compression, check_extension=False)
-        else:
-            separator = "\t" if form == "tsv" else ","
-            rows.sink_csv(part, separator=separator, compression=compression, check_extension=False)
-
-
-_SHARE_OF_SCORES = 8
-"""One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
-_BYTES_RANKED = 200
-_BYTES_PER_SCORE = 16
-
-Summed = TypeVar("Summed")
 
 
 def evaluate_tables(
@@ -149,7 +144,7 @@ def evaluate_tables(
     temp: Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Report:
-    """Gold, rankings and attributes by their paths."""
+    """Evaluate Parquet files or folders of them, named by the request and the slices."""
     if per_query is not None:
         check_per_query(per_query)
     with open_inputs(request, slices, item_slices, budget, temp) as (whole, tables):
@@ -165,56 +160,50 @@ def evaluate_in_blocks(
     temp: Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Report:
-    """``tables`` are the gold, the systems' rankings, and the tables of attributes, as the request names them."""
+    """Evaluate open tables: the gold, the systems' rankings and the attributes, in the order of the request."""
     rows, done = sum(table.rows for table in tables), 0
-    with ScoreStore(budget.memory // _SHARE_OF_SCORES, temp) as kept, open_per_query(per_query) as written:
+    memory = budget.memory // _SHARE_OF_SCORES
+    with ScoreStore(memory, temp) as store, open_per_query(per_query) as writer:
         found: BlockFindings | None = None
         for block in read_blocks(tables, budget, temp=temp, progress=progress):
             progress.update("Scoring", done, rows)
             with name_duplicate_files(tables):
-                scored, here = score_block(request, block)
-            found = here if found is None else found + here
+                scored, findings = score_block(request, block)
+            found = findings if found is None else found + findings
             if scored is not None:
-                kept.add(scored.frame)
-                written.add(scored.per_query(request))
+                store.add(scored.frame)
+                writer.add(scored.per_query(request))
             done += sum(frame.height for frame in block)
         if found is None:
             raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
-        report = make_report(request, _gather(request, kept, found, budget.memory // _SHARE_OF_SCORES, progress))
-    return report
+        found.check(request)
+        return make_report(request, _run_rounds(request, store, found, memory, progress))
 
 
-def _gather(
-    request: EvaluationRequest, kept: ScoreStore, found: BlockFindings, memory: int, progress: Progress
+def _run_rounds(
+    request: EvaluationRequest, store: ScoreStore, found: BlockFindings, memory: int, progress: Progress
 ) -> RoundResults:
-    """The rounds over the scores of all blocks."""
-    found.check(request)
-    check_number_of_queries(found, request)
-    panels = make_panels(request, found)
+    every = make_panels(request, found)
     columns = len(request.layout.columns)
 
-    def joined(what: str, work: Callable[[BlockScores], Summed]) -> Summed:
-        parts = (work(BlockScores(frame, columns)) for frame in told(what))
-        return reduce(add, parts)
+    def blocks(what: str) -> Iterator[BlockScores]:
+        for number, frame in enumerate(store):
+            progress.update(what, number, len(store))
+            yield BlockScores(frame, columns)
 
-    def told(what: str) -> Iterator[pl.DataFrame]:
-        for number, frame in enumerate(kept):
-            progress.update(what, number, len(kept))
-            yield frame
+    def run(what: str, work: Callable[[BlockScores], Result]) -> Result:
+        return reduce(add, map(work, blocks(what)))
 
-    surveyed = joined("Adding up", lambda scored: survey(request, panels, scored))
-    inhabited, outlined = surveyed.nonempty(panels, request)
+    surveyed = run("Adding up", lambda scored: survey(request, every, scored))
+    panels, outlined = surveyed.nonempty(every, request)
     held = memory // (_BYTES_PER_SCORE * columns)
-    tallied = joined("Resampling", lambda scored: tally(request, inhabited, outlined, scored, held))
-    ranks: Sequence[Sequence[RankTotals]] = [[] for _ in inhabited]
+    tallied = run("Resampling", lambda scored: tally(request, panels, outlined, scored, held))
+    ranks: Sequence[Sequence[RankTotals]] = [[] for _ in panels]
     if request.baseline is not None:
-        at_once = memory // (_BYTES_RANKED * len(inhabited) * max(len(request.layout.pairs), 1))
+        at_once = memory // (_BYTES_RANKED * len(panels) * max(len(request.layout.pairs), 1))
         by_range = []
         for low, high in size_ranges(found.queries, max(at_once, 1)):
-            parts = (
-                signed_differences(request, inhabited, outlined, BlockScores(frame, columns))
-                for frame in told("Ranking")
-            )
-            by_range.append(join_blocks([differences_within(part, low, high) for part in parts]))
+            differences = (signed_differences(request, panels, outlined, scored) for scored in blocks("Ranking"))
+            by_range.append(join_blocks([differences_within(block, low, high) for block in differences]))
         ranks = join_ranges(by_range)
-    return RoundResults(found, inhabited, outlined, tallied, ranks)
+    return RoundResults(found, panels, outlined, tallied, ranks)

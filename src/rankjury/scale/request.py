@@ -1,41 +1,54 @@
-"""What is asked of an evaluation that runs in blocks, wherever they are: it is sent to workers as it is."""
+"""Request of a block-wise evaluation, in one process or on Spark, and the tables that it is about."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os.path import exists, isdir
+from pathlib import Path
 
-from rankjury.errors import UnknownName, UsageError
+import polars as pl
+
+from rankjury.core.convert import ITEM, QUERY
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.evaluation.judge import DuplicateRule
-from rankjury.evaluation.slices import ItemGroups
+from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.evaluation.slices.groups import Attribute
+from rankjury.io.attributes import check_attributes, read_attributes
+from rankjury.io.parquet import read_whole
 from rankjury.measures.dialects import NamedMeasure
+from rankjury.scale.memory import Budget, temporary_folder
+from rankjury.scale.parquet import ParquetTable, hive_columns, is_parquet, open_table, parquet_files
 from rankjury.stats.mergeable import ScoreColumn, TableLayout
 from rankjury.stats.resampling import Resampling
 
+_SHARE_OF_ATTRIBUTES = 10
+_ITEMS_AT_ONCE = 1_000_000
+
 
 @dataclass(frozen=True)
-class SliceAttributes:
-    """What to group queries by, of one table of attributes; None: whatever groups well."""
+class SliceFile:
+    """A table of attributes, by its path or its name in messages, and what to group by; None: all that groups well."""
 
-    where: str
-    asked: Sequence[Sequence[Attribute]] | None
+    path: str
+    asked: Sequence[Sequence[Attribute]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRequest:
-    """Systems by name, measures, and what else is wanted."""
+    """Systems, measures and options of an evaluation. It is sent to executors."""
 
     gold: str
-    """Where the gold is from."""
+    """Path of the gold."""
     systems: dict[str, str]
-    """By name, where the ranking is from."""
+    """Paths of the rankings by the system's name."""
     asked: tuple[NamedMeasure, ...]
     resampling: Resampling | None
     baseline: str | None = None
     duplicates: DuplicateRule = "error"
-    attributes: tuple[SliceAttributes, ...] = ()
+    attributes: tuple[SliceFile, ...] = ()
     item_groups: ItemGroups | None = None
     quantiles: tuple[float, ...] = ()
-    """Shares of the queries whose scores are asked for, between 0 and 1."""
+    """Shares of the queries at which scores are reported, between 0 and 1."""
 
     def __post_init__(self) -> None:
         if self.baseline is not None and self.baseline not in self.systems:
@@ -45,29 +58,106 @@ class EvaluationRequest:
         outside = next((share for share in self.quantiles if not 0 <= share <= 1), None)
         if outside is not None:
             raise UsageError(f"found a quantile at {outside:g}", expected="a share between 0 and 1, such as 0.05")
-        for one in self.asked:
-            if one.measure.metric.of_lists or one.measure.metric.whole:
+        for asked in self.asked:
+            measure = asked.measure
+            if measure.metric.of_lists or measure.metric.whole:
                 raise UsageError(
-                    f"{one.label} is about all lists together, and cannot be had in blocks",
-                    expected="measures that each query has a value of",
+                    f"{asked.label} needs all lists at once, and cannot be computed in blocks",
+                    expected="measures that have a value for each query",
                     hint="Take a sample of the queries for it.",
                 )
-            for option in one.measure.metric.options:
-                if option.from_gold and one.measure[option.name] is None:
-                    cut = "" if one.measure.k is None else f"@{one.measure.k}"
+            for option in measure.metric.options:
+                if option.from_gold and measure[option.name] is None:
+                    cut = "" if measure.k is None else f"@{measure.k}"
                     raise UsageError(
-                        f"{one.label} takes {option.name} from the whole gold, of which a block has only some queries",
+                        f"{asked.label} takes {option.name} from the whole gold, and a block has only some queries",
                         expected=f"a value for {option.name}: {option.about}",
-                        hint=f"For example: {one.measure.name}({option.name}=4){cut}",
+                        hint=f"For example: {measure.name}({option.name}=4){cut}",
                     )
 
     @property
     def layout(self) -> TableLayout:
-        """The columns of scores: all measures of the first system, then those of the next."""
+        """Columns of scores: all measures of the first system, then those of the next."""
         columns = tuple(
-            ScoreColumn(name, one.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
+            ScoreColumn(name, asked.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
             for name in self.systems
-            for one in self.asked
-            for metric in [one.measure.metric]
+            for asked in self.asked
+            for metric in [asked.measure.metric]
         )
         return TableLayout.of(columns, self.baseline)
+
+
+@contextmanager
+def open_inputs(
+    request: EvaluationRequest,
+    slices: Sequence[SliceFile],
+    item_slices: Sequence[SliceFile],
+    budget: Budget,
+    temp: Path | None = None,
+) -> Iterator[tuple[EvaluationRequest, list[ParquetTable]]]:
+    """Yield the request with its slices, and the tables in the order of a block's frames."""
+    for path in (request.gold, *request.systems.values()):
+        if exists(path) and not is_parquet(path):
+            raise DataError(
+                "not a Parquet file; block-wise evaluation reads Parquet only",
+                where=path,
+                expected="a Parquet file, or a folder of them",
+                hint="Convert it: rankjury convert RUN run.parquet. Folders, --memory and --on need it.",
+            )
+    gold = open_table(request.gold, "gold")
+    tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
+    groups = ItemGroups.of(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
+    as_text = any(table.schema[QUERY] == pl.String for table in tables)
+    with temporary_folder(temp) as folder:
+        for number, table in enumerate(slices):
+            tables.append(_open_attributes(table.path, folder / f"{number}.parquet", budget, as_text=as_text))
+        yield replace(request, attributes=tuple(slices), item_groups=groups), tables
+
+
+def _open_attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> ParquetTable:
+    """Open a table of attributes; a small one is sorted, so that sorted tables can be merged.
+
+    ``as_text``: the ids of the other tables are text, and sorted as such.
+    """
+    if is_parquet(path):
+        table = open_table(path, "attributes")
+        if table.rows * table.bytes_per_row > budget.memory / _SHARE_OF_ATTRIBUTES:
+            return table
+        rows = pl.concat(table.batches(table.rows))
+    else:
+        given, id_column = read_attributes(path, "query")
+        rows = given.rename({id_column: QUERY}) if id_column != QUERY else given
+    ids = rows[QUERY].cast(pl.String) if as_text else rows[QUERY].cast(pl.Int64, strict=False)
+    if as_text or ids.cast(pl.String).equals(rows[QUERY].cast(pl.String)):  # all are digits of whole numbers
+        rows = rows.with_columns(ids)
+    rows.sort(QUERY).write_parquet(target)
+    return replace(open_table(target, "attributes"), name=path)
+
+
+def _judged_items(gold: ParquetTable) -> pl.Series:
+    """Return the ids of all judged items as strings, unique and ascending."""
+    ids = pl.Series(ITEM, [], dtype=pl.String)
+    for batch in gold.batches(_ITEMS_AT_ONCE):
+        ids = pl.concat([ids, batch[ITEM].cast(pl.String)]).unique()
+    return ids.sort()
+
+
+def read_item_cuts(item_slices: Sequence[SliceFile]) -> list[SliceTable]:
+    """Read tables of item attributes."""
+    return [SliceTable(*_item_attributes(table.path), "items", table.asked, table.path) for table in item_slices]
+
+
+def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
+    """Read a table, also from a folder of Parquet files; return it with the name of its id column."""
+    root = Path(path)
+    if not isdir(root):
+        return read_attributes(path, "item")
+    files = parquet_files(root)
+    with guard_reading(path, "a folder of Parquet files"):
+        parts = []
+        for file, named in zip(files, hive_columns(files, root), strict=True):
+            rows = read_whole(file, str(file))
+            new = [pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns]
+            parts.append(rows.with_columns(new))
+        table = pl.concat(parts, how="vertical_relaxed")
+    return check_attributes(table, "item", path)

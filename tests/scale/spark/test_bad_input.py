@@ -8,8 +8,7 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.spark import evaluate
-from rankjury.scale.spark.frames import spark_table, text_ids
-from rankjury.scale.spark.shuffle import BUCKET, PackRows
+from rankjury.scale.spark.sources import BUCKET, PackRows, spark_table, text_ids
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
@@ -106,7 +105,7 @@ def test_what_is_told_before_anything_is_read(spark: "SparkSession", rankjury: R
     )
     told(2, "breaks ties by the order of rows, and on Spark they have none", more=("--ties", "order"))
     told(2, "coverage@10 is about all lists together", more=("-m", "coverage@10"))
-    told(3, "run: there is something here already", more=("--per-query", "run"))
+    told(3, "run: the folder exists already", more=("--per-query", "run"))
 
 
 def test_tables_that_do_not_belong_together(spark: "SparkSession", rankjury: Rankjury) -> None:

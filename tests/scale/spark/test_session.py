@@ -16,8 +16,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.scale.spark import session
 from rankjury.scale.spark.jobs import watch_jobs
-from rankjury.scale.spark.masters import parse_master
-from rankjury.scale.spark.session import open_session
+from rankjury.scale.spark.session import open_session, parse_master
 from tests.scale.spark.processes import kill_session, of_session, wait_for
 from tests.scale.spark.thorough import when_all_are_wanted
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.pages import Router
 from rankjury.tracking.view.server import PageRequest, PageResponse, ViewServer
 

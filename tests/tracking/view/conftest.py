@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.browser.reported import movies_plan
 from tests.tracking.archive.made import QUERIES, kept, put_small

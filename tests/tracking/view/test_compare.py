@@ -11,8 +11,8 @@ import pytest
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
 from rankjury.tracking.view.compare import ALL, CHANGED, RunPair, SideBySide
-from rankjury.tracking.view.listing import RunCatalog
 from rankjury.tracking.view.open_run import RowRequest
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.tracking.archive.made import kept, put_small
 from tests.tracking.view.asking import get, served

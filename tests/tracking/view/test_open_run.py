@@ -10,8 +10,8 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.html.page import page_context
 from rankjury.reporting.html.query_data import QueryDetails, round_significant
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import RunCatalog
 from rankjury.tracking.view.open_run import RowRequest
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.browser.hostile import hostile_plan
 from tests.browser.reported import SAMPLES, movies_plan

@@ -15,7 +15,7 @@ from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.history import build_series, series_steps
 from rankjury.tracking.archive.manifest import manifest_bytes
 from rankjury.tracking.archive.store import telling
-from rankjury.tracking.view.listing import PAGE, RunCatalog
+from rankjury.tracking.view.overview import PAGE, RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.tracking.archive.made import START, carried_out, put_small
 from tests.tracking.archive.make_data import DATA

@@ -5,7 +5,7 @@ import socket
 import polars as pl
 import pytest
 
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import HEADERS, PageRequest, PageResponse, ViewServer
 from tests.tracking.view.asking import Answered, answered, get, head_of, served, spoken
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.listing import RunCatalog
+from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import (
     HEADERS,
     PageRequest,

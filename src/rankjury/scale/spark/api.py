@@ -16,11 +16,10 @@ from rankjury.io.attributes import check_attributes
 from rankjury.measures.measure import Measure, Value
 from rankjury.scale.api import make_request, parse_by
 from rankjury.scale.memory import Budget, parse_memory
-from rankjury.scale.request import SliceAttributes
+from rankjury.scale.request import SliceFile
 from rankjury.scale.spark.evaluate import evaluate_source
 from rankjury.scale.spark.files import judged_items
-from rankjury.scale.spark.frames import spark_table
-from rankjury.scale.spark.sources import DataFrameSource
+from rankjury.scale.spark.sources import DataFrameSource, spark_table
 from rankjury.stats.resampling import Resampling
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def evaluate(
     )
     if slices is not None:
         tables.append(spark_table(slices, "attributes", "attributes of queries"))
-        request = replace(request, attributes=(SliceAttributes("attributes of queries", parse_by(by)),))
+        request = replace(request, attributes=(SliceFile("attributes of queries", parse_by(by)),))
     if item_slices is not None:
         table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
         cuts = SliceTable(table, id_column, "items", parse_by(items_by), "attributes of items")

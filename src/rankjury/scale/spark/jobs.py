@@ -22,9 +22,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError
 from rankjury.scale.spark.errors import translate_errors
-from rankjury.scale.spark.launch import with_variables
-from rankjury.scale.spark.quiet import silence_pyspark
-from rankjury.scale.spark.session import check_classic
+from rankjury.scale.spark.session import check_classic, silence_pyspark, with_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

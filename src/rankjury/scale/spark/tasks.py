@@ -1,7 +1,8 @@
-"""What tasks do: judge the buckets of a partition, go through the scores of one, join what others found."""
+"""Tasks on the executors: judge the buckets of a partition, run a round over its scores, add up results."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from operator import add
@@ -12,21 +13,32 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from rankjury.scale.block_scores import BlockFindings, BlockScores, score_block
 from rankjury.scale.blocks import Block, Partition
+from rankjury.scale.memory import from_ipc, to_ipc
 from rankjury.scale.request import EvaluationRequest
-from rankjury.scale.rounds.found import BlockFindings
-from rankjury.scale.rounds.score import score_block
-from rankjury.scale.rounds.scored import BlockScores
-from rankjury.scale.storage import from_ipc, to_ipc
+from rankjury.scale.rounds import (
+    Panel,
+    PanelDifferences,
+    Survey,
+    differences_within,
+    join_blocks,
+    signed_differences,
+)
 
 SCORES, FOUND = "scores", "found"
 RESULTS = "kind string, result binary"
+RANGES = "range int, result binary"
 
 
-def _results(kind: str, *results: bytes) -> Any:
-    return pa.RecordBatch.from_arrays(
-        [pa.array([kind] * len(results), pa.string()), pa.array(results, pa.binary())], names=["kind", "result"]
-    )
+def _result(kind: str, result: bytes) -> Any:
+    arrays = [pa.array([kind], pa.string()), pa.array([result], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=["kind", "result"])
+
+
+def _range_result(number: int, result: bytes) -> Any:
+    arrays = [pa.array([number], pa.int32()), pa.array([result], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, names=["range", "result"])
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -34,94 +46,122 @@ def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-class JudgeBuckets:
-    """Pieces, sorted by bucket → the scores of each bucket's queries, and what was found of them all."""
+def _scores(batches: Iterable[Any], columns: int) -> Iterator[BlockScores]:
+    return (BlockScores(from_ipc(piece), columns) for kind, piece in _rows(batches) if kind == SCORES)
 
-    def __init__(self, request: Any, schemas: tuple[pl.Schema, ...], block_rows: int) -> None:
-        """``request`` is sent to the workers, and has it as its value."""
-        self._request, self._schemas, self._block_rows = request, schemas, block_rows
+
+def _sum(values: Iterator[Any]) -> Iterator[Any]:
+    """Yield the sum of values as a result; nothing where there is none."""
+    first = next(values, None)
+    if first is not None:
+        yield _result(FOUND, dumps(reduce(add, values, first)))
+
+
+@dataclass(frozen=True)
+class JudgeBuckets:
+    """Maps pieces, sorted by bucket, to the scores of each bucket's queries and the findings of the partition."""
+
+    request: Any
+    """Broadcast of the request."""
+    schemas: tuple[pl.Schema, ...]
+    block_rows: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: EvaluationRequest = self._request.value
+        request: EvaluationRequest = self.request.value
         found: BlockFindings | None = None
-        for _, rows in groupby(_rows(batches), key=lambda row: row[1]):  # one bucket after the other
+        for _, rows in groupby(_rows(batches), key=lambda row: row[1]):  # by bucket
             for block in self._blocks((number, piece) for _, _, number, piece in rows):
-                scored, here = score_block(request, block)
-                found = here if found is None else found + here
+                scored, findings = score_block(request, block)
+                found = findings if found is None else found + findings
                 if scored is not None:
-                    yield _results(SCORES, bytes(to_ipc(scored.frame)))
+                    yield _result(SCORES, bytes(to_ipc(scored.frame)))
         if found is not None:
-            yield _results(FOUND, dumps(found))
+            yield _result(FOUND, dumps(found))
 
     def _blocks(self, pieces: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
-        """One block, unless the bucket is too large for that, as it has queries with very many rows."""
-        held: list[list[pl.DataFrame]] = [[schema.to_frame()] for schema in self._schemas]
+        """Yield one block; several where the bucket is too large, as it has queries with very many rows."""
+        tables: list[list[pl.DataFrame]] = [[schema.to_frame()] for schema in self.schemas]
         rows = 0
         for number, piece in pieces:
             frame = from_ipc(piece)
-            held[number].append(frame)
+            tables[number].append(frame)
             rows += frame.height
-            if rows > self._block_rows:
-                yield from self._parted(held, rows, pieces)
-                return
-        yield tuple(pl.concat(frames) for frames in held)
-
-    def _parted(self, held: list[list[pl.DataFrame]], rows: int, rest: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
-        with Partition(self._schemas, 4 * rows, self._block_rows, temp=_place_on_disk()) as partition:
-            for number, frames in enumerate(held):
+            if rows > self.block_rows:
+                break
+        else:
+            yield tuple(pl.concat(frames) for frames in tables)
+            return
+        first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]  # where the executor spills
+        temp = Path(first) if first and Path(first).is_dir() else None
+        with Partition(self.schemas, 4 * rows, self.block_rows, temp=temp) as partition:
+            for number, frames in enumerate(tables):
                 for frame in frames:
                     partition.add(number, frame)
                 frames.clear()
-            for number, piece in rest:
+            for number, piece in pieces:
                 partition.add(number, from_ipc(piece))
             yield from partition.blocks()
 
 
-def _place_on_disk() -> Path | None:
-    """Where the executor puts what it spills: it has the room, if any folder has."""
-    first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-    return Path(first) if first and Path(first).is_dir() else None
-
-
+@dataclass(frozen=True)
 class RunRound:
-    """Scores → what a round gathers of them, one result a partition."""
+    """Maps scores to what a round computes from them, one result per partition."""
 
-    def __init__(self, work: Any, columns: int) -> None:
-        """``work`` is sent to the workers: what is done with the scores of a block."""
-        self._work, self._columns = work, columns
+    work: Any
+    """Broadcast of the function that is applied to the scores of a block."""
+    columns: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        work: Callable[[BlockScores], Any] = self._work.value
-        parts = (work(BlockScores(from_ipc(piece), self._columns)) for kind, piece in _rows(batches) if kind == SCORES)
-        first = next(parts, None)
-        if first is not None:
-            yield _results(FOUND, dumps(reduce(add, parts, first)))
+        work: Callable[[BlockScores], Any] = self.work.value
+        return _sum(work(scored) for scored in _scores(batches, self.columns))
 
 
 class SumResults:
-    """Results → their sum."""
+    """Maps results to their sum."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        parts = (loads(result) for kind, result in _rows(batches) if kind == FOUND)
-        first = next(parts, None)
-        if first is not None:
-            yield _results(FOUND, dumps(reduce(add, parts, first)))
+        return _sum(loads(result) for kind, result in _rows(batches) if kind == FOUND)
 
 
+@dataclass(frozen=True)
 class PerQueryRows:
-    """Scores → rows that people read."""
+    """Maps scores to rows of the per-query output."""
 
-    def __init__(self, request: Any) -> None:
-        self._request = request
+    request: Any
+    """Broadcast of the request."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: EvaluationRequest = self._request.value
-        columns = len(request.layout.columns)
-        for kind, piece in _rows(batches):
-            if kind == SCORES:
-                table = (
-                    BlockScores(from_ipc(piece), columns)
-                    .per_query(request)
-                    .to_arrow(compat_level=pl.CompatLevel.oldest())
-                )
-                yield from table.to_batches()
+        request: EvaluationRequest = self.request.value
+        for scored in _scores(batches, len(request.layout.columns)):
+            yield from scored.per_query(request).to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
+
+
+@dataclass(frozen=True)
+class RankDifferences:
+    """Maps scores to signed differences, by range of their size."""
+
+    context: Any
+    """Broadcast of request, panels and survey."""
+    ranges: Sequence[tuple[float, float]]
+    columns: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        request: EvaluationRequest
+        panels: Sequence[Panel]
+        found: Survey
+        request, panels, found = self.context.value
+        for scored in _scores(batches, self.columns):
+            differences = signed_differences(request, panels, found, scored)
+            for number, (low, high) in enumerate(self.ranges):
+                yield _range_result(number, dumps(differences_within(differences, low, high)))
+
+
+class JoinRanks:
+    """Maps the differences of each range to their ranks."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        ranges: dict[int, list[PanelDifferences]] = {}
+        for number, result in _rows(batches):
+            ranges.setdefault(number, []).append(loads(result))
+        for number, blocks in ranges.items():
+            yield _range_result(number, dumps(join_blocks(blocks)))

@@ -12,10 +12,9 @@ from rankjury.reporting.html import embed_json, page_script, page_style
 from rankjury.reporting.html.page import page_context
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.view.compare import CHANGED, RunPair, SideBySide, comparison_context
-from rankjury.tracking.view.listing import RunCatalog, list_context, running_json
 from rankjury.tracking.view.open_run import MOST_ROWS, LruCache, OpenRun, RowRequest
+from rankjury.tracking.view.overview import RunCatalog, history_charts, history_context, list_context, running_json
 from rankjury.tracking.view.server import PageRequest, PageResponse, RequestRefused, json_response, page_response
-from rankjury.tracking.view.trends import history_charts, history_context
 
 _MOST_OFFSET = 100_000_000
 _RUNS_IN_A_CHART = 100
