@@ -225,6 +225,7 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         }
         for run in runs[: -_MOST_ROWS - 1 : -1]
     ]
+    chart = _chart(found, f"{plan}: {measure}", measure) if found else None
     damaged = shelf.damaged()
     return {
         "title": f"{plan}: history",
@@ -235,7 +236,7 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         "systems": systems,
         "chosen": wanted,
         "told": plural(len(runs), "run", "runs"),
-        "chart": PageChart.of(_chart(found, f"{plan}: {measure}", measure), "history", measure, 832.0) if found else None,
+        "chart": chart and PageChart.of(chart, "history", measure, 832.0),
         "columns": [series.system for series, _ in found],
         "rows": rows,
         "baseline": shelf.baselines().get(plan),
