@@ -172,7 +172,7 @@ def score_block(
 
     Args:
         request: The systems and measures.
-        frames: AttributeRows of the gold, of each system's ranking and of each table of attributes, all of the same queries.
+        frames: Rows of the gold, of each system's ranking and of each table of attributes, all of the same queries.
     """
     gold_rows, *others = frames
     runs, tables = others[: len(request.systems)], others[len(request.systems) :]

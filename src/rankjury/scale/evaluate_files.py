@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rankjury.evaluation.judge import DuplicateRule
     from rankjury.evaluation.report import Report
+    from rankjury.evaluation.slices import SliceTable
     from rankjury.evaluation.slices.groups import Attribute
     from rankjury.measures.dialects import NamedMeasure
     from rankjury.measures.measure import Value
