@@ -109,7 +109,7 @@ def test_any_table_with_ids(put: Put, tmp_path: Path) -> None:
             "movies.dat:2: found 2 fields in the line '2::C'; expected 3: id, title, genres",
         ),
         ("movies.dat", "1::A::B\n ::C::D\n", "movies.dat:2: found no id"),
-        ("movies.dat", "1::A::B\n1::C::D\n", "the id '1' stands in rows 1 and 2"),
+        ("movies.dat", "1::A::B\n1::C::D\n", "duplicate id '1' in rows 1 and 2"),
         ("movies.csv", "movieId,title\n1,a\n,b\n", "row 2 has no movieId"),
         ("movies.csv", "title,genres\na,b\n", "none holds ids"),
         ("movies.csv", "", "the file is empty"),

@@ -207,7 +207,7 @@ class TestFaults:
     def test_odd_folds(self, log: Log, tmp_path: Path) -> None:
         write_folds(split_folds(log, "users", folds=2, fraction=0.4), tmp_path)
         change(tmp_path, folds="fold-1")
-        with pytest.raises(DataError, match="folds are no list"):
+        with pytest.raises(DataError, match="folds is not a list"):
             read_folds(tmp_path)
 
     def test_a_missing_window(self, written: Path) -> None:
@@ -307,5 +307,5 @@ class TestInterrupted:
         write_split(split_log(log, "random"), tmp_path / "split")
         frame = pl.read_parquet(tmp_path / "split" / "train.parquet").with_columns(value=pl.lit(float("nan")))
         frame.write_parquet(tmp_path / "split" / "train.parquet")
-        with pytest.raises(DataError, match="a value that is no number"):
+        with pytest.raises(DataError, match="a value that is not finite"):
             read_split(tmp_path / "split")

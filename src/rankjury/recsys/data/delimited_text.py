@@ -12,50 +12,46 @@ from rankjury.io.csv import unreadable
 from rankjury.io.jsonl import parse_json
 from rankjury.io.source import Source
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
-from rankjury.recsys.data.times import format_of
+from rankjury.recsys.data.times import find_date_format
 
-_SHOWN = 80
+SHOWN = 80
+"""How many characters of a line an error shows."""
+_DOUBLE_COLON = "::"
 
 
 @dataclass(frozen=True, eq=False)
 class LogRows:
-    """What a file holds of a log."""
+    """The rows of a log as a file holds them."""
 
     frame: pl.DataFrame
-    """The columns that it has of user, item, value, time; texts where they are not all regular."""
+    """The columns that it has of user, item, value, time; as text where some row is irregular."""
     names: Mapping[str, str]
-    """What they are called in the file."""
+    """The names of these columns in the file."""
     place: Callable[[int], str]
-    """Where the n-th row stands."""
+    """Returns where the n-th row is, for an error."""
 
 
 @dataclass(frozen=True)
 class DelimitedText:
-    """A text of rows whose fields are split by something."""
+    """A text with one row per line, and a separator between fields."""
 
     source: Source
     separator: str
     """One character, or two colons."""
     names: tuple[str, ...]
-    """What its fields are called."""
+    """The names of the fields."""
     headed: bool = True
-    """Whether the first row says so, and fields may stand in quotes."""
+    """Whether the first row is a header, and fields may be quoted."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Line number and fields of each row under the header; blank lines do not count."""
+        """Yield line number and fields of each row under the header, without blank lines."""
         with _lines(self.source) as lines:
             plain = (line.rstrip("\r\n").split(self.separator) for line in lines)
-            found = self._quoted(lines) if self.headed else enumerate(plain, start=1)
-            rows = ((line, row) for line, row in found if any(field.strip() for field in row))
+            numbered = self._quoted(lines) if self.headed else enumerate(plain, start=1)
+            rows = ((line, row) for line, row in numbered if any(field.strip() for field in row))
             if self.headed:
                 next(rows, None)
             yield from rows
-
-    @property
-    def blank(self) -> int:
-        """How many blank lines stand above everything."""
-        with _lines(self.source) as lines:
-            return next((number for number, line in enumerate(lines) if line.strip()), 0)
 
     def _quoted(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         reader = csv.reader(lines, delimiter=self.separator)
@@ -69,9 +65,9 @@ class DelimitedText:
             raise DataError(f"cannot be read as a table: {error}", where=where) from error
 
     def misfit(self, wanted: Collection[str]) -> DataError | None:
-        """The error for the first row with too many or too few fields, or without one that is wanted."""
+        """Return the error for the first row with too many or too few fields, or without a wanted field."""
         for line, row in self.rows():
-            where, shown = f"{self.source.name}:{line}", self.separator.join(row)[:_SHOWN]
+            where, shown = f"{self.source.name}:{line}", self.separator.join(row)[:SHOWN]
             if len(row) != len(self.names):
                 fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
                 expected = f"{len(self.names)}: {', '.join(self.names)}"
@@ -83,7 +79,7 @@ class DelimitedText:
         return None
 
     def place(self, row: int) -> str:
-        """Where the n-th row stands: by its line, as long as no field may go over several."""
+        """Return where the n-th row is: counted by lines as long as no quoted field can span several."""
         blank, left = f" \t\r\n{self.separator[0]}", row + self.headed
         with _lines(self.source) as lines:
             for number, line in enumerate(lines, start=1):
@@ -96,15 +92,31 @@ class DelimitedText:
         line_of_row = next(line for n, (line, _) in enumerate(self.rows()) if n == row)
         return f"{self.source.name}:{line_of_row}"
 
-    def recoded(self) -> "DelimitedText":
-        """The same, read as Latin-1."""
-        held = self.source.content.decode("latin-1").encode()
-        return replace(self, source=replace(self.source, held=held))
+    def scan(self) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
+        """Return a scan, its fields by name, and the columns between two colons, which have to be empty."""
+        blank_lines = 0
+        if not self.headed:
+            with _lines(self.source) as lines:
+                blank_lines = next((number for number, line in enumerate(lines) if line.strip()), 0)
+        scan = pl.scan_csv(
+            self.source.polars,
+            separator=self.separator[0],
+            has_header=self.headed,
+            quote_char='"' if self.headed else None,
+            infer_schema=False,
+            glob=False,
+            skip_rows=blank_lines,
+        )
+        columns, step = scan.collect_schema().names(), len(self.separator)
+        if len(columns[::step]) != len(self.names):  # a single colon in the first line
+            raise pl.exceptions.ShapeError(f"{len(columns)} columns")
+        fields = dict(zip(self.names, map(pl.col, columns[::step]), strict=True))
+        return scan, fields, [pl.col(name) for name in columns[1::2]] if step > 1 else []
 
 
 @contextmanager
 def _lines(source: Source) -> Iterator[Iterator[str]]:
-    """The lines one by one, whatever their encoding."""
+    """Yield the lines one by one, whatever their encoding."""
     if source.path is None or source.held is not None or source.compression is not None:
         yield (f"{line}\n" for line in source.lines())
         return
@@ -112,38 +124,8 @@ def _lines(source: Source) -> Iterator[Iterator[str]]:
         yield file
 
 
-def line_of(source: Source) -> Callable[[int], str]:
-    """Tells where the n-th line that holds anything stands."""
-
-    def place(row: int) -> str:
-        with _lines(source) as lines:
-            held = (number for number, line in enumerate(lines, start=1) if line.strip())
-            return f"{source.name}:{next(number for n, number in enumerate(held) if n == row)}"
-
-    return place
-
-
-def json_fault(source: Source) -> DataError | None:
-    """The error for the first line that is no object."""
-    with _lines(source) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            where = f"{source.name}:{number}"
-            try:
-                record = parse_json(line, source.name, line=number, expected="an object on each line")
-            except DataError as error:
-                return error
-            if not isinstance(record, dict):
-                return DataError(f"found {line.strip()[:_SHOWN]!r}", where=where, expected="an object on each line")
-    return None
-
-
-_DOUBLE = "::"
-
-
 def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
-    """The wanted columns, by rankjury's names for them, of a text; an error for the first row that does not fit."""
+    """Return the wanted columns, by rankjury's names for them; an error for the first row that does not fit."""
     first = next(text.rows(), None)
     if first is None:
         raise DataError("found a header but no rows", where=text.source.name, expected="at least one row")
@@ -151,50 +133,18 @@ def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
         raise text.misfit(()) or AssertionError
     cells = dict(zip(text.names, first[1], strict=True))
     try:
-        frame = _quick(text, {column: (name, cells[name]) for column, name in wanted.items()})
-        frame = _as_texts(text, wanted) if frame is None else frame
+        frame = _read_typed(text, {column: (name, cells[name]) for column, name in wanted.items()})
+        frame = _read_as_text(text, wanted) if frame is None else frame
     except pl.exceptions.PolarsError as error:
-        return _otherwise(text, wanted, error)
+        return _read_irregular(text, wanted, error)
     return LogRows(frame, wanted, text.place)
 
 
-def _otherwise(text: DelimitedText, wanted: Mapping[str, str], error: Exception) -> LogRows:
-    """What Polars could not read: old files in Latin-1, ids with a colon; else why not."""
-    if not text.headed and "utf" in str(error).lower() and text.source.held is None and not text.source.compression:
-        return read_text(text.recoded(), wanted)
-    fault = text.misfit(wanted.values())
-    if fault is not None:
-        raise fault from error
-    if text.separator == _DOUBLE:
-        return LogRows(_split(text, wanted), wanted, text.place)
-    if not text.headed or "utf" in str(error).lower():
-        raise unreadable(text.source, error) from error
-    return LogRows(_whole(text, _one_by_one(text, wanted), wanted), wanted, text.place)
-
-
-def _scan(text: DelimitedText) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
-    """A scan, its fields by name, and what stands between two colons, which has to be nothing."""
-    scan = pl.scan_csv(
-        text.source.polars,
-        separator=text.separator[0],
-        has_header=text.headed,
-        quote_char='"' if text.headed else None,
-        infer_schema=False,
-        glob=False,
-        skip_rows=0 if text.headed else text.blank,
-    )
-    columns, step = scan.collect_schema().names(), len(text.separator)
-    if len(columns[::step]) != len(text.names):  # a single colon in the first line
-        raise pl.exceptions.ShapeError(f"{len(columns)} columns")
-    fields = dict(zip(text.names, map(pl.col, columns[::step]), strict=True))
-    return scan, fields, [pl.col(name) for name in columns[1::2]] if step > 1 else []
-
-
-def _quick(text: DelimitedText, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | None:
-    """Ids and times as the kind of numbers that the first row's are; None where some row is otherwise."""
-    scan, fields, between = _scan(text)
+def _read_typed(text: DelimitedText, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | None:
+    """Read ids and times with the types of the first row's cells; None where some row is of another type."""
+    scan, fields, between = text.scan()
     cast = {column: _cast(column, fields[name], cell) for column, (name, cell) in wanted.items()}
-    checks = [fields[text.names[-1]].is_not_null(), *(one.is_null() for one in between)]
+    checks = [fields[text.names[-1]].is_not_null(), *(column.is_null() for column in between)]
     for column, (name, _) in wanted.items():
         checks.append(cast[column].is_not_null())
         if column == VALUE:
@@ -202,12 +152,13 @@ def _quick(text: DelimitedText, wanted: Mapping[str, tuple[str, str]]) -> pl.Dat
         if column in (USER, ITEM):  # 007 is not 7
             checks.append(cast[column].cast(pl.String) == fields[name])
     regular = pl.all_horizontal(checks).fill_null(False)
-    frame = scan.select(*(one.alias(column) for column, one in cast.items()), regular=regular)
-    found = frame.collect(engine="streaming")
-    return found.drop("regular") if found["regular"].all() else None
+    columns = [expression.alias(column) for column, expression in cast.items()]
+    frame = scan.select(*columns, regular=regular).collect(engine="streaming")
+    return frame.drop("regular") if frame["regular"].all() else None
 
 
 def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
+    """Return the cast of a column to the type of its first cell."""
     if column == VALUE:
         return field.cast(pl.Float64, strict=False)
     if first.isascii() and first.isdecimal():
@@ -216,39 +167,51 @@ def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
         return field
     if is_number(first):
         return field.cast(pl.Float64, strict=False)
-    form = format_of(first)
+    form = find_date_format(first)
     return field if form is None else field.str.to_datetime(form, strict=False, time_unit="us")
 
 
-def _as_texts(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """The rows as they are written; an error where one does not fit."""
-    scan, fields, between = _scan(text)
-    if between and not scan.select(pl.all_horizontal(one.is_null() for one in between).all()).collect().item():
-        return _split(text, wanted)
+def _read_as_text(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
+    """Read the rows as they are written."""
+    scan, fields, between = text.scan()
+    if between and not scan.select(pl.all_horizontal(column.is_null() for column in between).all()).collect().item():
+        return _split_lines(text, wanted)
     frame = scan.select(fields[name].alias(column) for column, name in wanted.items()).collect(engine="streaming")
-    return _whole(text, frame, wanted)
+    return _without_blank_rows(text, frame, wanted)
 
 
-def _split(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """The same line by line, where fields may hold a single colon."""
+def _split_lines(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
+    """Read rows split by two colons, whose fields may hold a single colon."""
     lines = text.source.lines()
-    parts = lines.filter(lines.str.strip_chars() != "").str.strip_chars("\r\n").str.split(_DOUBLE)
+    parts = lines.filter(lines.str.strip_chars() != "").str.strip_chars("\r\n").str.split(_DOUBLE_COLON)
     if (parts.list.len() != len(text.names)).any():
         raise text.misfit(()) or AssertionError
     places = {column: text.names.index(name) for column, name in wanted.items()}
     frame = pl.DataFrame({column: parts.list.get(place) for column, place in places.items()})
-    return _whole(text, frame, wanted)
+    return _without_blank_rows(text, frame, wanted)
 
 
-def _one_by_one(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """The slow way, for tables that are odd but clear, such as with a quote within a field."""
+def _read_irregular(text: DelimitedText, wanted: Mapping[str, str], error: Exception) -> LogRows:
+    """Read what Polars cannot: old files in Latin-1, ids with a colon, quotes within a field; else raise why not."""
+    undecodable = "utf" in str(error).lower()
+    if not text.headed and undecodable and text.source.held is None and not text.source.compression:
+        recoded = text.source.content.decode("latin-1").encode()
+        return read_text(replace(text, source=replace(text.source, held=recoded)), wanted)
+    fault = text.misfit(wanted.values())
+    if fault is not None:
+        raise fault from error
+    if text.separator == _DOUBLE_COLON:
+        return LogRows(_split_lines(text, wanted), wanted, text.place)
+    if not text.headed or undecodable:
+        raise unreadable(text.source, error) from error
     places = [text.names.index(name) for name in wanted.values()]
     rows = [[row[place] for place in places] for _, row in text.rows()]
-    return pl.DataFrame(rows, schema=dict.fromkeys(wanted, pl.String), orient="row")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(wanted, pl.String), orient="row")
+    return LogRows(_without_blank_rows(text, frame, wanted), wanted, text.place)
 
 
-def _whole(text: DelimitedText, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """Without blank lines; an error where a row lacks something."""
+def _without_blank_rows(text: DelimitedText, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
+    """Return the frame without blank lines; an error where a row lacks a cell."""
     blank = [(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")) for name in frame.columns]
     if not frame.select(pl.any_horizontal(blank).any()).item():
         return frame
@@ -259,8 +222,37 @@ def _whole(text: DelimitedText, frame: pl.DataFrame, wanted: Mapping[str, str]) 
 
 
 def is_number(text: str) -> bool:
+    """Return whether a cell is a number."""
     try:
         float(text)
     except ValueError:
         return False
     return True
+
+
+def json_place(source: Source) -> Callable[[int], str]:
+    """Return a function that says where the n-th line that is not blank is."""
+
+    def place(row: int) -> str:
+        with _lines(source) as lines:
+            numbers = (number for number, line in enumerate(lines, start=1) if line.strip())
+            return f"{source.name}:{next(number for n, number in enumerate(numbers) if n == row)}"
+
+    return place
+
+
+def json_fault(source: Source) -> DataError | None:
+    """Return the error for the first line that is not a JSON object."""
+    expected = "an object on each line"
+    with _lines(source) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = parse_json(line, source.name, line=number, expected=expected)
+            except DataError as error:
+                return error
+            if not isinstance(record, dict):
+                found = f"found {line.strip()[:SHOWN]!r}"
+                return DataError(found, where=f"{source.name}:{number}", expected=expected)
+    return None

@@ -1,6 +1,6 @@
-"""Log: who took which item, how much they liked it, and when; ids are coded once."""
+"""Log: interactions of users with items, with values and times, ids coded once; and how files name its columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,18 +14,19 @@ from rankjury.errors import DataError, UnknownName, UsageError
 
 USER, ITEM, VALUE, TIME = "user", "item", "value", "time"
 """The columns of a log's frame."""
+COLUMNS = (USER, ITEM, VALUE, TIME)
 Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class UserItems:
-    """Each user's items once, by user (CSR), items ascending."""
+    """Each user's distinct items, by user (CSR), items ascending."""
 
     starts: Ints
     items: Codes
     values: Floats
     dropped: int
-    """Rows that were of a pair that another row is of."""
+    """How many rows were of a pair that another row is of."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -33,10 +34,10 @@ class UserItems:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """One row an interaction. Parts of a log share its ids, so that codes mean the same in all of them."""
+    """A log with one row per interaction. Windows of a log share its ids, so that codes mean the same in all."""
 
     users: pl.Series
-    """Distinct ids, ascending as strings; a row's ``user`` is a place here."""
+    """Distinct ids, ascending as strings; a row's ``user`` is an index into them."""
     items: pl.Series
     user: Codes
     item: Codes
@@ -44,12 +45,12 @@ class Log:
     """The rating, or 1 where there is none."""
     time: Ints | None = None
     unit: str = "s"
-    """Of ``time``: s, ms, us or ns since 1970; empty where it is a plain number."""
+    """The unit of ``time``: s, ms, us or ns since 1970; empty where times are plain numbers."""
     rated: bool = True
     """Whether values were given."""
     source: str = "log"
     notes: tuple[str, ...] = ()
-    """What reading it found to be warned of."""
+    """Warnings from reading it."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -62,35 +63,39 @@ class Log:
 
     @check_arguments
     def take(self, rows: Ints | Bools) -> "Log":
-        """Some of the rows; users and items keep their codes."""
+        """Return the log of some of the rows; users and items keep their codes."""
         time = None if self.time is None else self.time[rows]
         return replace(self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time)
 
     @check_arguments
     def with_items(self, ids: pl.Series) -> "Log":
-        """With these items known as well, whether anybody took them or not."""
-        every = pl.concat([self.items, names_of(ids, "the items").rename(self.items.name)]).unique().sort()
-        code = places_in(every, self.items).astype(np.int32)
-        return replace(self, items=every, item=code[self.item])
+        """Return the log with these items among its items, whether a row has them or not."""
+        items, item = _extended(self.items, names_of(ids, "the items"), self.item)
+        return replace(self, items=items, item=item)
+
+    def with_users(self, ids: pl.Series) -> "Log":
+        """Return the log with these users among its users, whether a row has them or not."""
+        users, user = _extended(self.users, ids, self.user)
+        return replace(self, users=users, user=user)
 
     def frame(self) -> pl.DataFrame:
-        """The rows as a Polars frame: user, item, value, time."""
+        """Return the rows as a Polars frame: user, item, value, time."""
         columns = {USER: self.users.gather(self.user), ITEM: self.items.gather(self.item), VALUE: self.value}
         return pl.DataFrame(columns if self.time is None else columns | {TIME: self.time})
 
     @cached_property
     def per_user(self) -> Ints:
-        """How many rows each user has."""
+        """The number of rows of each user."""
         return np.bincount(self.user, minlength=len(self.users)).astype(np.int64)
 
     @cached_property
     def per_item(self) -> Ints:
-        """How many rows each item has."""
+        """The number of rows of each item."""
         return np.bincount(self.item, minlength=len(self.items)).astype(np.int64)
 
     @cached_property
     def pairs(self) -> UserItems:
-        """Each (user, item) once: the latest row of it, and of rows as late the one of the highest value."""
+        """Each (user, item) once: its latest row, and of rows of one time the one with the highest value."""
         key = self.user.astype(np.int64) * max(1, len(self.items)) + self.item
         if (key[1:] > key[:-1]).all():
             order = np.arange(key.size)
@@ -104,8 +109,14 @@ class Log:
         return UserItems(starts, self.item[chosen], self.value[chosen], int(key.size - chosen.size))
 
 
+def _extended(ids: pl.Series, more: pl.Series, codes: Codes) -> tuple[pl.Series, Codes]:
+    """Return ids with more of them, ascending, and the codes of rows among these."""
+    extended = pl.concat([ids, more.rename(ids.name)]).unique().sort()
+    return extended, places_in(extended, ids).astype(np.int32)[codes]
+
+
 def log_from_frame(frame: pl.DataFrame, *, source: str = "log", unit: str = "s", notes: tuple[str, ...] = ()) -> Log:
-    """A log from a checked frame: user and item as strings or whole numbers, perhaps value and time."""
+    """Return a log from a checked frame: user and item as strings or whole numbers, value and time optional."""
     users, user = _coded(frame[USER])
     items, item = _coded(frame[ITEM])
     rated = VALUE in frame.columns
@@ -115,7 +126,7 @@ def log_from_frame(frame: pl.DataFrame, *, source: str = "log", unit: str = "s",
 
 
 def _coded(ids: pl.Series) -> tuple[pl.Series, Codes]:
-    """The distinct ids in order of their spelling, and each row's place among them."""
+    """Return the distinct ids in the order of their spelling, and the index of each row's id among them."""
     distinct = ids.unique()
     spelled = distinct.cast(pl.String)
     order = spelled.arg_sort()
@@ -124,9 +135,9 @@ def _coded(ids: pl.Series) -> tuple[pl.Series, Codes]:
     return spelled.gather(order), codes.to_numpy()
 
 
-COLUMNS = (USER, ITEM, VALUE, TIME)
 NO_COLUMN = "none"
-_USUAL = {
+"""The name that says that a log has no values or no times."""
+_COMMON_NAMES = {
     USER: (
         *("user", "userid", "uid", "useridx", "userindex", "customerid", "customer", "visitorid", "memberid"),
         *("reviewerid", "profileid", "accountid", "subscriberid", "playerid", "listenerid", "sessionid", "session"),
@@ -148,22 +159,24 @@ _USUAL = {
 
 
 def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> dict[str, str]:
-    """Which of the columns hold user, item, value and time; the last two may be missing, those ``given`` may not.
+    """Return which columns hold user, item, value and time; value and time may be missing unless they are ``given``.
 
     A value or a time that is given as ``none`` is not looked for.
     """
-    given, absent = _parted(names, given)
+    given, absent = _named_and_absent(names, given)
     for name in given.values():
         if name not in names:
             raise UnknownName("column", name, names, where=where)
     found = dict(given)
     for column in COLUMNS:
         if column not in found and column not in absent:
-            match = _usual(names, column, set(found.values()))
+            match = find_column(names, column, set(found.values()))
             found |= {column: match} if match else {}
-    twice = next((name for name in found.values() if list(found.values()).count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"the column {twice!r} was named for two things", where=where, expected="a column for each")
+    duplicate = next((name for name in found.values() if list(found.values()).count(name) > 1), None)
+    if duplicate is not None:
+        raise UsageError(
+            f"the column {duplicate!r} was named for two things", where=where, expected="a column for each"
+        )
     missing = [column for column in (USER, ITEM) if column not in found]
     if missing:
         raise DataError(
@@ -175,40 +188,37 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
     return {column: found[column] for column in COLUMNS if column in found}
 
 
-def names_columns(names: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Whether these cells are a header: they have the columns that were named, or the usual ones of user and item."""
-    given, _ = _parted(names, given)
+def is_header(names: Sequence[str], given: Mapping[str, str]) -> bool:
+    """Return whether these cells are a header: they have the ``given`` columns, or common names of user and item."""
+    given, _ = _named_and_absent(names, given)
     if any(name not in names for name in given.values()):
         return False
-    return all(column in given or _usual(names, column, set()) is not None for column in (USER, ITEM))
+    return all(column in given or find_column(names, column) is not None for column in (USER, ITEM))
 
 
-def _parted(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """The columns that were named, and those of which it was said that there are none."""
-    absent = {one for one in (VALUE, TIME) if given.get(one) == NO_COLUMN and NO_COLUMN not in names}
+def _named_and_absent(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
+    """Return the columns that were named, and those that were said to be absent."""
+    absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN and NO_COLUMN not in names}
     return {column: name for column, name in given.items() if column not in absent}, absent
 
 
-def find_column(names: Sequence[str], column: str) -> str | None:
-    """The column of users or items in a table, by the names that logs have for it."""
-    return _usual(names, column, set())
+def find_column(names: Sequence[str], column: str, taken: Collection[str] = ()) -> str | None:
+    """Return the first of these names, except those ``taken``, that is a common name of a column.
+
+    ``userid`` stands for userId, user_id and user-id; and for user_id:token, as RecBole writes it.
+    """
+    folded = {
+        name.partition(":")[0].strip().lower().replace("_", "").replace("-", "").replace(" ", ""): name
+        for name in reversed(names)
+        if name not in taken
+    }
+    return next((folded[name] for name in _COMMON_NAMES[column] if name in folded), None)
 
 
 def as_whole(ids: pl.Series) -> pl.Series:
-    """Whole numbers that were kept as floats, as pandas keeps what has gaps, as such; other ids as they are."""
+    """Return floats that are all whole as integers (pandas keeps columns with gaps so); other ids as they are."""
     if not ids.dtype.is_float() or not (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
         return ids
     known = ids.fill_nan(None)
     whole = known.cast(pl.Int64, strict=False)
     return whole if whole.null_count() == known.null_count() else ids
-
-
-def _usual(names: Sequence[str], column: str, taken: set[str]) -> str | None:
-    folded = {_folded(name): name for name in reversed(names) if name not in taken}
-    return next((folded[name] for name in _USUAL[column] if name in folded), None)
-
-
-def _folded(name: str) -> str:
-    """``userid`` of userId, user_id and user-id; and of user_id:token, as RecBole writes it."""
-    plain = name.partition(":")[0].strip().lower()
-    return plain.replace("_", "").replace("-", "").replace(" ", "")

@@ -1,4 +1,4 @@
-"""Logs of interactions from files: MovieLens's own, and any table with users and items."""
+"""Reader of logs: MovieLens files, tables in CSV, TSV, JSONL and Parquet, and frames; ids and values are checked."""
 
 import io
 from collections.abc import Collection, Mapping
@@ -18,7 +18,15 @@ from rankjury.io.jsonl import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 from rankjury.recsys.data.attributes import Attributes, read_items
-from rankjury.recsys.data.delimited_text import DelimitedText, LogRows, is_number, json_fault, line_of, read_text
+from rankjury.recsys.data.delimited_text import (
+    SHOWN,
+    DelimitedText,
+    LogRows,
+    is_number,
+    json_fault,
+    json_place,
+    read_text,
+)
 from rankjury.recsys.data.log import (
     COLUMNS,
     ITEM,
@@ -29,12 +37,18 @@ from rankjury.recsys.data.log import (
     Log,
     as_whole,
     find_columns,
+    is_header,
     log_from_frame,
-    names_columns,
 )
 from rankjury.recsys.data.movielens import resolve_file
 from rankjury.recsys.data.times import read_times
 
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
+_EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
+_HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
+_NAMES = dict(zip(COLUMNS, ("user", "item", "rating", "timestamp"), strict=True))
+_IMPLICIT, _SURELY_TIME = (USER, ITEM, TIME), 1e8
+"""Three fields are user, item and rating, unless the third is too large for a rating: in seconds, it is in 1973."""
 _FRAME = "frame"
 
 
@@ -50,12 +64,27 @@ def read_log(
     scale: tuple[float, float] | None = None,
     catalogue: pl.Series | Attributes | str | Path | None = None,
 ) -> Log:
-    """Read ratings.dat, u.data, ratings.csv, a folder that holds one of them, or any CSV, TSV, JSONL or Parquet table.
+    """Read a log of interactions.
 
-    ``path`` may be a table as well: a Polars or pandas frame, or anything with the Arrow capsule interface.
-    ``user``, ``item``, ``value``, ``time``: what the columns are called, where it is none of the usual names. Without
-    values the log is implicit; without times it can only be split at random. ``scale``: the lowest and the highest
-    rating there can be. ``catalogue``: items that are known as well, whether anybody took them or not.
+    Args:
+        path: ratings.dat, u.data, ratings.csv, a folder that holds one of them, or any CSV, TSV, JSONL or Parquet
+            table; or a Polars or pandas frame, or any object with the Arrow capsule interface.
+        user: The column of users, where it has none of the common names.
+        item: The column of items.
+        value: The column of values; ``none`` if there is none. Without values the log is implicit.
+        time: The column of times; ``none`` if there is none. Without times it can only be split at random.
+        format: The format of the file, where its content does not tell.
+        scale: The lowest and the highest rating there can be.
+        catalogue: Items that are known as well, whether a row has them or not.
+
+    Returns:
+        The log; its ``notes`` are warnings.
+
+    Raises:
+        UsageError: An argument is not valid, or names a column that does not exist.
+        DataError: The file cannot be read, or a row is faulty; the error says where.
+
+    >>> rankjury.read_log("ml-1m")
     """
     if scale is not None and not scale[0] < scale[1]:
         raise UsageError(f"the scale {scale[0]:g} to {scale[1]:g} is empty", expected="the lowest, then the highest")
@@ -64,27 +93,17 @@ def read_log(
     if isinstance(path, str | Path):
         source = Source.open(resolve_file(path, "log"))
         with guard_reading(source.name, "a log"):
-            log = _log_of(read_rows(source, given, format), source.name, scale)
+            log = _log_from_rows(_read_rows(source, given, format), source.name, scale)
     else:
-        log = _log_of(_rows_of(path, given), _FRAME, scale)
+        log = _log_from_rows(_frame_rows(path, given), _FRAME, scale)
     if catalogue is None:
         return log
     known = read_items(catalogue) if isinstance(catalogue, str | Path) else catalogue
     return log.with_items(known.ids if isinstance(known, Attributes) else known)
 
 
-def _rows_of(given: Any, named: Mapping[str, str]) -> LogRows:
-    """Of a table in memory."""
-    try:
-        frame = frame_of(given)
-    except DataError as error:
-        raise UsageError(f"the log is of type {type(given).__name__}", expected="a path or a frame") from error
-    found = find_columns(frame.columns, named, _FRAME)
-    selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
-    return LogRows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
-
-
-def _log_of(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
+def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
+    """Return a log of checked ids, values and times."""
     if rows.frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one interaction")
     columns = {column: _ids(rows, column) for column in (USER, ITEM)}
@@ -95,12 +114,20 @@ def _log_of(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Lo
         times = read_times(rows.frame[TIME], rows.names[TIME], rows.place)
         columns[TIME], unit, notes = times.values, times.unit, times.notes
     log = log_from_frame(pl.DataFrame(columns), source=source, unit=unit, notes=notes)
-    _check_spelling(log, rows)
+    for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
+        blank = (ids.str.strip_chars() != ids).arg_true()  # blanks around an id make two of one
+        if len(blank):
+            row = int(np.isin(codes, blank.to_numpy()).argmax())
+            shown = rows.frame[column][row]
+            found = f"the {rows.names[column]} is {shown!r}"
+            if shown.strip():
+                found += f", with blanks around it ({plural(len(blank), 'such id', 'such ids')})"
+            raise DataError(found, where=rows.place(row), expected="ids without blanks around them")
     return log
 
 
 def _ids(rows: LogRows, column: str) -> pl.Series:
-    """Whole numbers or strings, none of them missing."""
+    """Return a column of ids, whole numbers or strings, none of them missing."""
     ids, name = as_whole(rows.frame[column]), rows.names[column]
     if not (ids.dtype.is_integer() or ids.dtype in (pl.String, pl.Categorical, pl.Enum)):
         raise DataError(f"{name} is of type {ids.dtype}", where=rows.place(0), expected="whole numbers or texts")
@@ -109,87 +136,79 @@ def _ids(rows: LogRows, column: str) -> pl.Series:
     return ids if ids.dtype.is_integer() else ids.cast(pl.String)
 
 
-def _check_spelling(log: Log, rows: LogRows) -> None:
-    """Refuse ids of blanks; and blanks around an id, which make two of one."""
-    for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
-        odd = (ids.str.strip_chars() != ids).arg_true()
-        if len(odd):
-            row = int(np.isin(codes, odd.to_numpy()).argmax())
-            shown = rows.frame[column][row]
-            found = f"the {rows.names[column]} is {shown!r}"
-            if shown.strip():
-                found += f", with blanks around it ({plural(len(odd), 'such id', 'such ids')})"
-            raise DataError(found, where=rows.place(row), expected="ids without blanks around them")
-
-
 def _values(rows: LogRows, scale: tuple[float, float] | None) -> pl.Series:
+    """Return the values as finite numbers, within the scale."""
     given, name = rows.frame[VALUE], rows.names[VALUE]
     texts = given.str.strip_chars() if given.dtype == pl.String else given
     if not (texts.dtype.is_numeric() or texts.dtype in (pl.String, pl.Boolean)):
         raise DataError(f"{name} is of type {given.dtype}", where=rows.place(0), expected="numbers")
+
+    def value_of(row: int) -> str:
+        return f"the {name} of user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]}"
+
     values = texts.cast(pl.Float64, strict=False)
     bad = ~values.is_finite().fill_null(False)
     if bad.any():
         row = int(bad.arg_max() or 0)
-        missing = given[row] is None
-        found = f"no {name}" if missing else f"the {name} of {_who(rows, row)} is {given[row]!r}"
+        found = f"no {name}" if given[row] is None else f"{value_of(row)} is {given[row]!r}"
         raise DataError(found, where=rows.place(row), expected="a finite number")
     if scale is not None:
         low, high = scale
         outside: Bools = ((values < low) | (values > high)).to_numpy()
         if outside.any():
-            row, many = int(outside.argmax()), int(outside.sum())
+            row = int(outside.argmax())
+            many = plural(int(outside.sum()), "row is", "rows are")
             raise DataError(
-                f"the {name} of {_who(rows, row)} is {values[row]:g} "
-                f"({plural(many, 'row is', 'rows are')} outside the scale)",
+                f"{value_of(row)} is {values[row]:g} ({many} outside the scale)",
                 where=rows.place(row),
                 expected=f"{low:g} to {high:g}",
             )
     return values
 
 
-def _who(rows: LogRows, row: int) -> str:
-    return f"user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]}"
+def _frame_rows(given: Any, named: Mapping[str, str]) -> LogRows:
+    """Return the rows of a frame."""
+    try:
+        frame = frame_of(given)
+    except DataError as error:
+        raise UsageError(f"the log is of type {type(given).__name__}", expected="a path or a frame") from error
+    found = find_columns(frame.columns, named, _FRAME)
+    selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
+    return LogRows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
 
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
-_HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
-_NAMES = ("user", "item", "rating", "timestamp")
-_FEWEST, _SHOWN = 2, 80
-_IMPLICIT, _SURELY_TIME = (USER, ITEM, TIME), 1e8
-"""Three fields are user, item and rating, unless no rating is as high as the third, which is 1973 in seconds."""
-_EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
-
-
-def read_rows(source: Source, given: Mapping[str, str], form: str | None = None) -> LogRows:
-    """The rows of a file; ``given``: how columns are called, where it was said."""
+def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> LogRows:
+    """Return the rows of a file; ``given`` are the names of columns that the caller knows."""
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN}
-    chosen = form or _form_of(source, {column: name for column, name in given.items() if column not in absent})
+    chosen = form or _detect_format(source, {column: name for column, name in given.items() if column not in absent})
     if chosen == "parquet":
-        return _of_parquet(source, given)
+        with guard_reading(source.name, "Parquet"):
+            rows = scan(source.polars, source.name)
+            found = find_columns(rows.collect_schema().names(), given, source.name)
+            frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
+        return LogRows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
     if chosen == "jsonl":
-        return _of_json(source, given)
-    return _of_headless(source, chosen, absent) if chosen in _HEADLESS else _of_table(source, given)
+        return _read_json(source, given)
+    return _read_headless(source, chosen, absent) if chosen in _HEADLESS else _read_table(source, given)
 
 
-def _form_of(source: Source, given: Mapping[str, str]) -> str:
-    """By its content first, by its suffix where that leaves it open."""
+def _detect_format(source: Source, given: Mapping[str, str]) -> str:
+    """Return the format by the content first, and by the suffix where that leaves it open."""
     if source.is_parquet():
         return "parquet"
     if plain_suffix(source.name) in (".parquet", ".pq"):
         raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
-    lines = source.head_lines
-    if not lines:
+    if not source.head_lines:
         raise DataError("found only blank lines", where=source.name, expected=_EXPECTED)
-    first = lines[0].strip()
-    # in Latin-1 are only old files, whose first line is split by colons or tabs
+    first = source.head_lines[0].strip()
+    # only old files are in Latin-1, and their first line is split by colons or tabs
     binary = "\0" in source.head
     if "\ufffd" in (source.head if binary else first) and (binary or not ("::" in first or "\t" in first)):
         raise source.undecodable()
     if binary:
-        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
+        raise DataError("found bytes that are not text", where=source.name, expected=_EXPECTED)
     if first.startswith("{"):
         return "jsonl"
     if _separator(first, given) is not None or given:
@@ -201,23 +220,16 @@ def _form_of(source: Source, given: Mapping[str, str]) -> str:
 
 
 def _separator(header: str, given: Mapping[str, str]) -> str | None:
-    return next((one for one in SEPARATORS if names_columns(_header(header, one), given)), None)
+    """Return the separator by which a line is a header."""
+    return next((separator for separator in SEPARATORS if is_header(_cells(header, separator), given)), None)
 
 
-def _header(line: str, separator: str) -> list[str]:
+def _cells(line: str, separator: str) -> list[str]:
     return [name.strip() for name in cells_of(line, separator)]
 
 
-def _of_parquet(source: Source, given: Mapping[str, str]) -> LogRows:
-    with guard_reading(source.name, "Parquet"):
-        rows = scan(source.polars, source.name)
-        found = find_columns(rows.collect_schema().names(), given, source.name)
-        frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
-    return LogRows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
-
-
-def _of_json(source: Source, given: Mapping[str, str]) -> LogRows:
-    """All values as texts: an id may be a number in one line and a string in another."""
+def _read_json(source: Source, given: Mapping[str, str]) -> LogRows:
+    """Read all values as text: an id may be a number in one line and a string in another."""
     try:
         keys = parse_json(source.head_lines[0], source.name)
     except DataError as error:
@@ -230,38 +242,39 @@ def _of_json(source: Source, given: Mapping[str, str]) -> LogRows:
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
-    return LogRows(frame, found, line_of(source))
+    return LogRows(frame, found, json_place(source))
 
 
-def _of_table(source: Source, given: Mapping[str, str]) -> LogRows:
+def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
+    """Read a CSV or TSV with a header."""
     line = source.head_lines[0]
     separator = _separator(line, given) or max(SEPARATORS, key=line.count)
-    names = _header(line, separator)
-    if not names_columns(names, given) and any(map(is_number, names)):
+    names = _cells(line, separator)
+    if not is_header(names, given) and any(map(is_number, names)):
         raise DataError(
-            f"the first line {line[:_SHOWN]!r} names no columns",
+            f"the first line {line[:SHOWN]!r} names no columns",
             where=f"{source.name}:1",
             expected="a header such as user,item,rating,timestamp",
         )
     found = find_columns(names, given, source.name)
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise DataError(f"duplicate column {duplicate!r}", where=source.name, expected="each column once")
     return read_text(DelimitedText(source, separator, tuple(names)), found)
 
 
-def _of_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:
-    """User, item, rating and time in this order, with nothing above them; those ``absent`` are not read."""
+def _read_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:
+    """Read user, item, rating and time in this order, without a header; columns that are ``absent`` are not read."""
     separator = _HEADLESS[form]
     fields = source.head_lines[0].split(separator)
-    if not _FEWEST <= len(fields) <= len(COLUMNS):
+    if not 2 <= len(fields) <= len(COLUMNS):
         many = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         expected = "user::item::rating::timestamp" if separator == "::" else "user, item, rating and time, by tabs"
-        shown = source.head_lines[0][:_SHOWN]
+        shown = source.head_lines[0][:SHOWN]
         raise DataError(f"found {many} in the line {shown!r}", where=f"{source.name}:1", expected=expected)
-    kept = COLUMNS[: len(fields)]
+    columns = COLUMNS[: len(fields)]
     if len(fields) == len(_IMPLICIT) and is_number(fields[-1]) and float(fields[-1]) >= _SURELY_TIME:
-        kept = _IMPLICIT
-    names = tuple(_NAMES[COLUMNS.index(column)] for column in kept)
-    wanted = {column: name for column, name in zip(kept, names, strict=True) if column not in absent}
+        columns = _IMPLICIT
+    wanted = {column: _NAMES[column] for column in columns if column not in absent}
+    names = tuple(_NAMES[column] for column in columns)
     return read_text(DelimitedText(source, separator, names, headed=False), wanted)

@@ -10,11 +10,9 @@ from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.data.times import PER_SECOND
+from rankjury.recsys.data.times import PER_SECOND, SECONDS_PER_DAY
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.stats.resampling import Keys, pair_words, query_keys
-
-_DAY = 86_400
 
 
 @RECOMMENDERS.register("popularity")
@@ -36,7 +34,7 @@ class Popularity(Recommender):
         if days:
             if train.time is None or train.unit not in PER_SECOND:
                 raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
-            since = int(train.time.max(initial=0)) - round(days * _DAY * PER_SECOND[train.unit])
+            since = int(train.time.max(initial=0)) - round(days * SECONDS_PER_DAY * PER_SECOND[train.unit])
             train = train.take(train.time > since)
         self.counts = np.bincount(train.pairs.items, minlength=len(train.items)).astype(np.float64)
 
