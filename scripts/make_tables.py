@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from rankjury.measures.catalog import dialects_table
+from rankjury.measures.dialects import dialects_table
 from rankjury.measures.measure import METRICS, Metric
 
 README = Path(__file__).parents[1] / "README.md"

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankjury.core.types import Floats
 from rankjury.evaluation.report import SCHEMA, Report
-from rankjury.evaluation.similarity_profile import measure_stability
+from rankjury.evaluation.sections import measure_stability
 
 QUERIES, K = 24, 3
 META = {"model_version": "m1", "dataset_version": "d1", "chunking_config": "title", "query_set_version": "2026-11"}

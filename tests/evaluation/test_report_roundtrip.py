@@ -18,12 +18,18 @@ from hypothesis import given, settings, strategies as st
 import rankjury
 from rankjury.core.validation import FiniteFloat, Positive, SignedInt
 from rankjury.errors import DataError
-from rankjury.evaluation.changes import Change
 from rankjury.evaluation.gate import Verdict
+from rankjury.evaluation.paired import Change
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
-from rankjury.evaluation.sections import SECTIONS, MappingSection, ReportWarning, Section, UnknownSection
-from rankjury.evaluation.similarity_profile import QuerySimilarities
+from rankjury.evaluation.sections import (
+    SECTIONS,
+    MappingSection,
+    QuerySimilarities,
+    ReportWarning,
+    Section,
+    UnknownSection,
+)
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.evaluation.targets import parse_target
 from rankjury.recsys.summary import WindowSize

@@ -1,8 +1,18 @@
 """Report sections: warnings with their unit, and merging of equal warnings of several systems."""
 
-import pytest
+import json
+from math import isnan
+from typing import Any
 
-from rankjury.evaluation.sections import ReportWarning, merge_warnings, with_unit
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rankjury.errors import DataError
+from rankjury.evaluation.sections import ReportWarning, Stability, measure_stability, merge_warnings, with_unit
 
 
 @pytest.mark.parametrize(
@@ -67,3 +77,119 @@ class TestToldOnce:
     def test_a_system_that_says_it_twice_is_one(self) -> None:
         assert told_once(["a: x", "a: x", "b: x"], ["a", "b", "c"]) == ["a: x", "b: x"]
         assert told_once(["a: x"] * 3, ["a", "b"]) == ["a: x"]
+
+
+INF, NAN = float("inf"), float("nan")
+numbers = st.floats(-1, 1, allow_nan=False)
+tables = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.one_of(numbers, st.just(-INF), st.just(NAN)))
+)
+
+
+def made(scores: Any, norms: Any = (1.0,), k: int = 10) -> Stability:
+    table = np.array(scores, dtype=np.float64)
+    return measure_stability(pl.Series([f"q{row}" for row in range(len(table))]), table, np.array(norms), k=k)
+
+
+def test_by_hand() -> None:
+    found = made([[0.9, 0.7, 0.1], [0.5, 0.3, 0.2]], [1.0, 3.0], k=2)
+    assert found.to_json() == {
+        "k": 2,
+        "top1": {"mean": pytest.approx(0.7), "std": pytest.approx(0.08**0.5)},
+        "topk": {"mean": pytest.approx(0.6), "std": pytest.approx((0.2 / 3) ** 0.5)},
+        "norm": {"mean": 2.0, "std": pytest.approx(2**0.5)},
+        "queries": {
+            "ids": ["q0", "q1"],
+            "top1": [0.9, 0.5],
+            "topk_mean": [pytest.approx(0.8), pytest.approx(0.4)],
+            "topk_std": [pytest.approx(0.02**0.5), pytest.approx(0.02**0.5)],
+        },
+    }
+
+
+def test_ten_unless_it_is_said_otherwise() -> None:
+    form = made([list(np.linspace(1, 0, 12))]).to_json()
+    assert form["topk"]["mean"] == pytest.approx(np.linspace(1, 0, 12)[:10].mean())
+
+
+def test_queries_that_found_nothing_or_little() -> None:
+    found = made([[0.8, 0.6], [-INF, NAN], [0.4, -INF]], k=2)
+    assert found.top1.mean == pytest.approx(0.6)
+    assert found.topk.mean == pytest.approx(0.6)
+    assert found.to_json()["queries"]["top1"] == [0.8, None, 0.4]
+    assert found.to_json()["queries"]["topk_std"] == [pytest.approx(0.02**0.5), None, None]
+    assert "NaN" not in json.dumps(found.to_json())
+
+
+def test_nothing_at_all() -> None:
+    found = made([[-INF]], [])
+    assert isnan(found.top1.mean) and isnan(found.norm.mean)
+    assert found.to_json()["norm"] == {"mean": None, "std": None}
+
+
+def test_normalised_vectors_spread_by_nothing() -> None:
+    assert made([[0.5]], [1.0] * 100).norm.std == 0.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, arrays(np.float64, st.integers(2, 20), elements=st.floats(0.1, 10)), st.integers(1, 12))
+def test_against_numpy(scores: Any, norms: Any, k: int) -> None:
+    found = made(scores, norms, k)
+    best = [np.sort(row[np.isfinite(row)])[::-1][:k] for row in scores]
+    top1 = [row[0] for row in best if row.size]
+    pooled = np.concatenate(best)
+    for spread, values in ((found.top1, top1), (found.topk, pooled), (found.norm, norms)):
+        if len(values):
+            assert_allclose(spread.mean, np.mean(values), atol=1e-12)
+        if len(values) > 1:
+            assert_allclose(spread.std, np.std(values, ddof=1), atol=1e-12)
+    for row, mean, std in zip(best, found.queries.topk_mean, found.queries.topk_std, strict=True):
+        assert isnan(mean) if not row.size else mean == pytest.approx(row.mean(), abs=1e-12)
+        assert isnan(std) if row.size < 2 else std == pytest.approx(row.std(ddof=1), abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables, st.randoms())
+def test_no_digit_hangs_on_the_order_of_rows(scores: Any, random: Any) -> None:
+    norms = np.abs(np.nan_to_num(scores[:, 0], posinf=1, neginf=1)) + 0.1
+    order = list(range(len(scores)))
+    random.shuffle(order)
+    one, other = made(scores, norms), made(scores[order][:, ::-1], norms[order])
+    for name in ("top1", "topk", "norm"):
+        assert str(getattr(one, name)) == str(getattr(other, name))
+    assert_array_equal(one.queries.topk_mean[order], other.queries.topk_mean)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables)
+def test_read_back(scores: Any) -> None:
+    found = made(scores, k=3)
+    back = Stability.from_json(json.loads(json.dumps(found.to_json())), "r.json")
+    assert back == found and back.to_json() == found.to_json()
+    assert_array_equal(back.queries.topk_std, found.queries.topk_std)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"k": None}, "k: Input should be a valid integer"),
+        ({"k": 0}, "k: Input should be greater than or equal to 1"),
+        ({"topk": {"mean": 0.5}}, "topk → std: Field required"),
+        ({"top1": {"mean": "high", "std": 0}}, "top1 → mean: Input should be a valid number"),
+        ({"norm": {"mean": True, "std": 0}}, "norm → mean: Input should be a valid number"),
+        ({"queries": {"ids": ["a"], "top1": [], "topk_mean": [1], "topk_std": [1]}}, "0 values for 1 queries"),
+        (
+            {"queries": {"ids": ["a", "a"], "top1": [1, 1], "topk_mean": [1, 1], "topk_std": [1, 1]}},
+            "queries: a query occurs twice",
+        ),
+        (
+            {"queries": {"ids": [1], "top1": [1], "topk_mean": [1], "topk_std": [1]}},
+            "queries → ids → 0: Input should be a valid string",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_told(change: dict[str, Any], told: str) -> None:
+    form = made([[0.5, 0.4]], k=2).to_json() | change
+    with pytest.raises(DataError, match=told) as error:
+        Stability.from_json(form, "old.json, hnsw")
+    assert error.value.exit_code == 3 and str(error.value).startswith("old.json, hnsw: ")

@@ -9,7 +9,7 @@ import pytest
 import rankjury
 from rankjury.core.lists import Background
 from rankjury.evaluation.drift import drift_between
-from rankjury.evaluation.similarity_profile import measure_stability
+from rankjury.evaluation.sections import measure_stability
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.stats.comparison import align_contributions

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-from rankjury.measures.catalog import metric_facts
+from rankjury.measures.dialects import metric_facts
 from rankjury.measures.measure import METRICS, Measure, common_name, common_names, with_common_name
 from tests.peers.strategies import Case, cases
 

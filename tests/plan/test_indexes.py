@@ -12,8 +12,7 @@ import pytest
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.report import read_report
-from rankjury.evaluation.sections import Fingerprints
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import Fingerprints, Stability
 from rankjury.evaluation.targets import parse_target
 from rankjury.labeling.products.pinned_queries import pin, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs

@@ -12,7 +12,7 @@ import pytest
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
-from rankjury.evaluation.similarity_profile import MeanStd, Stability, measure_stability
+from rankjury.evaluation.sections import MeanStd, Stability, measure_stability
 from rankjury.reporting.console import print_block
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.index import render_examples, render_indexes, render_stability

@@ -14,7 +14,7 @@ import pytest
 
 import rankjury
 from rankjury.errors import UsageError
-from rankjury.evaluation.changes import Change, Move
+from rankjury.evaluation.paired import Change, Move
 from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings

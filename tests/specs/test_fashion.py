@@ -12,7 +12,7 @@ import pytest
 import rankjury
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import Stability
 from rankjury.retrieval.bench.result import Indexed
 from tests.specs import slow_fashion as slow
 

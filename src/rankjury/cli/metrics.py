@@ -18,8 +18,7 @@ def metrics_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what exists: formula, options and aliases of every metric."""
-    from rankjury.measures.catalog import dialect_facts, dialects_table, metric_facts, metrics_table
-    from rankjury.measures.dialects import DIALECTS, resolve
+    from rankjury.measures.dialects import DIALECTS, dialect_facts, dialects_table, metric_facts, metrics_table, resolve
     from rankjury.measures.measure import METRICS
 
     if as_json:
@@ -39,8 +38,7 @@ def metrics_command(
 
 
 def _print_one(metric: "Metric", asked: str) -> None:
-    from rankjury.measures.catalog import metric_facts
-    from rankjury.measures.dialects import resolve
+    from rankjury.measures.dialects import metric_facts, resolve
     from rankjury.reporting.console import console
 
     facts: dict[str, Any] = metric_facts(metric)

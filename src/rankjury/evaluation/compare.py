@@ -12,10 +12,9 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
 from rankjury.core.types import Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.changes import Change, Trace, changes_between
 from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, warn_of_short_slices
 from rankjury.evaluation.judge import DuplicateRule
-from rankjury.evaluation.paired import compare_scores, pair_with_baseline
+from rankjury.evaluation.paired import Change, Trace, changes_between, compare_scores, pair_with_baseline
 from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, ItemLists, list_gold, list_ranking
 from rankjury.evaluation.random_baseline import RandomRanking, expected_scores, has_expectation
 from rankjury.evaluation.report import Report

@@ -22,8 +22,7 @@ from rankjury.evaluation.paired import ScorePair, compare_scores, pair_scores
 from rankjury.evaluation.provenance import Circumstances, circumstances_between
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
-from rankjury.evaluation.sections import Section
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import Section, Stability
 from rankjury.evaluation.targets import Decision, Outcome
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison

@@ -26,7 +26,7 @@ from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import Judged, count_hits, count_relevant, cut_or_depth, divide
 from rankjury.measures.measure import Measure
-from rankjury.measures.metrics import cascade, counts, gain, sets
+from rankjury.measures.metrics import average, counts, gain, sets
 
 Function = Callable[..., Floats]
 
@@ -62,7 +62,7 @@ def rank_biased_precision(judged: Judged, k: int | None, *, p: float, **options:
     """(1 − p) · Σ r(grade) · 1/n · Σ p^(r − 1) over the ranks r ≤ min(k, n)."""
     top = _length_of_top(judged, k)
     weights = np.power(p, np.arange(0.0, top.max(initial=0)))
-    return cascade.rbp(_with_all_at(1, judged), k, p=p, **options) * divide(_sums(weights)[top], judged.depth)
+    return average.rbp(_with_all_at(1, judged), k, p=p, **options) * divide(_sums(weights)[top], judged.depth)
 
 
 def r_precision(judged: Judged, k: int | None, *, rel: float | None, **options: Any) -> Floats:

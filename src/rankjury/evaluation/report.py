@@ -21,7 +21,7 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import Record, check_arguments, read_record, to_json
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
-from rankjury.evaluation.changes import Change
+from rankjury.evaluation.paired import Change
 from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
 from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts, merge_warnings, read_sections

@@ -5,8 +5,9 @@ conventions, whatever else is asked for beside it. Under ``--dialect`` every mea
 save those that its spelling sets itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError, shorten
@@ -24,12 +25,13 @@ from rankjury.measures.aliases import (
     MetricSpec,
     NameReader,
     Options,
+    foreign_names,
     names_at_k,
     read_ir_measures,
     read_ranx,
     read_trec,
 )
-from rankjury.measures.measure import METRICS, Measure, Value, metric_aliases, split_spelling
+from rankjury.measures.measure import METRICS, Measure, Metric, Value, common_names, metric_aliases, split_spelling
 
 _LONGEST_SPELLING = 1_000
 """Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
@@ -335,3 +337,45 @@ for _dialect in (
     ),
 ):
     DIALECTS.add(_dialect.name, _dialect)
+
+
+def metrics_table() -> list[list[str]]:
+    """Name, rankjury's own aliases, title."""
+    return [[metric.name, ", ".join(metric.aliases), metric.title] for metric in METRICS]
+
+
+def dialects_table() -> list[list[str]]:
+    """Name and what it reproduces."""
+    return [[dialect.name, dialect.about] for dialect in DIALECTS]
+
+
+def dialect_facts(dialect: Dialect) -> dict[str, Any]:
+    """What a dialect sets."""
+    by_metric = {name: dict(options) for name, options in dialect.by_metric.items()}
+    return {"name": dialect.name, "about": dialect.about, "common": dict(dialect.common), "by_metric": by_metric}
+
+
+def metric_facts(metric: Metric) -> dict[str, Any]:
+    """Everything there is to say about one metric."""
+    return {
+        "name": metric.name,
+        "aliases": list(metric.aliases),
+        "title": metric.title,
+        "formula": metric.formula,
+        "source": metric.source,
+        "cut": metric.cut,
+        "aggregate": metric.aggregate,
+        "options": [
+            {"name": o.name, "choices": list(o.choices), "default": o.default_value, "about": o.about}
+            for o in metric.all_options
+        ],
+        "elsewhere": foreign_names(metric.name),
+        "common_names": common_names({str(one): str(one) for one in _variants(metric)}),
+    }
+
+
+def _variants(metric: Metric) -> Iterator[Measure]:
+    """The metric with each choice of its own options, one at a time."""
+    k = 10 if metric.cut == "required" else None
+    for option in metric.options:
+        yield from (Measure(metric.name, k, ((option.name, choice),)) for choice in option.choices)

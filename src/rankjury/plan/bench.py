@@ -16,8 +16,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.examples import select_examples
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Fingerprints, Section, as_warnings
-from rankjury.evaluation.similarity_profile import Stability, measure_stability
+from rankjury.evaluation.sections import Fingerprints, Section, Stability, as_warnings, measure_stability
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import GoldContext, Loaded

@@ -11,8 +11,7 @@ from rankjury.core.validation import FiniteFloat, Record
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
-from rankjury.evaluation.sections import Section
-from rankjury.evaluation.similarity_profile import MeanStd, Stability
+from rankjury.evaluation.sections import MeanStd, Section, Stability
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.bench.timing.latency import Latency
 from rankjury.retrieval.diagnostics import Hygiene

@@ -41,7 +41,7 @@ from rankjury.stats.mergeable import (
     signed_ranks,
 )
 from rankjury.stats.resampling import Keys
-from rankjury.stats.significance import SignedRanks, apart_test_of
+from rankjury.stats.significance import SignedRanks, two_sample_test
 
 Value = TypeVar("Value")
 PanelDifferences = tuple[tuple[SignedRanks, ...], ...]
@@ -333,4 +333,4 @@ def _gaps(request: EvaluationRequest, results: RoundResults, place: int) -> Iter
         if inside.n and rest.n and resampling is not None:
             sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
             mean, beyond = (from_mean_scale(side[0], column.aggregate) for side in sides)
-            yield gap_between(column, (inside, rest), mean - beyond, apart_test_of(*sides), resampling)
+            yield gap_between(column, (inside, rest), mean - beyond, two_sample_test(*sides), resampling)

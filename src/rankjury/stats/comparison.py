@@ -25,7 +25,7 @@ from rankjury.stats.significance import (
     is_significant,
     queries_needed,
     sign_flip_tests,
-    t_test_of,
+    t_test,
     wilcoxon_test,
 )
 from rankjury.stats.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
@@ -185,7 +185,7 @@ class Differences:
         # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
         known = varied and versus.aggregate != "geometric"
         difference, std = self.mean - self.baseline_mean, self.apart[1]
-        p_t = t_test_of(*self.apart, n) if varied else None
+        p_t = t_test((*self.apart, n)) if varied else None
         p = self.test.p if self.test and n else None
         if versus.whole:
             p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0

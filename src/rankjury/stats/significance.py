@@ -157,28 +157,26 @@ def enumerated_test(moving: Floats, *, rounded: bool) -> RandomizationTest | Non
     return RandomizationTest(float(np.mean(as_far)), exact=True)
 
 
-def t_test(differences: Floats) -> float:
-    """Two-sided p-value of the paired t-test; NaN where differences do not vary."""
-    n = differences.size
-    if n < 2:
-        return nan
-    return t_test_of(*mean_and_std(differences), n)
+Moments = tuple[float, float, int]
+"""Mean, sample standard deviation and number of values."""
 
 
-def t_test_of(mean: float, std: float, n: int) -> float:
-    """The same from the differences' mean and standard deviation."""
+def moments(values: Floats) -> Moments:
+    """Return the mean, the sample standard deviation and the number of values."""
+    return *mean_and_std(values), values.size
+
+
+def t_test(differences: Moments) -> float:
+    """Return the two-sided p-value of the paired t-test; NaN where differences do not vary."""
+    mean, std, n = differences
     return t_tails(mean / (std / sqrt(n)), n - 1) if std > 0 else nan
 
 
-def welch_test(left: Floats, right: Floats) -> float:
-    """Two-sided p-value of Welch's t-test of two separate groups; NaN where it cannot be made.
+def welch_test(left: Moments, right: Moments) -> float:
+    """Return the two-sided p-value of Welch's t-test of two separate groups; NaN where it cannot be made.
 
     Source: Welch, The generalization of Student's problem, Biometrika 1947.
     """
-    return _welch_of((*mean_and_std(left), left.size), (*mean_and_std(right), right.size))
-
-
-def _welch_of(left: tuple[float, float, int], right: tuple[float, float, int]) -> float:
     (mean_left, std_left, n_left), (mean_right, std_right, n_right) = left, right
     if n_left < 2 or n_right < 2:
         return nan
@@ -189,18 +187,13 @@ def _welch_of(left: tuple[float, float, int], right: tuple[float, float, int]) -
     return t_tails((mean_left - mean_right) / sqrt(var_left + var_right), df)
 
 
-def apart_test(left: Floats, right: Floats) -> float:
-    """The larger of Welch's and Student's p-values of two separate groups; NaN where neither can be made.
+def two_sample_test(left: Moments, right: Moments) -> float:
+    """Return the larger of Welch's and Student's p-values of two separate groups; NaN where neither can be made.
 
-    Welch's takes a small group whose values are all equal for one without spread: nine zeros beside a mean of 0.15
-    would be certain. Student's lends it the spread of the other.
+    Welch's test treats a small group of equal values as one without variance: nine zeros compared with a mean of 0.15
+    would be certain. Student's test gives it the variance of the other group.
     """
-    return apart_test_of((*mean_and_std(left), left.size), (*mean_and_std(right), right.size))
-
-
-def apart_test_of(left: tuple[float, float, int], right: tuple[float, float, int]) -> float:
-    """The same from each group's mean, standard deviation and size."""
-    welch = _welch_of(left, right)
+    welch = welch_test(left, right)
     if isnan(welch):
         return welch
     (mean_left, std_left, n_left), (mean_right, std_right, n_right) = left, right

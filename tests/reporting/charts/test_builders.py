@@ -12,8 +12,7 @@ import pytest
 from rankjury.evaluation.drift import Drift, drift_between
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import RecordedValue, SystemResult
-from rankjury.evaluation.sections import ScoreHistogram
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import ScoreHistogram, Stability
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.reporting.charts import all_charts
 from rankjury.reporting.charts.history import history_chart

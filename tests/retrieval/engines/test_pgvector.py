@@ -13,7 +13,7 @@ import pytest
 import rankjury
 from rankjury.core.types import Matrix
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import Stability
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.systems.index import on_database

@@ -37,7 +37,7 @@ from rankjury.stats.estimates import (
 )
 from rankjury.stats.mergeable import ScoreColumn
 from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, query_keys
-from rankjury.stats.significance import apart_test, is_significant
+from rankjury.stats.significance import is_significant, moments, two_sample_test
 from rankjury.stats.sums import FixedPoint, to_fixed
 
 _TESTS_PER_RESAMPLES = 100
@@ -229,7 +229,7 @@ class _Prepared:
             if inside.n and rest.n:
                 values = self.values[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
-                p = apart_test(_known(self.scaled[place][members]), _known(self.scaled[place][~members]))
+                p = two_sample_test(*(moments(_known(self.scaled[place][which])) for which in (members, ~members)))
                 yield gap_between(column, (inside, rest), mean - others, p, self.resampling)
 
 

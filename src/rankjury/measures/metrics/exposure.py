@@ -11,7 +11,7 @@ import numpy as np
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import COMMON_OPTIONS, Option, metric
-from rankjury.measures.metrics.shown import shown_lists, sum_per_list
+from rankjury.measures.metrics.novelty import shown_lists, sum_per_list
 
 _MISSING = Option(
     "missing",

@@ -9,8 +9,7 @@ from rankjury.core.text import plural
 from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import RecordedValue
-from rankjury.evaluation.sections import ScoreHistogram
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import ScoreHistogram, Stability
 from rankjury.reporting.charts.measures import interval_name, style_places
 from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, DotRow, HistogramChart, Mark, Ring, Scatter, ScatterPoint
 from rankjury.retrieval.bench.result import Indexed

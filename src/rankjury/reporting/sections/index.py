@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankjury.core.text import plural
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.similarity_profile import MeanStd, Stability
+from rankjury.evaluation.sections import MeanStd, Stability
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings

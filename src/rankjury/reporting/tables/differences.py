@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import isnan, nan
 
 from rankjury.core.text import plural
-from rankjury.evaluation.changes import Change, Move
 from rankjury.evaluation.examples import Examples
+from rankjury.evaluation.paired import Change, Move
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.measures.measure import LEGEND

@@ -9,8 +9,7 @@ from rankjury.core.validation import to_json
 from rankjury.errors import UsageError
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import Fingerprints
-from rankjury.evaluation.similarity_profile import Stability
+from rankjury.evaluation.sections import Fingerprints, Stability
 from rankjury.reporting.writers import OutputRequest, writer
 from rankjury.retrieval.bench.result import Indexed
 from rankjury.retrieval.hints import Hints

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.evaluation.changes import Change, Move, largest_drops
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.paired import compare_scores, pair_scores
+from rankjury.evaluation.paired import Change, Move, compare_scores, largest_drops, pair_scores
 from rankjury.evaluation.provenance import ManifestDifference, differences_between
 from rankjury.evaluation.query_lists import Answers
 from rankjury.stats.comparison import Comparison, PairedValues

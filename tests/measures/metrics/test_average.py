@@ -15,7 +15,7 @@ from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.judge import MatchedRanking
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
-from rankjury.measures.metrics.cascade import err
+from rankjury.measures.metrics.average import err
 from tests.measures.metrics import naive
 
 ITEMS = [f"d{n:03}" for n in range(200)]

@@ -142,7 +142,7 @@ def test_many_users_at_a_time_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> 
         items=items,
     )
     whole = world.scores("diversity@5", "calibration@5").values
-    monkeypatch.setattr("rankjury.measures.metrics.shown._CELLS_AT_ONCE", 12)
+    monkeypatch.setattr("rankjury.measures.metrics.novelty._CELLS_AT_ONCE", 12)
     np.testing.assert_array_equal(world.scores("diversity@5", "calibration@5").values, whole)
 
 
