@@ -18,7 +18,15 @@ def metrics_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what exists: formula, options and aliases of every metric."""
-    from rankjury.measures.dialects import DIALECTS, dialect_facts, dialects_table, metric_facts, metrics_table, resolve
+    from rankjury.measures.dialects import (
+        DIALECTS,
+        HITS_NOTE,
+        dialect_facts,
+        dialects_table,
+        metric_facts,
+        metrics_table,
+        resolve,
+    )
     from rankjury.measures.measure import METRICS
 
     if as_json:
@@ -32,7 +40,8 @@ def metrics_command(
         print_rows(["dialect", "reproduces"], dialects_table(), text=(0, 1))
     elif name is None:
         print_rows(["metric", "also called", "what it is"], metrics_table(), text=(0, 1, 2))
-        print("\nOne of them in full: rankjury metrics ndcg · dialects: rankjury metrics --dialects")
+        print(f"\n{HITS_NOTE}")
+        print("One of them in full: rankjury metrics ndcg · dialects: rankjury metrics --dialects")
     else:
         _print_one(resolve(name).measure.metric, name)
 

@@ -339,6 +339,9 @@ for _dialect in (
     DIALECTS.add(_dialect.name, _dialect)
 
 
+HITS_NOTE = "The alias hits is recall, as in the movies protocol; elsewhere Hits@k is hit_rate."
+
+
 def metrics_table() -> list[list[str]]:
     """Name, rankjury's own aliases, title."""
     return [[metric.name, ", ".join(metric.aliases), metric.title] for metric in METRICS]

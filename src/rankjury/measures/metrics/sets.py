@@ -41,7 +41,7 @@ def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | No
     by_position=False,
 )
 def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None) -> Floats:
-    """Share of the relevant items that stand in the top k. The alias hits is for movies; elsewhere Hits@k is hit_rate.
+    """Share of the relevant items that stand in the top k.
 
     Formula: |relevant ∩ top k| / |relevant|; over=k divides by k, over=min by min(k, |relevant|).
     Without a cut-off, k is the number retrieved.
