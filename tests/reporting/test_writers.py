@@ -39,7 +39,7 @@ from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.tables import queries_table
 from tests.reporting.small import HOSTILE, gated, small
 from tests.reporting.test_gate import cells
-from tests.reporting.test_github_comment import READER, check_tame
+from tests.reporting.test_pull_request import READER, check_tame
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
