@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rankjury.reporting.writers.github_comment import to_comment
+from rankjury.reporting.writers.pull_request import to_comment
 
 from rankjury.evaluation.report import Report
 from rankjury.tracking.integrations.loggable import flatten, report_tables
