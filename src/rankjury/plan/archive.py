@@ -85,7 +85,7 @@ def page_with_history(archive: Archive) -> Callable[[Report, ArchivedRun], str]:
 
     def page(report: Report, run: ArchivedRun) -> str:
         from rankjury.reporting.html.page import render_page
-        from rankjury.tracking.view.overview import history_charts
+        from rankjury.tracking.archive.history import history_charts
 
         earlier = archive.recent(run.plan, _HISTORY)
         history = history_charts([*earlier, run], run.headline[0]) if earlier else []

@@ -10,12 +10,12 @@ from rankjury.reporting.charts.layout import text_width
 from rankjury.reporting.charts.spec import (
     Bars,
     Chart,
-    ChartLine,
     Dot,
     DotPlot,
     DotRow,
     HistogramChart,
     LineChart,
+    LineSeries,
     Mark,
     Ring,
     Scatter,
@@ -142,8 +142,8 @@ class TestDots:
 
 def lines(**more: object) -> LineChart:
     found = (
-        ChartLine("a", (0.0, 1.0, 2.0), (0.2, 0.4, 0.5), (0.1, 0.3, 0.45), (0.3, 0.5, 0.6)),
-        ChartLine("b", (0.0, 1.0, 2.0), (0.3, None, 0.1), (0.2, None, 0.0), (0.4, None, 0.2), ("first", "", "last")),
+        LineSeries("a", (0.0, 1.0, 2.0), (0.2, 0.4, 0.5), (0.1, 0.3, 0.45), (0.3, 0.5, 0.6)),
+        LineSeries("b", (0.0, 1.0, 2.0), (0.3, None, 0.1), (0.2, None, 0.0), (0.4, None, 0.2), ("first", "", "last")),
     )
     given: dict[str, object] = {"spacing": "even", "x_names": ("1", "5", "10"), "y_range": (0.0, 0.7)}
     return LineChart(TITLE, ABOUT, "k", "ndcg@k", found, **(given | more))  # type: ignore[arg-type]
@@ -185,7 +185,7 @@ class TestLines:
 
     def test_of_very_many_points_there_are_no_markers(self) -> None:
         many = tuple(float(x) for x in range(1_000))
-        chart = LineChart(TITLE, ABOUT, "x", "y", (ChartLine("a", many, tuple(x % 7 for x in many)),))
+        chart = LineChart(TITLE, ABOUT, "x", "y", (LineSeries("a", many, tuple(x % 7 for x in many)),))
         svg = drawn(chart)
         assert dots_of(svg) == [] and len(ends_of(all_of(svg, "line")[0])) == 2_000
 
@@ -207,7 +207,7 @@ class TestLines:
 
     def test_times(self) -> None:
         days = tuple(86_400.0 * day for day in (20_000, 20_002, 20_010))
-        svg = drawn(LineChart(TITLE, ABOUT, "time", "y", (ChartLine("a", days, (0.1, 0.2, 0.3)),), spacing="time"))
+        svg = drawn(LineChart(TITLE, ABOUT, "time", "y", (LineSeries("a", days, (0.1, 0.2, 0.3)),), spacing="time"))
         named = {one.text: float(one.get("x", "")) for one in svg.iter("text") if (one.text or "").startswith("2024")}
         (x0, _), (x1, _), (x2, _) = dots_of(svg)
         assert (x1 - x0) / (x2 - x0) == pytest.approx(0.2, abs=0.01)
@@ -216,13 +216,13 @@ class TestLines:
     @pytest.mark.parametrize("xs", [(), (5.0,)])
     def test_little_or_nothing_to_show(self, xs: tuple[float, ...]) -> None:
         for spacing in ("linear", "log", "time"):
-            chart = LineChart(TITLE, ABOUT, "x", "y", (ChartLine("a", xs, xs, xs, xs),), spacing=spacing)
+            chart = LineChart(TITLE, ABOUT, "x", "y", (LineSeries("a", xs, xs, xs, xs),), spacing=spacing)
             assert len(dots_of(drawn(chart))) == len(xs)
 
     def test_bars_behind_lines_and_named_ticks(self) -> None:
         bars = Bars("training", (0.0, 0.5, 1.0), (0.75, 0.25))
         ticks = ((0.5, "half"), (1.0, "all"))
-        line = ChartLine("a", (0.25, 0.75), (0.9, 0.1))
+        line = LineSeries("a", (0.25, 0.75), (0.9, 0.1))
         svg = drawn(
             LineChart(TITLE, ABOUT, "x", "y", (line,), x_range=(0.0, 1.0), y_range=(0.0, 1.0), x_ticks=ticks, bars=bars)
         )
@@ -321,7 +321,7 @@ class TestPoints:
 def charts_named(name: str, other: str) -> list[Chart]:
     """One of each kind, with a text everywhere that a text can be."""
     row = DotRow(name, (Dot(0.1, 0.0, 0.2, 0, title=name, shown=other), Dot(0.3, series=1, title=other)), other)
-    line = ChartLine(name, (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3), (name, other))
+    line = LineSeries(name, (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3), (name, other))
     points = (
         ScatterPoint(name, 1.0, 0.5, title=other, line=name),
         ScatterPoint(other, 2.0, 0.6, on_frontier=True, label=name),
@@ -371,7 +371,7 @@ class TestHostile:
 class TestModel:
     def test_what_does_not_match_is_refused(self) -> None:
         with pytest.raises(ValueError, match="2 values for 3 places"):
-            ChartLine("a", (1.0, 2.0, 3.0), (1.0, 2.0))
+            LineSeries("a", (1.0, 2.0, 3.0), (1.0, 2.0))
         with pytest.raises(ValueError, match="2 edges for 2 counts"):
             Bars("a", (1.0, 2.0), (1, 2))
         with pytest.raises(ValueError, match="a dot of series 1, but there are 1"):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rankjury.reporting.writers.pull_request import to_comment
 
 from rankjury.evaluation.report import Report
+from rankjury.reporting.writers.pull_request import to_comment
 from rankjury.tracking.integrations.loggable import flatten, report_tables
 from tests.paths import ROOT
 from tests.reporting.small import HOSTILE, gated, small

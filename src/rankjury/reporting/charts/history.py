@@ -7,14 +7,14 @@ from itertools import pairwise
 from typing import Protocol
 
 from rankjury.reporting.charts.layout import y_scale
-from rankjury.reporting.charts.spec import ChartLine, LineChart, Mark, Spacing
+from rankjury.reporting.charts.spec import LineChart, LineSeries, Mark, Spacing
 from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 
 _CLOSE = 0.2
 """Of the mean distance in time: nearer runs would stand on each other."""
 
 
-class HistoryPoint(Protocol):
+class RunPoint(Protocol):
     """A measure of one run."""
 
     @property
@@ -34,18 +34,18 @@ class HistoryPoint(Protocol):
     def high(self) -> float | None: ...
 
 
-class HistorySeries(Protocol):
+class RunSeries(Protocol):
     """Of one system, or of one measure, the runs in the order of time."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def points(self) -> Sequence[HistoryPoint]: ...
+    def points(self) -> Sequence[RunPoint]: ...
 
 
 def history_chart(
-    series: Sequence[HistorySeries], steps: Sequence[tuple[str, str]] = (), title: str = "", y_label: str = ""
+    series: Sequence[RunSeries], steps: Sequence[tuple[str, str]] = (), title: str = "", y_label: str = ""
 ) -> LineChart:
     """``steps`` are the time of the run where each begins, and what to say of it.
 
@@ -78,9 +78,9 @@ def _footnote(chart: LineChart) -> str:
     return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
 
 
-def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> ChartLine:
+def _line(one: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
     points = sorted(one.points, key=lambda point: at[point.time, point.run])
-    return ChartLine(
+    return LineSeries(
         name=one.name,
         xs=tuple(at[point.time, point.run] for point in points),
         ys=tuple(point.mean for point in points),
@@ -90,7 +90,7 @@ def _line(one: HistorySeries, at: Mapping[tuple[str, str], float]) -> ChartLine:
     )
 
 
-def _told(point: HistoryPoint) -> str:
+def _told(point: RunPoint) -> str:
     if point.mean is None:
         return "undefined"
     ci = None if point.low is None or point.high is None else (point.low, point.high)
@@ -119,7 +119,7 @@ def _short(seconds: float, times: Sequence[float]) -> str:
 
 
 def _description(
-    lines: Sequence[ChartLine], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
+    lines: Sequence[LineSeries], runs: Sequence[tuple[float, str, str]], marks: Sequence[Mark], title: str
 ) -> str:
     if not runs:
         return f"{title or 'Measure'} from run to run: no run yet."

@@ -26,11 +26,11 @@ from rankjury.reporting.charts.spec import (
     Bars,
     Chart,
     ChartGrid,
-    ChartLine,
     DotPlot,
     DotRow,
     HistogramChart,
     LineChart,
+    LineSeries,
     Number,
     Scatter,
 )
@@ -254,7 +254,7 @@ def _mark_rows(marks: Sequence[tuple[float, str, int]]) -> int:
     return 1 + max((row for _, _, row in marks), default=-1)
 
 
-def _draw_line(axes: "Axes", chart: LineChart, line: ChartLine, series: int) -> None:
+def _draw_line(axes: "Axes", chart: LineChart, line: LineSeries, series: int) -> None:
     """Draw a line with a band where neighbours have intervals, and bars where one is alone, as a band takes two."""
     colour = series_colour(chart, series)
     lows, highs = _values(line.lows), _values(line.highs)

@@ -12,7 +12,7 @@ from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.summary import Interactions
 from rankjury.reporting.charts.layout import range_with_zero
-from rankjury.reporting.charts.spec import Bars, ChartGrid, ChartLine, Dot, DotPlot, DotRow, LineChart, Tone
+from rankjury.reporting.charts.spec import Bars, ChartGrid, Dot, DotPlot, DotRow, LineChart, LineSeries, Tone
 from rankjury.reporting.tables.cutoffs import CutMeasure, CutoffGrid, cut_labels, cutoff_grid
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -315,7 +315,7 @@ def curve_chart(
             for one, label in zip(row, labels.values(), strict=True)
         ]
         lines.append(
-            ChartLine(
+            LineSeries(
                 name=system,
                 xs=tuple(number + shift for number in range(len(ks))),
                 ys=tuple(dot.value for dot in dots),
@@ -496,7 +496,7 @@ def _exposure_chart(report: Report) -> LineChart:
         description=f"{title}, by parts of the catalogue",
         x_label="catalogue, most popular in training first",
         y_label="share",
-        lines=tuple(ChartLine(names[place], middles, exposures[names[place]].recommended) for place in places),
+        lines=tuple(LineSeries(names[place], middles, exposures[names[place]].recommended) for place in places),
         places=tuple(places),
         x_range=(0.0, 1.0),
         y_range=(0.0, 1.02),

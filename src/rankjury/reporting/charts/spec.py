@@ -89,7 +89,7 @@ class DotPlot(_Titled):
 
 
 @dataclass(frozen=True)
-class ChartLine:
+class LineSeries:
     """A series against x, with a band where intervals are known."""
 
     name: str
@@ -136,7 +136,7 @@ class LineChart(_Titled):
 
     x_label: str
     y_label: str
-    lines: tuple[ChartLine, ...]
+    lines: tuple[LineSeries, ...]
     spacing: Spacing = "linear"
     x_names: tuple[str, ...] = ()
     """What places are called where they are evenly spaced."""

@@ -20,11 +20,11 @@ from rankjury.reporting.charts.layout import (
 from rankjury.reporting.charts.spec import (
     Bars,
     Chart,
-    ChartLine,
     DotPlot,
     DotRow,
     HistogramChart,
     LineChart,
+    LineSeries,
     Scatter,
     ScatterPoint,
 )
@@ -408,7 +408,7 @@ def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]
     return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
 
 
-def _draw_band(plot: Plot, line: ChartLine, hue: str) -> None:
+def _draw_band(plot: Plot, line: LineSeries, hue: str) -> None:
     """A band where neighbours have intervals; a bar where one stands alone."""
     if not line.lows or not line.highs:
         return
@@ -421,7 +421,7 @@ def _draw_band(plot: Plot, line: ChartLine, hue: str) -> None:
             plot.sheet.upright(x, high, low, f"whisker {hue}")
 
 
-def _draw_line(plot: Plot, line: ChartLine, series: int) -> None:
+def _draw_line(plot: Plot, line: LineSeries, series: int) -> None:
     sheet = plot.sheet
     known = list(zip(line.xs, line.ys, strict=True))
     sheet.open(sheet.hue(series))

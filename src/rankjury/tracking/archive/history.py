@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import log, nan, sqrt
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,16 @@ from rankjury.stats.formatting import NO_VALUE, format_difference, format_interv
 from rankjury.stats.resampling import Bounds
 from rankjury.tracking.archive.run import ArchivedRun
 
+if TYPE_CHECKING:
+    from rankjury.reporting.charts.spec import LineChart
+
 _PRICE = 4.0
 _MORE_FOR_FEW = 4.0
 _ROUNDING = 1e-9
 _NORMAL_QUARTILE = 0.6744897501960817
 """Half of normal values are nearer to their mean than so many standard deviations."""
 _BEYOND = 1.959963984540054
+_MOST_SYSTEMS = 8
 
 
 @dataclass(frozen=True)
@@ -287,23 +291,58 @@ def last_points(series: Series, steps: Sequence[SeriesStep], runs: Collection[st
     return replace(series, points=points), [one for one in kept if one.step.index >= 0]
 
 
-class ChartLine(NamedTuple):
+class LegendLine(NamedTuple):
     """A series as a chart's legend calls it."""
 
     name: str
     points: Sequence[HistoryPoint]
 
 
-def legend_lines(found: Sequence[tuple[Series, Sequence[SeriesStep]]]) -> tuple[list[ChartLine], list[tuple[str, str]]]:
+def legend_lines(
+    found: Sequence[tuple[Series, Sequence[SeriesStep]]],
+) -> tuple[list[LegendLine], list[tuple[str, str]]]:
     """Return series as lines of a chart, and the times at which any of them steps, with a label."""
     several = len({series.measure for series, _ in found}) > 1
-    lines = [ChartLine(series.name if several else series.system, series.points) for series, _ in found]
+    lines = [LegendLine(series.name if several else series.system, series.points) for series, _ in found]
     stepped: dict[str, list[str]] = {}
     for line, (_, steps) in zip(lines, found, strict=True):
         for one in steps:
             stepped.setdefault(one.after.time, []).append(line.name)
     labels = {time: names[0] if len(names) == 1 else f"{len(names)} systems" for time, names in stepped.items()}
     return lines, [(time, f"step: {label}") for time, label in labels.items()]
+
+
+def history_charts(runs: Sequence[ArchivedRun], measure: str) -> "list[LineChart]":
+    """Return the chart of one measure over runs, for a run's own page; none where there is a single run."""
+    from rankjury.reporting.charts.history import history_chart  # loads all charts
+
+    measures, systems = measures_and_systems(runs)
+    lines = build_series(runs, [measure], default_systems(runs, systems)) if measure in measures else []
+    if max((len(series.points) for series in lines), default=0) < 2:
+        return []
+    by_name = {run.name: run for run in runs}
+    return [
+        history_chart(*legend_lines([(series, series_steps(series, by_name)) for series in lines]), measure, measure)
+    ]
+
+
+def measures_and_systems(runs: Sequence[ArchivedRun]) -> tuple[list[str], list[str]]:
+    """Return the measures and systems of runs, those of the last runs first; systems in random order come last."""
+    newest = list(reversed(runs))
+    measures = [label for run in newest for summary in run.manifest["summary"].values() for label in summary]
+    systems = list(dict.fromkeys(system for run in newest for system in run.systems))
+    chance = _chance_systems(runs)
+    return list(dict.fromkeys(measures)), sorted(systems, key=lambda name: name in chance)
+
+
+def default_systems(runs: Sequence[ArchivedRun], systems: Sequence[str]) -> list[str]:
+    """Return the systems to show where none is named: no random orders, if there is anything else."""
+    chance = _chance_systems(runs)
+    return ([name for name in systems if name not in chance] or list(systems))[:_MOST_SYSTEMS]
+
+
+def _chance_systems(runs: Sequence[ArchivedRun]) -> set[str]:
+    return {name for run in runs for name in run.manifest.get("by_chance") or ()}
 
 
 def _queries(run: ArchivedRun) -> object:

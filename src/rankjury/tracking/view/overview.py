@@ -12,12 +12,19 @@ from urllib.parse import urlencode
 from rankjury.core.text import plural
 from rankjury.errors import DataError, UnknownName
 from rankjury.reporting.charts.history import history_chart
-from rankjury.reporting.charts.spec import Chart
 from rankjury.reporting.html.page import PageChart
 from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.files import display_time, sort_key
-from rankjury.tracking.archive.history import Series, SeriesStep, build_series, legend_lines, series_steps
+from rankjury.tracking.archive.history import (
+    Series,
+    SeriesStep,
+    build_series,
+    default_systems,
+    legend_lines,
+    measures_and_systems,
+    series_steps,
+)
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.store import RUNS
 from rankjury.tracking.view.open_run import LruCache, OpenRun
@@ -195,7 +202,6 @@ def running_json(shelf: RunCatalog) -> dict[str, Any]:
 _MOST_RUNS = 1_000
 """In a chart; of more the last are shown."""
 _MOST_ROWS = 200
-_MOST_SYSTEMS = 8
 _CAUSES_SHOWN = 8
 Found = tuple[Series, Sequence[SeriesStep]]
 
@@ -210,9 +216,9 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         raise RequestRefused(
             404, "there is no run of this plan" if every else "there is no run yet: rankjury run keeps one"
         )
-    measures, systems = _known(runs)
+    measures, systems = measures_and_systems(runs)
     measure = request.text("measure") or runs[-1].headline[0]
-    wanted = list(request.all("system")) or _at_first(runs, systems)
+    wanted = list(request.all("system")) or default_systems(runs, systems)
     by_name = {run.name: run for run in runs}
     found = [(one, series_steps(one, by_name)) for one in build_series(runs, [measure], wanted)]
     points = [{point.run: point for point in series.points} for series, _ in found]
@@ -225,7 +231,7 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         }
         for run in runs[: -_MOST_ROWS - 1 : -1]
     ]
-    chart = _chart(found, f"{plan}: {measure}", measure) if found else None
+    chart = history_chart(*legend_lines(found), f"{plan}: {measure}", measure) if found else None
     damaged = shelf.damaged()
     return {
         "title": f"{plan}: history",
@@ -246,36 +252,6 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         "damaged": plural(len(damaged), "damaged run", "damaged runs") if damaged else "",
         "steps": _steps(found),
     }
-
-
-def history_charts(runs: Sequence[ArchivedRun], measure: str) -> list[Chart]:
-    """The history of one measure, for a run's own page; none where there is a single run."""
-    measures, known = _known(runs)
-    systems = _at_first(runs, known)
-    found = build_series(runs, [measure], systems) if measure in measures else []
-    if max((len(one.points) for one in found), default=0) < 2:
-        return []
-    by_name = {run.name: run for run in runs}
-    return [_chart([(one, series_steps(one, by_name)) for one in found], measure, measure)]
-
-
-def _known(runs: Sequence[ArchivedRun]) -> tuple[list[str], list[str]]:
-    """Measures and systems, those of the last runs first; what is by chance comes last."""
-    newest = list(reversed(runs))
-    measures = [label for run in newest for held in run.manifest["summary"].values() for label in held]
-    systems = list(dict.fromkeys(system for run in newest for system in run.systems))
-    chance = {name for run in runs for name in run.manifest.get("by_chance") or ()}
-    return list(dict.fromkeys(measures)), sorted(systems, key=lambda name: name in chance)
-
-
-def _at_first(runs: Sequence[ArchivedRun], systems: Sequence[str]) -> list[str]:
-    """The systems to show where none is named: not what is by chance, if there is anything else."""
-    chance = {name for run in runs for name in run.manifest.get("by_chance") or ()}
-    return ([name for name in systems if name not in chance] or list(systems))[:_MOST_SYSTEMS]
-
-
-def _chart(found: Sequence[Found], title: str, measure: str) -> Chart:
-    return history_chart(*legend_lines(found), title, measure)
 
 
 def _steps(found: Sequence[Found]) -> list[dict[str, Any]]:

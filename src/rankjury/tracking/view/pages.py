@@ -10,10 +10,11 @@ from urllib.parse import quote, urlencode
 from rankjury.measures.measure import METRICS
 from rankjury.reporting.html import embed_json, page_script, page_style
 from rankjury.reporting.html.page import page_context
+from rankjury.tracking.archive.history import history_charts
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.view.compare import CHANGED, RunPair, SideBySide, comparison_context
 from rankjury.tracking.view.open_run import MOST_ROWS, LruCache, OpenRun, RowRequest
-from rankjury.tracking.view.overview import RunCatalog, history_charts, history_context, list_context, running_json
+from rankjury.tracking.view.overview import RunCatalog, history_context, list_context, running_json
 from rankjury.tracking.view.server import PageRequest, PageResponse, RequestRefused, json_response, page_response
 
 _MOST_OFFSET = 100_000_000
