@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.core.journal import SCHEMA, Entry, Journal
+from rankjury.core.journal import SCHEMA, Journal, JournalEntry
 from rankjury.errors import DataError
 from tests.retrieval.bench.support import lines_of
 
 
-def entry(number: int, **about: object) -> Entry:
-    return Entry(f"key {number}", "hnsw", f"setting {number}", dict(about), {"recall": number / 10, "note": "ä"})
+def entry(number: int, **about: object) -> JournalEntry:
+    return JournalEntry(f"key {number}", "hnsw", f"setting {number}", dict(about), {"recall": number / 10, "note": "ä"})
 
 
 @pytest.fixture

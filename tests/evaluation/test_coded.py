@@ -13,8 +13,7 @@ from hypothesis import given, settings, strategies as st
 import rankjury
 import rankjury.evaluation.coded
 from rankjury.core.convert import as_gold, as_ranking
-from rankjury.core.lists import Background
-from rankjury.core.types import Ints
+from rankjury.core.types import Background, Ints
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.evaluation.coded import evaluate_arrays, find_duplicate, look_up
 from rankjury.evaluation.evaluate import evaluate, resolve_measures

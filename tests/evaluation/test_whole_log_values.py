@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.core.lists import Background
+from rankjury.core.types import Background
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.sections import measure_stability
 from rankjury.plan.parse import read_plan

@@ -22,13 +22,11 @@ from rankjury.errors import RankjuryError
 from rankjury.evaluation.api import compare
 from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes, read_column
-from rankjury.io.candidates import read_candidates
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.vectors import read_vectors
-from rankjury.io.vectors.headers import read_headers
-from rankjury.io.vectors.ids import read_ids
-from rankjury.io.vectors.metadata import read_metadata
+from rankjury.io.vectors.ids import read_candidates, read_ids
+from rankjury.io.vectors.scan import read_headers, read_metadata
 from rankjury.labeling.keywords.gold import keyword_gold
 from rankjury.labeling.keywords.labelled import read_labelled
 from rankjury.labeling.keywords.read_annotations import read_annotations

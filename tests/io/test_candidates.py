@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankjury.errors import DataError, RankjuryError, UnknownName
-from rankjury.io.candidates import read_candidates
+from rankjury.io.vectors.ids import read_candidates
 from tests.io.support import put
 
 

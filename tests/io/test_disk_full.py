@@ -13,7 +13,7 @@ import json, resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from rankjury.errors import DataError
-from rankjury.io import write, write_table
+from rankjury.io.formats import write, write_table
 from rankjury.io.atomic import together, write_text
 from rankjury.io.vectors.write import write_vectors
 from rankjury.recsys.data.log import log_from_frame

@@ -12,7 +12,7 @@ from rankjury.errors import DataError
 from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes
 from rankjury.io.formats import read
-from rankjury.io.jsonl import _depth, check_depth, count_octets, parse_json, unique_members
+from rankjury.io.json import _depth, check_depth, count_octets, parse_json, unique_members
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source

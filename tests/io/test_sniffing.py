@@ -12,7 +12,7 @@ import pytest
 from rankjury.errors import DataError, UnknownName
 from rankjury.io.formats import FORMATS, format_of, kind_of, read
 from rankjury.io.source import Source
-from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.io.vectors.scan import holds_vectors
 from tests.io.support import exact, put, read_rows
 
 RUN = "q1 Q0 d1 1 2.5 tag\n"

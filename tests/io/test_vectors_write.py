@@ -15,10 +15,8 @@ from rankjury.core.hashing import hash_vectors
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
-from rankjury.io.vectors.headers import Header, read_headers
-from rankjury.io.vectors.listing import list_vectors
-from rankjury.io.vectors.metadata import read_metadata
 from rankjury.io.vectors.quantize import DTYPES, vary
+from rankjury.io.vectors.scan import Header, list_vectors, read_headers, read_metadata
 from rankjury.io.vectors.write import write_vectors
 
 IDS = ["a", "é", "c d"]

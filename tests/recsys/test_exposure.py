@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.core.lists import Background, Lists
-from rankjury.core.types import Ints
+from rankjury.core.types import Background, Ints, Lists
 from rankjury.recsys.exposure import Exposure, exposure_of
 
 

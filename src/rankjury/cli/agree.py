@@ -238,7 +238,7 @@ def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
     """The table of a file: of vectors, or without a kind of a run."""
     from rankjury.io.source import Source
     from rankjury.io.vectors import split_off_key
-    from rankjury.io.vectors.sniffing import holds_vectors
+    from rankjury.io.vectors.scan import holds_vectors
 
     if file == "-":
         return {"path": file}

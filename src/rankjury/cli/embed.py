@@ -141,7 +141,7 @@ def _check_combination(
 
 def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
     from rankjury.io.vectors import read_vectors, split_off_key
-    from rankjury.io.vectors.metadata import read_metadata
+    from rankjury.io.vectors.scan import read_metadata
     from rankjury.retrieval.embedding.vector_files import vary_into
 
     with show_progress(f"Reading {source}", quiet=quiet):

@@ -75,8 +75,8 @@ def neighbours_command(
 
         check_folder(output)
         form_to_write(output, None, FORMATS)
-    from rankjury.io.candidates import read_candidates
-    from rankjury.io.vectors import ids_beside, read_vectors, same_file
+    from rankjury.io.vectors import ids_file_of, read_vectors, same_file
+    from rankjury.io.vectors.ids import read_candidates
     from rankjury.retrieval.rank import rank_listed, rank_vectors
 
     with show_progress(f"Reading {vectors}", quiet=quiet):
@@ -84,7 +84,7 @@ def neighbours_command(
         same = queries is not None and same_file(queries, vectors) and queries_ids in (None, ids)
         asked = None
         if queries is not None and not same:
-            asked = read_vectors(queries, ids=queries_ids, taken=ids or ids_beside(vectors))
+            asked = read_vectors(queries, ids=queries_ids, taken=ids or ids_file_of(vectors))
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 

@@ -7,7 +7,7 @@ import typer
 from rankjury.cli.shared.console import QuietOption, print_json, say, warn
 
 if TYPE_CHECKING:
-    from rankjury.io.vectors.listing import Listed
+    from rankjury.io.vectors.scan import VectorFile
 
 EPILOG = (
     "Examples:\n\n"
@@ -27,7 +27,7 @@ def vectors_command(
     quiet: QuietOption = False,
 ) -> None:
     """List the vectors below a folder: their size, and how they were made."""
-    from rankjury.io.vectors.listing import list_vectors
+    from rankjury.io.vectors.scan import list_vectors
 
     found = list_vectors(folders or ["."])
     if as_json:
@@ -45,7 +45,7 @@ def vectors_command(
     warn([one.fault for one in found if one.fault is not None], quiet=quiet)
 
 
-def _facts(one: "Listed") -> dict[str, Any]:
+def _facts(one: "VectorFile") -> dict[str, Any]:
     """The whole metadata, or what the header tells."""
     if one.fault is not None:
         return {"file": one.file, "fault": one.fault}
@@ -56,7 +56,7 @@ def _facts(one: "Listed") -> dict[str, Any]:
     return {"file": one.file, "schema": None, **sizes}
 
 
-def _row(one: "Listed") -> list[str]:
+def _row(one: "VectorFile") -> list[str]:
     facts = _facts(one)
     dimensions = facts.get("dimensions")
     unit = facts.get("normalised")

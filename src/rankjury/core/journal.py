@@ -44,7 +44,7 @@ def lock_file(handle: int, *, wait: bool = False) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A finished result: its key, the conditions that it depends on, and the result itself."""
 
     key: str
@@ -72,7 +72,7 @@ class Journal:
         self.path = path
         self.dropped = 0
         """The number of lines that could not be read."""
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, JournalEntry] = {}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
@@ -106,7 +106,7 @@ class Journal:
     def _keep(self, line: bytes) -> bool:
         """Return whether the line could be read; the last of several with one key counts."""
         with suppress(JSONDecodeError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-            entry = Entry(**loads(line))
+            entry = JournalEntry(**loads(line))
             if isinstance(entry.key, str) and isinstance(entry.about, dict) and isinstance(entry.point, dict):
                 self._entries[entry.key] = entry
                 return True
@@ -116,13 +116,13 @@ class Journal:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[JournalEntry]:
         return iter(self._entries.values())
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> JournalEntry | None:
         return self._entries.get(key)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Store a finished result; it is on the disk when this returns."""
         line = dumps(vars(entry), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         self._append(line.encode() + b"\n")
@@ -164,7 +164,7 @@ class JournalScope:
         self.journal, self.name, self.about, self.fresh = journal, name, about, fresh
         self._conditions = hash_json(about)
         self._before = {entry.setting: entry for entry in journal or () if entry.sweep == name}
-        self._changed: list[Entry] = []
+        self._changed: list[JournalEntry] = []
 
     def find(self, setting: str, *, noted: bool = True) -> dict[str, Any] | None:
         """Return the stored result of a setting; None where there is none.
@@ -181,7 +181,7 @@ class JournalScope:
     def add(self, setting: str, point: dict[str, Any]) -> None:
         """Store the result of a setting."""
         if self.journal is not None:
-            self.journal.add(Entry(self._key(setting), self.name, setting, self.about, point))
+            self.journal.add(JournalEntry(self._key(setting), self.name, setting, self.about, point))
 
     def _key(self, setting: str) -> str:
         return hash_json([self._conditions, setting])

@@ -69,7 +69,7 @@ def _check_interval(ends: list[float]) -> list[float]:
 INTERVAL: CoreSchema = core_schema.no_info_after_validator_function(_check_interval, array(NUMBER))
 
 
-def parse_json(octets: bytes, where: str) -> Any:
+def parse_strict_json(octets: bytes, where: str) -> Any:
     """Parse JSON of unknown origin.
 
     Args:

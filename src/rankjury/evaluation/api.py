@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankjury.core.convert import as_gold, as_ranking, frame_of
-from rankjury.core.lists import Background
-from rankjury.core.types import Gold, Ranking
+from rankjury.core.types import Background, Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UnknownName, UsageError, guard_reading
 from rankjury.evaluation.compare import assess

@@ -15,9 +15,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.lists import Background, Lists, checked_background
 from rankjury.core.params import is_whole
-from rankjury.core.types import Bools, Floats, Gold, Ints, cut_into_blocks, freeze, gathered, segments_within
+from rankjury.core.types import (
+    Background,
+    Bools,
+    Floats,
+    Gold,
+    Ints,
+    Lists,
+    checked_background,
+    cut_into_blocks,
+    freeze,
+    gathered,
+    segments_within,
+)
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_measures

@@ -7,10 +7,9 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.lists import Background
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
-from rankjury.core.types import Bools, Gold, Ranking
+from rankjury.core.types import Background, Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, warn_of_short_slices
 from rankjury.evaluation.judge import DuplicateRule

@@ -7,9 +7,8 @@ from typing import cast, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.lists import Background, Lists, checked_background
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Bools, Floats, Gold, Ranking
+from rankjury.core.types import Background, Bools, Floats, Gold, Lists, Ranking, checked_background
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking

@@ -16,13 +16,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.lists import Background, Lists
 from rankjury.core.types import (
     ROW_NUMBER,
+    Background,
     Bools,
     Floats,
     Gold,
     Ints,
+    Lists,
     Ranking,
     Runs,
     cut_into_blocks,

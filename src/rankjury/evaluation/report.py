@@ -26,7 +26,7 @@ from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
 from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts, merge_warnings, read_sections
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, common_names, with_common_name
 from rankjury.stats.comparison import Comparison

@@ -11,8 +11,7 @@ import polars as pl
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io import csv as delimited
-from rankjury.io.json import records_by_id
-from rankjury.io.jsonl import read_json_table
+from rankjury.io.json import read_json_table, records_by_id
 from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 

@@ -1,14 +1,19 @@
-"""JSON as pytrec_eval, ranx and BEIR write it: {query: {item: number}}, {query: [items]} or records; {id: record}."""
+"""JSON and JSONL: runs and judgments as pytrec_eval, ranx and BEIR write them, records, and a strict parser."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable, Iterable
+from mmap import mmap
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades
+from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades, match_columns
+from rankjury.core.types import listed
 from rankjury.errors import DataError
-from rankjury.io.jsonl import duplicate_error, parse_json, table_of
+from rankjury.io.csv import as_numbers, first_bad_number, not_a_number
 from rankjury.io.source import Source
 
 
@@ -131,3 +136,208 @@ def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | No
                 expected="the same id in both places, or a list of objects",
             )
     return [{**fields, "id": name} for name, fields in tree.items()]
+
+
+_DEEPEST = 64
+"""Polars takes longer with each level, and at 1,000 does not come to an end."""
+_NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')
+_STRING = re.compile(rb'"[^"\n]*"')
+_BLOCK = 1 << 19
+"""Bytes that are compared at once: few enough for a processor's cache."""
+_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LONE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}".encode())
+"""An escape that is half of a character, or seems to be: behind a backslash that is itself escaped, it is none."""
+
+Pairs = list[tuple[str, Any]]
+Octets = bytes | mmap
+
+
+def parse_json(
+    text: str | bytes,
+    where: str,
+    *,
+    line: int | None = None,
+    expected: str | None = None,
+    members: Callable[[Pairs], Any] | None = None,
+) -> Any:
+    """Return what a JSON text holds.
+
+    Args:
+        text: The text.
+        where: The file that it is from, as the user named it.
+        line: Where the text is one line of the file, its number.
+        expected: What the text should be, for the error.
+        members: What an object becomes of its pairs of key and value; None: a dict, the last of equal keys.
+
+    Raises:
+        DataError: The text is not JSON, is nested too deeply, or has a number or a character that cannot be held.
+    """
+    place = where if line is None else f"{where}:{line}"
+    try:
+        found = json.loads(text, object_pairs_hook=members)
+        refuse_surrogates(text, found)
+    except UnicodeError as error:
+        raise DataError("found half of a character (a lone surrogate)", where=place, expected="Unicode text") from error
+    except RecursionError as error:
+        raise DataError("this JSON is nested too deeply", where=place, expected=expected) from error
+    except ValueError as error:
+        number = getattr(error, "lineno", None)
+        place = f"{where}:{number}" if line is None and number else place
+        raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=place, expected=expected) from error
+    return found
+
+
+def may_hold_surrogates(content: bytes) -> bool:
+    """Return whether a JSON text has an escape that seems to be half of a character."""
+    # A search for one byte takes a tenth of the time of one for two.
+    return b"\\" in content and b"\\u" in content and _LONE.search(content) is not None
+
+
+def refuse_surrogates(text: str | bytes, value: Any) -> None:
+    """Raise a UnicodeError where what was parsed from a text holds a string that cannot be written as UTF-8."""
+    if isinstance(text, str):
+        text = text.encode(errors="surrogatepass") if "\\u" in text else b""
+    todo = [value] if may_hold_surrogates(text) else []
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            one.encode()
+        elif isinstance(one, dict):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            todo += one
+
+
+def unique_members(where: str, what: str = "key") -> Callable[[Pairs], dict[str, Any]]:
+    """Return what makes a dict of an object's pairs, and refuses a key that occurs twice."""
+
+    def members(pairs: Pairs) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise duplicate_error((name for name, _ in pairs), where, what)
+        return found
+
+    return members
+
+
+def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> DataError:
+    """Return the error for an object in which some of these names occur twice."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    return DataError(f"duplicate {what}s: {listed(twice)}", where=where, expected=f"each {what} once")
+
+
+def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None:
+    """Refuse JSON that is nested so deeply that Polars would not come to an end.
+
+    Args:
+        content: The text.
+        where: The file that it is from, as the user named it.
+        rows: Polars takes that long only where it infers types: from this many lines of JSONL; None: from all.
+    """
+    if rows is not None:
+        lines = re.match(rb"(?:\s*\S[^\n]*){0,%d}" % rows, content)
+        content = b"" if lines is None else lines[0]
+    if _depth(content if isinstance(content, bytes) else bytes(content)) > _DEEPEST:
+        raise DataError("this JSON is nested too deeply", where=where, expected=f"at most {_DEEPEST} levels")
+
+
+def _depth(content: bytes) -> int:
+    """Return how deep brackets outside of strings are nested."""
+    if b"\\" in content:
+        content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Without two quotes side by side, which begin and end nothing, few strings are left: those with brackets.
+    marks = _STRING.sub(b"", content.translate(None, _NO_MARKS).replace(b'""', b""))
+    brackets = np.frombuffer(marks.translate(None, b'"\n'), dtype=np.uint8)
+    # The codes of [ and { end in B, those of ] and } in D.
+    return int(np.cumsum(np.where(brackets & 15 == 0xB, 1, -1)).max(initial=0))
+
+
+def count_octets(content: Octets, octets: bytes) -> list[int]:
+    """Return how often each of these bytes occurs; ``bytes.count`` takes twice as long where that is often."""
+    found = [0] * len(octets)
+    values = np.frombuffer(content, dtype=np.uint8)
+    for place in range(0, len(values), _BLOCK):
+        block = values[place : place + _BLOCK]
+        found = [count + int(np.count_nonzero(block == octet)) for count, octet in zip(found, octets, strict=True)]
+    return found
+
+
+_INFERRED = 100
+"""Lines by which Polars chooses the types of columns."""
+
+
+def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
+    """query_id, item_id and grade, or score and rank, of every line."""
+    content = source.mapped() if source.compression is None else source.text().encode()
+    check_depth(content, source.name, rows=_INFERRED)
+    try:
+        given = content if isinstance(content, bytes) else source.polars
+        frame = pl.read_ndjson(given, infer_schema_length=_INFERRED)
+    except pl.exceptions.PolarsError:
+        frame = _read_line_by_line(source, content)
+    else:
+        # Polars takes the last of equal keys, and any half of a character.
+        colons, backslashes = count_octets(content, b":\\")
+        if _may_repeat_keys(frame, content, colons) or (backslashes and may_hold_surrogates(bytes(content))):
+            _read_line_by_line(source, content)
+    return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
+
+
+def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
+    """Return a JSON list of objects, or an object on each of the ``lines``, as a table of any columns."""
+    content = source.text().encode()
+    check_depth(content, source.name)
+    read_as = pl.read_ndjson if lines else pl.read_json
+    return read_as(content, infer_schema_length=None)
+
+
+def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
+    """The wanted columns of a table of records, checked; ``place`` tells where a row stands."""
+    found = match_columns(frame.columns, kind, where=source.name)
+    frame = frame.select(pl.col(given).alias(name) for name, given in found.items())
+    for name in frame.columns:
+        if frame[name].null_count():
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise DataError(f"no {found[name]}", where=place(row), expected="a value on every line")
+    numbers = as_numbers(frame)
+    bad = first_bad_number(frame, numbers)
+    if bad is not None:
+        raise not_a_number(frame, *bad, place(bad[0]))
+    if kind == "gold":
+        check_grades(found[GRADE], numbers[GRADE], source.name)
+    return numbers
+
+
+def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
+    """Return whether an object of the text may have a key twice.
+
+    Where nothing is null, each object has each column's key at least once, and behind each is a colon. So with no more
+    colons than that, no key occurs twice. Else, as with colons in ids, the keys are counted themselves.
+    """
+    whole = not any(column.null_count() for column in frame)
+    if whole and colons == frame.width * frame.height:
+        return False
+    octets = bytes(content)
+    return any(octets.count(json.dumps(name).encode()) > frame.height for name in frame.columns)
+
+
+def _line_of(source: Source, row: int) -> int:
+    """The line of the n-th object; blank lines hold none."""
+    held = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
+    return next(number for n, number in enumerate(held) if n == row)
+
+
+def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
+    """The slow way: tells which line is broken, and takes ids that are strings here and numbers there."""
+    check_depth(content, source.name)
+    records = []
+    for number, line in enumerate(source.lines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{source.name}:{number}"
+        record = parse_json(line, source.name, line=number, expected="an object", members=unique_members(where))
+        if not isinstance(record, dict):
+            raise DataError(f"found {line[:60]!r}", where=where, expected="an object on each line")
+        records.append(record)
+    return pl.DataFrame(records, infer_schema_length=None, strict=False)

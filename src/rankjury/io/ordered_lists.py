@@ -20,7 +20,7 @@ from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.formats import format_of, read
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 
 ONLY_ASPECT = "gold"

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankjury.errors import DataError, guard_reading
-from rankjury.io.json import records_by_id
-from rankjury.io.jsonl import refuse_surrogates, unique_members
+from rankjury.io.json import records_by_id, refuse_surrogates, unique_members
 from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 
@@ -22,19 +21,19 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Record:
+class Row:
     """What stands in one place."""
 
     place: str
     fields: dict[str, Any]
 
 
-def read_records(source: Source) -> list[Record]:
+def read_records(source: Source) -> list[Row]:
     """Read a list of objects, an object that holds one, {id: object}, an object a line, a table, or Parquet."""
     with guard_reading(source.name, "a table or JSON"):
         if source.is_parquet():
             rows = read_whole(source.polars, source.name).iter_rows(named=True)
-            found = [Record(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
+            found = [Row(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
         elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
             found = list(_of_table(source))
         else:
@@ -66,7 +65,7 @@ def _loaded(text: str, members: Any = None) -> Any:
     return found
 
 
-def _of_table(source: Source) -> Iterator[Record]:
+def _of_table(source: Source) -> Iterator[Row]:
     header_line = next(iter(source.head_lines), "")
     separator = max(SEPARATORS, key=header_line.count)
     header = [name.strip() for name in cells_of(header_line, separator)]
@@ -81,7 +80,7 @@ def _of_table(source: Source) -> Iterator[Record]:
         if len(row) != len(header):
             expected = f"{len(header)} columns: {', '.join(header)}"
             raise DataError(f"found {len(row)} columns", where=place, expected=expected)
-        yield Record(place, {name: cell or None for name, cell in zip(header, row, strict=True)})
+        yield Row(place, {name: cell or None for name, cell in zip(header, row, strict=True)})
 
 
 def _whole_rows(reader: Any, where: str) -> Iterator[list[str]]:
@@ -91,7 +90,7 @@ def _whole_rows(reader: Any, where: str) -> Iterator[list[str]]:
         raise DataError(f"cannot be read as a table: {error}", where=f"{where}:{reader.line_num}") from error
 
 
-def _of_json(source: Source) -> list[Record]:
+def _of_json(source: Source) -> list[Row]:
     text = source.text()
     if plain_suffix(source.name) in _LINES and not text.lstrip().startswith("["):
         return _of_lines(source, text)
@@ -112,9 +111,9 @@ def _of_json(source: Source) -> list[Record]:
     return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
 
 
-def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Record]:
+def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
     """An object a line; ``of_whole`` is told where the first line is none, and so the whole was meant as one."""
-    found: list[Record] = []
+    found: list[Row] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -130,7 +129,7 @@ def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> 
     return found
 
 
-def _record(place: str, value: Any) -> Record:
+def _record(place: str, value: Any) -> Row:
     if not isinstance(value, dict):
         raise DataError(f"found {str(value)[:_SHOWN]!r}", where=place, expected="an object")
-    return Record(place, {str(name): one for name, one in value.items()})
+    return Row(place, {str(name): one for name, one in value.items()})

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.lists import Lists
 from rankjury.core.types import (
     Bools,
     Floats,
     Ints,
+    Lists,
     Runs,
     cut_into_blocks,
     freeze,

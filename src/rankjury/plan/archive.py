@@ -18,7 +18,7 @@ from rankjury.core.version import __version__
 from rankjury.errors import DataError
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.plan.input_digests import digest_contents, digest_inputs, list_inputs
 from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.schema import Plan

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
-from rankjury.core.lists import Background
 from rankjury.core.progress import Progress
-from rankjury.core.types import Gold, Ranking, Vectors
+from rankjury.core.types import Background, Gold, Ranking, Vectors
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.random_baseline import RandomRanking
 from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts

@@ -13,15 +13,13 @@ from rankjury.errors import RankjuryError, guard_reading
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes, suitable_attributes
 from rankjury.io.attributes import is_query_lines, query_lines, read_attributes
 from rankjury.io.formats import kind_of
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.ordered_lists import aspects_of
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import VECTOR_SUFFIXES
 from rankjury.io.vectors.arrays import find_ids
-from rankjury.io.vectors.headers import array_header, read_headers
-from rankjury.io.vectors.metadata import METADATA_NAME
-from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.io.vectors.scan import METADATA_NAME, array_header, holds_vectors, read_headers
 from rankjury.io.vectors.tables import json_spaces
 from rankjury.labeling.keywords.read_annotations import SEPARATOR
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue

@@ -13,7 +13,7 @@ from typing import Any
 
 from rankjury.core.importing import is_function_name
 from rankjury.io.source import plain_suffix
-from rankjury.io.vectors import VECTOR_SUFFIXES, ids_beside, split_off_key
+from rankjury.io.vectors import VECTOR_SUFFIXES, ids_file_of, split_off_key
 from rankjury.recsys.data.movielens import find_file
 from rankjury.recsys.data.split_folder import is_split_folder
 
@@ -89,7 +89,7 @@ def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
     path = folder / spelling
     if isfile(path):
         yield spelling, path
-        ids = ids_beside(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
+        ids = ids_file_of(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
         if ids is not None:
             yield f"{spelling}{_IDS}", Path(ids)
     elif is_function_name(text):

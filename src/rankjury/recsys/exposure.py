@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.core.lists import Lists
-from rankjury.core.types import Floats, Ints
+from rankjury.core.types import Floats, Ints, Lists
 from rankjury.evaluation.sections import Section
 
 

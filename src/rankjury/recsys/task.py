@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from rankjury.core.lists import Background
 from rankjury.core.params import is_whole
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Bools, Gold, Ints, freeze, gathered, places_in
+from rankjury.core.types import Background, Bools, Gold, Ints, freeze, gathered, places_in
 from rankjury.core.validation import check_fields
 from rankjury.errors import DataError, UnknownName, UsageError, shorten
 from rankjury.recsys.data.attributes import SideFeatures

@@ -18,7 +18,7 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import require_scores
 from rankjury.io.vectors import read_vectors, same_file
-from rankjury.io.vectors.checks import checked
+from rankjury.io.vectors.arrays import check_vectors
 from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
@@ -303,4 +303,4 @@ def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
             f"cannot be read: {error}", where=name, expected="a matrix, a dict, a path, or Vectors"
         ) from error
     numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
-    return replace(checked(numbers, values, name), numbered=ids is None)
+    return replace(check_vectors(numbers, values, name), numbered=ids is None)

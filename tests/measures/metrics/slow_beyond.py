@@ -12,7 +12,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 import rankjury
-from rankjury.core.lists import Background
+from rankjury.core.types import Background
 from rankjury.evaluation.evaluate import Evaluation, resolve_measures
 
 ITEMS = [f"i{n}" for n in range(7)]

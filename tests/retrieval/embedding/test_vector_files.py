@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
-from rankjury.io.vectors.metadata import read_metadata
+from rankjury.io.vectors.scan import read_metadata
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.vector_files import Choices, embed_into, vary_into
 from tests.labeling.support import Plain, corpus, into

@@ -13,15 +13,15 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors import arrays, tables
-from rankjury.io.vectors.checks import Raw, checked, the_only_one
-from rankjury.io.vectors.ids import beside, ids_of_json, read_ids
+from rankjury.io.vectors.arrays import Raw, check_vectors, choose_name
+from rankjury.io.vectors.ids import find_ids_file, ids_of_json, read_ids
 
 
 def _read_safetensors(source: Source, key: str | None) -> Raw:
     """The tensor that the key names, or the only one."""
     library = import_optional("safetensors", "reading .safetensors")
     with guard_reading(source.name, "safetensors"), library.safe_open(source.path, framework="numpy") as held:
-        chosen = the_only_one(list(held.keys()), key, "tensor", source.name)
+        chosen = choose_name(list(held.keys()), key, "tensor", source.name)
         values = held.get_tensor(chosen)
         listed = (held.metadata() or {}).get("ids")
     return Raw(values, None if listed is None else ids_of_json(listed, f"{source.name}, the metadata's ids"))
@@ -65,21 +65,23 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
     if ids is not None and raw.ids is not None:
         raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
     if raw.ids is not None:
-        return checked(raw.ids, values, name)
-    found = ids or beside(Path(path), taken)
+        return check_vectors(raw.ids, values, name)
+    found = ids or find_ids_file(Path(path), taken)
     if found is None:
-        return replace(checked(pl.int_range(len(values), eager=True).cast(pl.String), values, name), numbered=True)
+        return replace(
+            check_vectors(pl.int_range(len(values), eager=True).cast(pl.String), values, name), numbered=True
+        )
     listed = read_ids(found)
     if len(listed) != len(values):
         raise DataError(
             f"found {len(values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
         )
-    return checked(listed, values, name)
+    return check_vectors(listed, values, name)
 
 
-def ids_beside(given: str) -> str | None:
+def ids_file_of(given: str) -> str | None:
     """The file of ids that is taken for these vectors where none is named."""
-    return beside(Path(split_off_key(given)[0]))
+    return find_ids_file(Path(split_off_key(given)[0]))
 
 
 def same_file(one: str, other: str) -> bool:

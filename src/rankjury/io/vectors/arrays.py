@@ -1,23 +1,76 @@
-"""NumPy's own files: one array in .npy, several by name in .npz. Pickles are never opened."""
+"""NumPy files: one array in .npy, several by name in .npz, never pickles; and the checks of vectors that are read."""
 
 import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.types import Matrix
+from rankjury.core.types import Matrix, Vectors, listed, names_of
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source
-from rankjury.io.vectors.checks import Raw, check_lengths, the_only_one
-from rankjury.io.vectors.headers import are_single_vectors, array_header, check_member, member_headers, read_array
-from rankjury.io.vectors.metadata import METADATA_NAME, VALUES_NAME, parse_metadata, read_record
-from rankjury.io.vectors.quantize import DTYPES, Codes, decode
+from rankjury.io.vectors.quantize import DTYPES, Quantized, decode
+from rankjury.io.vectors.scan import (
+    METADATA_NAME,
+    VALUES_NAME,
+    are_single_vectors,
+    array_header,
+    check_member,
+    member_headers,
+    parse_metadata,
+    read_array,
+    read_record,
+)
+
+_CHOICES_LISTED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Vectors as a file holds them; ``ids`` is None where it holds none."""
+
+    values: NDArray[np.generic]
+    ids: pl.Series | None = None
+
+
+def choose_name(names: list[str], key: str | None, what: str, where: str) -> str:
+    """The one that the key names, or the only one there is."""
+    if key is not None and key not in names:
+        expected = f"one of {listed(names, _CHOICES_LISTED)}" if names else "none"
+        raise DataError(f"no {what} is called {key!r}", where=where, expected=expected)
+    if key is None and len(names) != 1:
+        found = f"found {len(names)} {what}s that may be vectors" + (
+            f": {listed(names, _CHOICES_LISTED)}" if names else ""
+        )
+        hint = f"Name one: {where}:{names[0]}" if names else None
+        raise DataError(found, where=where, expected="one", hint=hint)
+    return names[0] if key is None else key
+
+
+def check_vectors(ids: pl.Series, numbers: Matrix, where: str) -> Vectors:
+    """Vectors, or an error that names the rows at fault."""
+    return Vectors(names_of(ids, where), np.ascontiguousarray(numbers), where).check()
+
+
+def check_lengths(lengths: NDArray[np.integer], ids: pl.Series, where: str) -> int:
+    """The length that most have; an error that names those of another."""
+    found, counts = np.unique(lengths, return_counts=True)
+    usual = int(found[counts.argmax()]) if len(found) else 0
+    if len(found) > 1:
+        odd = ids.filter(pl.Series(lengths != usual))
+        raise DataError(
+            f"vectors of unequal length: {listed(odd)} of other than {usual:,} numbers",
+            where=where,
+            expected="one length for all",
+        )
+    return usual
+
 
 _ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
 _LIKE_IDS = re.compile(r"(^|_)ids?$|[a-z]I[dD]s?$")
@@ -82,7 +135,7 @@ def read_npz(source: Source, key: str | None) -> Raw:
                 return _by_id(names, [_member(held.zip, name, source.name) for name in names], source.name)
             id_name = find_ids(names, key)
             arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
-            chosen = the_only_one(arrays, key, "array", source.name)
+            chosen = choose_name(arrays, key, "array", source.name)
             id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
             for name in filter(None, (chosen, id_name)):
                 _refuse_objects(held.zip, name, source.name, "ids" if name == id_name else "vectors")
@@ -149,7 +202,7 @@ def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix
             where=f"{where}:{VALUES_NAME}",
             expected=f"{record['count']:,} vectors of {dimensions:,} numbers as {dtype}, as its metadata says",
         )
-    return decode(Codes(values, dtype, dimensions, record.get("scale")))
+    return decode(Quantized(values, dtype, dimensions, record.get("scale")))
 
 
 def ids_of(held: Any, where: str) -> pl.Series:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.convert import find_id_column
+from rankjury.core.convert import ITEM, QUERY, RANK, find_id_column, match_columns
+from rankjury.core.types import names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io.jsonl import parse_json, read_json_table
+from rankjury.io.json import parse_json, read_json_table
 from rankjury.io.parquet import read_whole
 from rankjury.io.source import SEPARATORS, Source, plain_suffix
 from rankjury.io.vectors.arrays import ids_of, load
@@ -15,7 +16,7 @@ from rankjury.io.vectors.arrays import ids_of, load
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
-def beside(path: Path, taken: str | None = None) -> str | None:
+def find_ids_file(path: Path, taken: str | None = None) -> str | None:
     """The file of ids that goes with these vectors by its name; None where there is none but one that is taken."""
     stem = path.with_suffix("")
     names = [f"{stem.name}{joint}ids{suffix}" for joint in (".", "_", "-") for suffix in (".txt", ".json", ".npy")]
@@ -70,3 +71,24 @@ def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
     if column not in frame.columns:
         raise UnknownName("column", column, frame.columns, where=source.name)
     return frame[column].rename("id")
+
+
+def read_candidates(given: str) -> pl.Series | pl.DataFrame:
+    """Ids, or a frame of query_id and item_id where the table has both."""
+    with guard_reading(given, "a list of candidates"):
+        pairs = _pairs(given) if plain_suffix(given) in TABLES else None
+        found = pairs if pairs is not None else names_of(read_ids(given), given).unique().sort()
+    if not len(found):
+        raise DataError("found no candidates", where=given, expected="at least one")
+    return found
+
+
+def _pairs(given: str) -> pl.DataFrame | None:
+    table = read_table(Source.open(given), plain_suffix(given))
+    try:
+        found = match_columns([*table.columns, RANK], "run", given)
+    except DataError:
+        return None
+    return pl.DataFrame({name: names_of(table[found[name]], given) for name in (QUERY, ITEM)}).unique(
+        maintain_order=True
+    )

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class Quantized:
     """A matrix as a file holds it: floats, whole numbers up to 127, or eight signs a byte."""
 
     array: NDArray[np.generic]
@@ -80,27 +80,27 @@ def widened(values: Matrix) -> Matrix:
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
-def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Codes:
+def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
     """The numbers as a file holds them."""
     dimensions = int(values.shape[1])
     if dtype == "binary":
-        return Codes(np.packbits(values >= 0, axis=1), dtype, dimensions)
+        return Quantized(np.packbits(values >= 0, axis=1), dtype, dimensions)
     if dtype == "int8":
         scale = _scale_of(values, where)
         codes = np.empty(values.shape, np.int8)
         for part in _parts(values):
             codes[part] = np.rint(values[part] / np.float64(scale))
-        return Codes(codes, dtype, dimensions, scale)
+        return Quantized(codes, dtype, dimensions, scale)
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
     width = np.dtype(dtype)
     if _largest(values) > float(np.finfo(width).max):
         raise DataError(f"found numbers up to {_largest(values):.3g}, which {dtype} cannot hold", where=where,
                         expected=f"at most {np.finfo(width).max:.5g}", hint="Normalise the vectors first.")  # fmt: skip
-    return Codes(values.astype(width, copy=False), dtype, dimensions)
+    return Quantized(values.astype(width, copy=False), dtype, dimensions)
 
 
-def decode(codes: Codes) -> Matrix:
+def decode(codes: Quantized) -> Matrix:
     """The numbers that the codes stand for."""
     array = codes.array
     if codes.dtype == "binary":

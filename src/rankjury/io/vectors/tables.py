@@ -9,10 +9,10 @@ import polars as pl
 from rankjury.core.convert import find_id_column
 from rankjury.core.types import listed
 from rankjury.errors import DataError
-from rankjury.io.jsonl import check_depth, parse_json, unique_members
+from rankjury.io.json import check_depth, parse_json, unique_members
 from rankjury.io.parquet import scan
 from rankjury.io.source import Source
-from rankjury.io.vectors.checks import Raw, check_lengths, the_only_one
+from rankjury.io.vectors.arrays import Raw, check_lengths, choose_name
 
 
 def read_parquet(source: Source, key: str | None) -> Raw:
@@ -104,8 +104,8 @@ def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict
     """Return {id: [numbers]} of one space."""
     inner, are_inner = _inner_names(tree)
     if key in tree or not (key in inner or are_inner):
-        return tree[the_only_one(list(tree), key, "space", where)]
-    chosen = the_only_one(inner, key, "space", where)
+        return tree[choose_name(list(tree), key, "space", where)]
+    chosen = choose_name(inner, key, "space", where)
     lacking = [id_ for id_, value in tree.items() if chosen not in value]
     if lacking:
         raise DataError(
@@ -117,7 +117,7 @@ def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict
 def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
     id_column = find_id_column(list(tree[0]), "query", where)
     names = [name for name, value in tree[0].items() if isinstance(value, list)]
-    chosen = the_only_one(names, key, "field", where)
+    chosen = choose_name(names, key, "field", where)
     for number, one in enumerate(tree, 1):
         if id_column not in one or chosen not in one:
             lacking = chosen if id_column in one else id_column
@@ -127,7 +127,7 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
 
 def _vector_column(schema: Any, key: str | None, where: str) -> str:
     lists = [name for name, one in schema.items() if isinstance(one, pl.List | pl.Array) and one.inner.is_numeric()]
-    return the_only_one(lists, key, "column", where)
+    return choose_name(lists, key, "column", where)
 
 
 def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:

@@ -13,8 +13,8 @@ from rankjury.core.hashing import hash_vectors
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import replacing
-from rankjury.io.vectors.metadata import METADATA_NAME, SCHEMA, VALUES_NAME
 from rankjury.io.vectors.quantize import are_units, encode
+from rankjury.io.vectors.scan import METADATA_NAME, SCHEMA, VALUES_NAME
 
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
 """As early as an archive can tell: the time of writing is in the record alone."""

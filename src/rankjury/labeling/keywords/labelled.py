@@ -7,7 +7,7 @@ from typing import Any
 
 from rankjury.errors import DataError
 from rankjury.io.attributes import is_query_lines
-from rankjury.io.records import Record, parsed, read_records
+from rankjury.io.records import Row, parsed, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.vocabulary import Vocabulary
 from rankjury.labeling.products.queries import read_queries
@@ -42,7 +42,7 @@ def read_labelled(
     ]
 
 
-def _names(record: Record, separator: str) -> Sequence[str]:
+def _names(record: Row, separator: str) -> Sequence[str]:
     value: Any = record.fields.get(KEYWORDS)
     if isinstance(value, str):
         listed = parsed(value) if value.lstrip().startswith("[") else None

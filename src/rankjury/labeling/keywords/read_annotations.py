@@ -16,7 +16,7 @@ from rankjury.core.text import plural
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.labeling.keywords.vocabulary import Annotations, Vocabulary
 
 SEPARATOR = "|"

@@ -13,7 +13,7 @@ from rankjury.core.types import listed
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.formats import form_to_write, write_table
-from rankjury.io.records import Record, read_records
+from rankjury.io.records import Row, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.fields import (
     DEPARTMENT,
@@ -122,16 +122,16 @@ def write_catalogue(catalogue: Catalogue, path: Path) -> None:
     write_table(frame, path)
 
 
-def _spread(record: Record) -> Record:
+def _spread(record: Row) -> Row:
     try:
-        return Record(record.place, spread(record.fields))
+        return Row(record.place, spread(record.fields))
     except ValueError as error:
         named = next((record.fields[name] for name in IDS if record.fields.get(name)), None)
         of = "" if named is None else f" (id {named})"
         raise DataError(f"{error}{of}", where=record.place, expected='a table such as {"Color": "Red"}') from error
 
 
-def _id_field(records: Sequence[Record], asked: str | None, where: str) -> str:
+def _id_field(records: Sequence[Row], asked: str | None, where: str) -> str:
     if asked is not None:
         if not any(folded(asked) in one.fields for one in records):
             raise UnknownName("field", asked, {name for one in records for name in one.fields}, where=where)
@@ -148,7 +148,7 @@ def _id_field(records: Sequence[Record], asked: str | None, where: str) -> str:
     return (everywhere or known)[0]
 
 
-def _id(record: Record, field: str) -> str:
+def _id(record: Row, field: str) -> str:
     value = record.fields.get(field)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -159,7 +159,7 @@ def _id(record: Record, field: str) -> str:
     return str(value).strip()
 
 
-def _checked(ids: list[str], records: Sequence[Record], field: str) -> list[str]:
+def _checked(ids: list[str], records: Sequence[Row], field: str) -> list[str]:
     """Each id once."""
     first: dict[str, int] = {}
     for number, name in enumerate(ids):
@@ -206,7 +206,7 @@ def _first(fields: dict[str, Any], field: str) -> Any:
     return next((value for value in told if as_text(value) is not None), None)
 
 
-def _extras(records: Sequence[Record], id_field: str) -> list[pl.Series]:
+def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
     """What else is simple, and not too rare."""
     used = {id_field, *PATHS, DEPARTMENT, *(name for names in FIELDS.values() for name in names), *_OWN}
     counts = Counter(
@@ -228,7 +228,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     return pl.Series(name, [str(v).lower() if isinstance(v, bool) else as_text(v) for v in values], dtype=pl.String)
 
 
-def _price_notes(frame: pl.DataFrame, records: Iterable[Record]) -> Iterator[str]:
+def _price_notes(frame: pl.DataFrame, records: Iterable[Row]) -> Iterator[str]:
     told = [as_text(_first(one.fields, "price")) for one in records]
     unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
     if unread:

@@ -16,7 +16,7 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError, UnknownName, guard_reading
-from rankjury.io.records import Record, read_records
+from rankjury.io.records import Row, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.labels import GRADES, Labels
 from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, query_keys
@@ -166,7 +166,7 @@ def merge(
     return replace(labels, found=ordered.select(labels.found.columns)), agreement
 
 
-def _row(record: Record, columns: Mapping[str, str], known: Mapping[str, set[str]]) -> dict[str, Any]:
+def _row(record: Row, columns: Mapping[str, str], known: Mapping[str, set[str]]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name in (QUERY, ITEM):
         value = record.fields.get(columns[name])

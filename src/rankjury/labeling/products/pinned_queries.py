@@ -18,7 +18,7 @@ from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.io.atomic import write_text
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 from rankjury.labeling.products.queries import read_queries
 

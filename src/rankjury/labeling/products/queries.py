@@ -8,7 +8,7 @@ import polars as pl
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
-from rankjury.io.records import Record, read_records
+from rankjury.io.records import Row, read_records
 from rankjury.io.source import Source
 from rankjury.labeling.products.fields import as_text
 
@@ -51,14 +51,14 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
         )
 
 
-def query_records(source: Source) -> list[Record]:
+def query_records(source: Source) -> list[Row]:
     """Read the records of a query set: those of a table, or of a .txt with a query on each line."""
     if not is_query_lines(source):
         return read_records(source)
-    return [Record(f"{source.name}:{number}", dict(fields)) for number, fields in query_lines(source)]
+    return [Row(f"{source.name}:{number}", dict(fields)) for number, fields in query_lines(source)]
 
 
-def _row(record: Record, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:
+def _row(record: Row, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:
     name, text = str(record.fields.get(ids) or "").strip(), as_text(record.fields.get(texts))
     if not name:
         raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
@@ -75,5 +75,5 @@ def _row(record: Record, ids: str, texts: str, needs_text: bool) -> dict[str, An
     }
 
 
-def _first(record: Record, names: tuple[str, ...]) -> str | None:
+def _first(record: Row, names: tuple[str, ...]) -> str | None:
     return next((told for name in names if (told := as_text(record.fields.get(name)))), None)

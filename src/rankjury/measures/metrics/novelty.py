@@ -6,8 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from rankjury.core.lists import Lists
-from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, gathered, in_threads
+from rankjury.core.types import Bools, Floats, Ints, Lists, Matrix, cut_rows, gathered, in_threads
 from rankjury.errors import UsageError
 from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, relevant, within
 from rankjury.measures.measure import Option, metric

@@ -15,7 +15,7 @@ from rankjury.io.formats import read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.io.vectors import split_off_key
 from rankjury.io.vectors.ids import read_ids
-from rankjury.io.vectors.sniffing import holds_vectors
+from rankjury.io.vectors.scan import holds_vectors
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, LoadedGold

@@ -13,8 +13,8 @@ from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.evaluation.query_lists import top_scores
 from rankjury.evaluation.sections import ReportWarning, Section, SystemFacts
-from rankjury.io.candidates import read_candidates
-from rankjury.io.vectors import ids_beside, read_vectors, same_file
+from rankjury.io.vectors import ids_file_of, read_vectors, same_file
+from rankjury.io.vectors.ids import read_candidates
 from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import add_lab_results, vector_sections
@@ -61,7 +61,7 @@ class VectorFiles(PlanTable):
         """Read the queries' vectors; None where the queries are items."""
         if self.queries is None or self.asks_items(context):
             return None
-        beside = ids_beside(context.path(self.path)) if self.path else None
+        beside = ids_file_of(context.path(self.path)) if self.path else None
         taken = context.path(self.ids) if self.ids else beside
         ids = self.queries_ids and context.path(self.queries_ids)
         return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))

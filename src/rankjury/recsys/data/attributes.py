@@ -11,7 +11,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import SEPARATORS, Source, cells_of
 from rankjury.recsys.data.log import Log, as_whole, find_column

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankjury.errors import DataError
 from rankjury.io.csv import unreadable
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.data.times import find_date_format

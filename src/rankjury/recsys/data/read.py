@@ -14,7 +14,7 @@ from rankjury.core.types import Bools
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.csv import unreadable
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 from rankjury.recsys.data.attributes import Attributes, read_items

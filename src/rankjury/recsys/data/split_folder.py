@@ -15,7 +15,7 @@ from rankjury.core.temp_files import remove_abandoned_parts
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.atomic import check_destination, make_folder, replacing, together
-from rankjury.io.jsonl import parse_json
+from rankjury.io.json import parse_json
 from rankjury.io.parquet import read_whole
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE, log_from_frame
 from rankjury.recsys.data.times import format_time

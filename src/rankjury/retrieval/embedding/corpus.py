@@ -11,8 +11,7 @@ from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed, names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
-from rankjury.io.json import records_by_id
-from rankjury.io.jsonl import read_json_table
+from rankjury.io.json import read_json_table, records_by_id
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.vectors.ids import TABLES, read_table
 

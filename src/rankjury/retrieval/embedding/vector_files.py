@@ -13,8 +13,8 @@ from rankjury.core.hashing import hash_vectors
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors
 from rankjury.errors import UsageError
-from rankjury.io.vectors.metadata import read_metadata
 from rankjury.io.vectors.quantize import normalised, vary
+from rankjury.io.vectors.scan import read_metadata
 from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import BATCH_SIZE, embed

@@ -27,7 +27,7 @@ from rankjury.core.json_schema import (
     array,
     check_json,
     optional,
-    parse_json,
+    parse_strict_json,
     record,
     table,
 )
@@ -115,7 +115,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise DamagedRun(path, read_failure(error)) from error
     try:
-        manifest = parse_json(octets, where)
+        manifest = parse_strict_json(octets, where)
         _check_digest(manifest, octets)
         found = upgrade_manifest(manifest, where)
         check_json(_validator(), found, where, "a manifest as rankjury writes it")

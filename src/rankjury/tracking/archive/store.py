@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema
 
-from rankjury.core.json_schema import TEXT, check_json, parse_json, record, table
+from rankjury.core.json_schema import TEXT, check_json, parse_strict_json, record, table
 from rankjury.core.progress import Progress
 from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
 from rankjury.errors import DataError
@@ -159,7 +159,7 @@ def read_baselines(archive: Path) -> dict[str, str]:
     except OSError as error:
         raise DataError(f"cannot read the baselines: {read_failure(error)}", where=str(path), hint=_HINT) from error
     try:
-        form = parse_json(octets, str(path))
+        form = parse_strict_json(octets, str(path))
         check_json(_validator(), form, str(path), f"the schema {_BASELINES_SCHEMA}")
     except DataError as error:
         error.hint = _HINT
@@ -272,7 +272,7 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
                     yield path, None
                 continue
             try:
-                form = parse_json(read_limited(path, _RUNNING_BYTES), str(path))
+                form = parse_strict_json(read_limited(path, _RUNNING_BYTES), str(path))
             except FileNotFoundError:
                 continue
             except (OSError, DataError):

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
-from rankjury.core.json_schema import parse_json
+from rankjury.core.json_schema import parse_strict_json
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import Report
@@ -307,7 +307,7 @@ def report_of(run: ArchivedRun) -> Report:
     """
     path = run.path / REPORT
     try:
-        report = Report.from_json(parse_json(run.read(REPORT), str(path)), str(path))
+        report = Report.from_json(parse_strict_json(run.read(REPORT), str(path)), str(path))
     except DamagedRun:
         raise
     except DataError as error:

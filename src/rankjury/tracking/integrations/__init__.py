@@ -17,7 +17,7 @@ import polars as pl
 from rankjury.core.types import Floats, Matrix, Ranking, Vectors, as_floats, listed, names_of
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate
-from rankjury.io.vectors.checks import checked
+from rankjury.io.vectors.arrays import check_vectors
 from rankjury.measures.dialects import NamedMeasure, resolve
 from rankjury.retrieval.agreement.pairs import OfVectors, sample_ids, sampled_pairs
 from rankjury.retrieval.agreement.reference import MEASURES, measures_for, reference_gold
@@ -160,7 +160,7 @@ def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tup
     names = _named(ids, "ids") if ids is not None else pl.int_range(n, eager=True).cast(pl.String)
     if len(names) != n:
         raise DataError(f"found {n:,} texts and {len(names):,} ids", where="ids", expected="an id a text")
-    texts = replace(checked(names, np.zeros((n, 1)), "texts"), numbered=ids is None)
+    texts = replace(check_vectors(names, np.zeros((n, 1)), "texts"), numbered=ids is None)
     if isinstance(reference, Vectors) and reference.numbered:
         reference = reference.values
     if not isinstance(reference, Vectors):
@@ -178,12 +178,12 @@ def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tup
                 hint="To match rows by id, give ids and reference_ids.",
             )
         reference = replace(
-            checked(texts.ids if own is None else own, values, "reference"), numbered=own is None and ids is None
+            check_vectors(texts.ids if own is None else own, values, "reference"), numbered=own is None and ids is None
         )
     elif reference_ids is not None:
         raise UsageError(f"{reference.source} has ids of its own", where="reference_ids", hint="Leave them away.")
     else:
-        reference = checked(reference.ids, reference.values, reference.source)
+        reference = check_vectors(reference.ids, reference.values, reference.source)
     if not reference.numbered:
         check_same_items(reference, texts)
     return texts.ids, reference

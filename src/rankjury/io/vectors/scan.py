@@ -1,0 +1,280 @@
+"""Scan of vector files without loading their numbers: headers, metadata, listing of folders, detection by content."""
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from os.path import exists, isfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankjury.errors import DataError, RankjuryError, UsageError, guard_reading
+from rankjury.io.json import parse_json
+from rankjury.io.parquet import read_schema, scan
+from rankjury.io.source import Source, most_unpacked, plain_suffix, refuse_size
+
+_TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
+ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and type of an array."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """One matrix of a file; None where its header does not tell."""
+
+    key: str | None
+    count: int
+    dimensions: int | None
+    dtype: str
+
+
+def read_headers(path: str | Path) -> list[Header]:
+    """The matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
+    readers = {
+        ".npy": _npy_headers,
+        ".npz": _npz_headers,
+        ".parquet": _parquet_headers,
+        ".pq": _parquet_headers,
+        ".safetensors": _tensor_headers,
+    }
+    reader = readers.get(plain_suffix(str(path)))
+    if reader is None:
+        raise UsageError(
+            f"cannot tell from the name {Path(path).name!r} what it holds", expected=f"one of {', '.join(readers)}"
+        )
+    with guard_reading(str(path), plain_suffix(str(path))):
+        return reader(Path(path))
+
+
+def _npy_headers(path: Path) -> list[Header]:
+    with path.open("rb") as file:
+        return _matrix(None, *array_header(file))
+
+
+def _npz_headers(path: Path) -> list[Header]:
+    with zipfile.ZipFile(path) as archive:
+        arrays = member_headers(archive)
+    if are_single_vectors(arrays):
+        (dimensions,), dtype = next(iter(arrays.values()))
+        return [Header(None, len(arrays), dimensions, str(dtype))]
+    return [one for key, header in arrays.items() for one in _matrix(key, *header)]
+
+
+def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
+    """Return the shape and type of each array of an .npz file by its name."""
+    found = {}
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as file:
+                found[name.removesuffix(".npy")] = array_header(file)
+    return found
+
+
+def are_single_vectors(arrays: Mapping[str, ArrayHeader]) -> bool:
+    """Whether there are several arrays, each one row of numbers, as ``np.savez(path, **{id: vector})`` writes."""
+    return len(arrays) > 1 and all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in arrays.values())
+
+
+def _matrix(key: str | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Header]:
+    return [Header(key, shape[0], shape[1], str(dtype))] if len(shape) == 2 and dtype.kind in "fiu" else []
+
+
+def array_header(file: Any) -> ArrayHeader:
+    """Return the shape and type of an array in NumPy's format; the numbers are not read."""
+    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    major, _ = np.lib.format.read_magic(file)
+    if major not in readers:
+        raise ValueError(f"version {major} of NumPy's format")
+    shape, _, dtype = readers[major](file)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"found an array of shape {shape}")
+    return shape, dtype
+
+
+def read_array(file: Any, size: int) -> NDArray[Any]:
+    """Return an array in NumPy's format of which there are ``size`` bytes; refuse one that is said to have more."""
+    begins = file.tell()
+    shape, dtype = array_header(file)
+    if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"an array of shape {shape} and type {dtype} is said to be in {size:,} bytes")
+    file.seek(begins)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def check_member(archive: zipfile.ZipFile, name: str, where: str) -> zipfile.ZipInfo:
+    """Return the entry of a file in an .npz archive; refuse one that becomes too large when it is decompressed."""
+    entry = archive.getinfo(name)
+    most = most_unpacked(entry.compress_size)
+    if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > most:
+        refuse_size(f"{where}:{name}", "zip", most)
+    return entry
+
+
+def _parquet_headers(path: Path) -> list[Header]:
+    rows = scan(path, str(path))
+    columns = {
+        name: dtype
+        for name, dtype in rows.collect_schema().items()
+        if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
+    }
+    if not columns:
+        return []
+    count = int(rows.select(pl.len()).collect().item())
+    return [
+        Header(name, count, dtype.size if isinstance(dtype, pl.Array) else None, str(dtype.inner).lower())
+        for name, dtype in columns.items()
+    ]
+
+
+def _tensor_headers(path: Path) -> list[Header]:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if not 2 <= size <= path.stat().st_size:
+            raise ValueError(f"its length is said to be {size:,}")
+        told = parse_json(file.read(size), str(path))
+    return [
+        Header(key, one["shape"][0], one["shape"][1], _TENSOR_TYPES.get(one["dtype"], one["dtype"]))
+        for key, one in told.items()
+        if key != "__metadata__" and len(one["shape"]) == 2
+    ]
+
+
+SCHEMA = "rankjury.vectors/1"
+METADATA_NAME = "rankjury.json"
+VALUES_NAME = "vectors"
+
+
+def read_metadata(path: str | Path) -> dict[str, Any] | None:
+    """rankjury's record of how the vectors were made; None where the file has none."""
+    if plain_suffix(str(path)) != ".npz":
+        return None
+    with guard_reading(str(path), ".npz"), zipfile.ZipFile(path) as archive:
+        if METADATA_NAME not in archive.namelist():
+            return None
+        return parse_metadata(read_record(archive, str(path)), str(path))
+
+
+def read_record(archive: zipfile.ZipFile, where: str) -> bytes:
+    """Return rankjury's record as an .npz file holds it."""
+    return archive.read(check_member(archive, METADATA_NAME, where))
+
+
+def parse_metadata(content: bytes, where: str) -> dict[str, Any]:
+    """The record, checked to be one that this rankjury knows."""
+    place = f"{where}:{METADATA_NAME}"
+    found = parse_json(content, place, expected=SCHEMA)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        raise DataError(f"found the schema {schema!r}", where=place, expected=SCHEMA, hint="Is this rankjury too old?")
+    numbers = [found.get(name) for name in ("count", "dimensions")]
+    scale = found.get("scale")
+    if any(type(one) is not int or one < 1 for one in numbers) or not (scale is None or type(scale) in (int, float)):
+        raise DataError("found no count, dimensions or scale that can be", where=place, expected="positive numbers")
+    return dict(found)
+
+
+LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
+"""Of binary files only: to tell vectors in texts, they would have to be read."""
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """One matrix of a file: what its metadata says, or its header; what is wrong with the file where it is damaged."""
+
+    file: str
+    header: Header | None = None
+    metadata: dict[str, Any] | None = None
+    fault: str | None = None
+
+
+def list_vectors(folders: Iterable[str]) -> list[VectorFile]:
+    """All below the folders (files are taken as they are), by path; hidden files and folders are left aside."""
+    paths = {path for folder in folders for path in _below(Path(folder))}
+    return [one for path in sorted(paths) for one in _held_by(path)]
+
+
+def _below(start: Path) -> Iterator[Path]:
+    if not exists(start):
+        raise DataError("no such folder", where=str(start))
+    if isfile(start):
+        yield start
+    for folder, inner, names in os.walk(start):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        shown = (Path(folder, name) for name in names if not name.startswith("."))
+        yield from (path for path in shown if path.suffix.lower() in LISTED_SUFFIXES)
+
+
+def _held_by(path: Path) -> list[VectorFile]:
+    try:
+        metadata = read_metadata(path)
+        headers = read_headers(path)
+    except RankjuryError as error:
+        return [VectorFile(str(path), fault=str(error))]
+    if metadata is not None:
+        return [VectorFile(str(path), next((one for one in headers if one.key == VALUES_NAME), None), metadata)]
+    several = len(headers) > 1
+    return [VectorFile(f"{path}:{one.key}" if several else str(path), one) for one in headers]
+
+
+_ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
+"""Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
+_FEWEST_NUMBERS = 2
+
+
+def holds_vectors(path: str | Path) -> bool:
+    """Whether this file, which is there, is one of vectors."""
+    suffix = plain_suffix(str(path))
+    if suffix in _ALWAYS:
+        return True
+    if suffix in (".parquet", ".pq"):
+        return _has_lists(Path(path))
+    if suffix in (".jsonl", ".ndjson"):
+        return _is_list_in(_first_line(Source.open(path)))
+    return suffix == ".json" and _is_json_of_lists(Source.open(path).text())
+
+
+def _first_line(source: Source) -> str:
+    """The whole of the first that holds anything: one of a long vector goes on past the head of the file."""
+    lines = source.head_lines
+    whole = lines if len(lines) > 1 else (line for line in source.lines() if line.strip())
+    return next(iter(whole), "")
+
+
+def _has_lists(path: Path) -> bool:
+    try:
+        types = read_schema(path, str(path)).values()
+    except DataError:
+        return False
+    return any(isinstance(one, pl.List | pl.Array) and one.inner.is_numeric() for one in types)
+
+
+def _is_list_in(line: str) -> bool:
+    try:
+        record = parse_json(line, "")
+    except DataError:
+        return False
+    return isinstance(record, dict) and any(_is_vector(value) for value in record.values())
+
+
+def _is_json_of_lists(text: str) -> bool:
+    try:
+        tree: Any = parse_json(text, "")
+    except DataError:
+        return False
+    if isinstance(tree, list):
+        return bool(tree) and isinstance(tree[0], dict) and any(_is_vector(value) for value in tree[0].values())
+    first = next(iter(tree.values()), None) if isinstance(tree, dict) else None
+    if isinstance(first, dict):  # spaces by name
+        first = next(iter(first.values()), None)
+    return _is_vector(first)
+
+
+def _is_vector(value: Any) -> bool:
+    """A list of numbers, one of them no whole number: a list of whole numbers is one of ids."""
+    numbers = isinstance(value, list) and all(type(one) in (int, float) for one in value)
+    return numbers and len(value) >= _FEWEST_NUMBERS and any(type(one) is float for one in value)
