@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.cli.shared.environment import prepare_process
+from rankjury.cli import prepare_process
 from tests.cli.conftest import Rankjury
 from tests.cli.support import GOLD, RUN, put
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rankjury.cli.shared.history_tables import history_to_csv
+from rankjury.cli.shared.archive_tables import history_to_csv
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.history import HistoryPoint, Series
 from tests.cli.archives import stepped

@@ -1,7 +1,13 @@
-"""The command line: thin. Parse, call, print; one file a command group."""
+"""The command line: each module of this package is a command.
 
+A command's module has a function ``NAME_command``, an ``EPILOG`` with examples, the ``GROUP`` under which the help
+lists it, and ``MULTIPLIES_MATRICES`` where that is worth several threads. It is imported when it is called or listed.
+"""
+
+import codecs
 import errno
 import gc
+import io
 import os
 import re
 import sys
@@ -11,8 +17,8 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from rankjury.cli.shared.environment import prepare_process
 from rankjury.core import signals
 from rankjury.core.text import visible
 from rankjury.core.version import __version__
@@ -23,9 +29,6 @@ if TYPE_CHECKING:
     """The command line with all commands."""
 
 _COMMANDS = tuple(module.name for module in iter_modules(__path__) if not module.ispkg)
-"""Each module of this package is a command, imported when it is called or listed."""
-
-
 # The parser's own base class of errors; which module it lives in differs between releases of typer.
 _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
@@ -38,8 +41,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DATA = DataError.exit_code
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message that is not rankjury's own."""
-_MULTIPLY = frozenset(("run", "neighbours", "demo", "tune", "agree", "embed", "sweep", "keywords"))
-"""Commands that multiply matrices."""
+_GROUPS = ("Evaluate", "Plans", "Archive", "Data", "Vectors and models")
+"""The order in which the help lists the groups of commands (``GROUP`` of their modules); others come last."""
+_ESCAPE = "rankjury.escape"
+_ASCII = {
+    **{"−": "-", "–": "-", "×": "x", "…": "...", "·": "-", "→": ">", "±": "+-", "≥": ">=", "≤": "<=", "≈": "~"},
+    **{"Σ": "S", "│": "|", "┤": "|", "─": "-", "━": "-", "●": "o", "▲": "^", "▼": "v", "✓": "+", "✗": "x", "’": "'"},
+}
+"""How rankjury's own signs are written where the encoding of a stream has none of them."""
+_THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RANKJURY_THREADS")
+_MOST_THREADS = 1024
+"""Polars starts as many as it is told to: a million of them never end starting."""
 _WAITING = "14"
 """For how many cycles, as a power of two, OpenBLAS's threads wait for more work on a core that others could use: by
 default a fortieth of a second after every product, which is as long as it takes to look through one."""
@@ -58,11 +70,30 @@ def _root(
     pass
 
 
+class _GroupedCommands(TyperGroup):
+    """The commands with a section of the help for each group."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the name and the first sentence of each command, group by group."""
+        longest = max(map(len, self.commands))
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
+        for name, command in self.commands.items():
+            group = getattr(command, "rich_help_panel", None) or "Other"
+            rows.setdefault(group, []).append(
+                (name.ljust(longest), command.get_short_help_str(formatter.width - 6 - longest))
+            )
+        for group, commands in rows.items():
+            if commands:
+                with formatter.section(group):
+                    formatter.write_dl(commands)
+
+
 @cache
 def _app_of(*commands: str) -> typer.Typer:
     """Return the command line with some of the commands: importing all of them takes longer than most take to run."""
     found = typer.Typer(
         name="rankjury",
+        cls=_GroupedCommands,
         help="The verdict on your ranking: how good it is, whether it is better, where it fails, whether it may ship."
         "\n\nStart with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · "
         "rankjury compare QRELS OLD NEW",
@@ -74,7 +105,9 @@ def _app_of(*commands: str) -> typer.Typer:
     )
     for name in commands:
         module = import_module(f"rankjury.cli.{name}")
-        command = found.command(name, cls=getattr(module, "Command", None), epilog=module.EPILOG)
+        command = found.command(
+            name, cls=getattr(module, "Command", None), epilog=module.EPILOG, rich_help_panel=module.GROUP
+        )
         command(getattr(module, f"{name}_command"))
     found.callback()(_root)
     return found
@@ -95,13 +128,13 @@ def main() -> None:
     # A short life: collecting cycles among the modules being loaded, and threads of a BLAS that is not called, would
     # cost more than they give.
     gc.disable()
-    if _MULTIPLY.intersection(arguments[:2]):
-        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _WAITING)
-    else:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with signals.Working():
             called = arguments[:1] if set(arguments[:1]) & set(_COMMANDS) else _COMMANDS
+            if len(called) == 1 and getattr(import_module(f"rankjury.cli.{called[0]}"), "MULTIPLIES_MATRICES", False):
+                os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _WAITING)
+            else:
+                os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             app = globals().get("app") or _app_of(*called)
             ended = app(arguments, prog_name="rankjury", standalone_mode=False)
     except RankjuryError as error:
@@ -166,6 +199,73 @@ def run() -> NoReturn:
     except KeyboardInterrupt:
         code = code or signals.exit_code()
     os._exit(code if isinstance(code, int) else 1)
+
+
+def prepare_process() -> None:
+    """Make sure that standard streams exist and take any text, and that libraries understand the numbers of threads."""
+    _open_closed_streams()
+    codecs.register_error(_ESCAPE, _escape_characters)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=_ESCAPE)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        # A descriptor of its own: what libraries print to 2 is held back while they read a file.
+        raw = _ErrorStream(os.dup(sys.stderr.fileno()), "w", closefd=False)
+        encoding = sys.stderr.encoding
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=_ESCAPE, line_buffering=True)
+    _drop_unusable_threads()
+
+
+class _ErrorStream(io.FileIO):
+    """Standard error that loses messages when it cannot be written: that alone must not end the work."""
+
+    def write(self, octets: io.BytesIO, /) -> int:  # type: ignore[override]
+        try:
+            return super().write(octets)  # type: ignore[arg-type]
+        except OSError:
+            return len(octets)  # type: ignore[arg-type]
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of closed streams, lest a file that is opened later becomes one of them."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                null = os.open(os.devnull, os.O_RDWR)
+                if null != number:
+                    os.dup2(null, number)
+                    os.close(null)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - open while rankjury runs
+
+
+def _escape_characters(error: UnicodeError) -> tuple[str, int]:
+    """Write rankjury's own signs in ASCII and any other character as JSON escapes it."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    shown = "".join(_ASCII.get(character) or _as_json(character) for character in error.object[error.start : error.end])
+    return shown, error.end
+
+
+def _as_json(character: str) -> str:
+    octets = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{octets[place : place + 2].hex()}" for place in range(0, len(octets), 2))
+
+
+def _drop_unusable_threads() -> None:
+    """Ignore numbers of threads that are not numbers from 1 on, and say so: Polars panics at some of them."""
+    for name in _THREADS:
+        given = os.environ.get(name)
+        if given is None or all(map(_is_usable, given.split(","))):  # OpenMP takes a number per level
+            continue
+        del os.environ[name]
+        shown = ascii(given[:40])
+        print(f"warning: {name} is {shown} and ignored; expected a number from 1 to {_MOST_THREADS}", file=sys.stderr)
+
+
+def _is_usable(given: str) -> bool:
+    text = given.strip()
+    return text.isascii() and text.isdecimal() and len(text) < 9 and 0 < int(text) <= _MOST_THREADS
 
 
 def _mask_urls(message: str) -> str:

@@ -13,6 +13,8 @@ from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption
 from rankjury.errors import UsageError
 from rankjury.scale.evaluate_files import name_systems
 
+GROUP = "Evaluate"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury agree ada.npy base.npy tuned.npy --n-samples 500 --k-values 1 3 5 10 -o results\n\n"

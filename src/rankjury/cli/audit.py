@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.logs import (
-    FormatOption,
+from rankjury.cli.shared.options import (
     ItemColumn,
+    LogFormatOption,
     ScaleOption,
     TimeColumn,
     UserColumn,
@@ -20,6 +20,7 @@ from rankjury.cli.shared.logs import (
 if TYPE_CHECKING:
     from rankjury.recsys.audit import Audit
 
+GROUP = "Data"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury audit ml-1m\n\n"
@@ -42,7 +43,7 @@ def audit_command(
     item: ItemColumn = None,
     value: ValueColumn = None,
     time: TimeColumn = None,
-    form: FormatOption = None,
+    form: LogFormatOption = None,
     scale: ScaleOption = None,
     cold: Annotated[int, typer.Option("--cold", help="Users and items with fewer rows are cold.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,

@@ -11,6 +11,7 @@ from rankjury.errors import DataError, UsageError
 if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
 
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury baseline\n\n"

@@ -19,6 +19,7 @@ from rankjury.cli.shared.options import (
 )
 from rankjury.errors import DataError, UsageError
 
+GROUP = "Evaluate"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury compare qrels.txt bm25.trec dense.trec\n\n"

@@ -9,6 +9,7 @@ import typer
 from rankjury.cli.shared.console import FormatOption, QuietOption, say, show_progress, warn
 from rankjury.errors import UsageError
 
+GROUP = "Data"
 EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 
 _NAMED = 5

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import QuietOption, say, show_progress, warn
-from rankjury.cli.shared.slices import (
+from rankjury.cli.shared.options import (
     SEPARATOR,
     AnnotatedTable,
     GroupOption,
@@ -22,6 +22,8 @@ from rankjury.cli.shared.slices import (
 )
 from rankjury.errors import DataError, MissingExtra, UsageError
 
+GROUP = "Plans"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury demo\n\n"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
     from rankjury.tracking.archive.run import ArchivedRun
 
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury diff\n\n"
@@ -58,7 +59,7 @@ def diff_command(
         if as_json:
             print_json(compared.to_json())
         else:
-            from rankjury.cli.shared.run_tables import print_compared
+            from rankjury.cli.shared.archive_tables import print_compared
 
             print_compared(compared, read_baselines(kept, quiet=quiet))
     if second is None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rankjury.evaluation.drift import Drift
     from rankjury.evaluation.report import Report
 
+GROUP = "Evaluate"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury drift new.json last-week.json\n\n"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rankjury.retrieval.embedding.corpus import Corpus
     from rankjury.retrieval.embedding.vector_files import Choices, Made
 
+GROUP = "Vectors and models"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury embed papers.parquet --text title,abstract --model wordllama -o papers.npz\n\n"

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_entries, print_params
+from rankjury.cli.shared.params import NameArgument, params_as_json, print_entries, print_params
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
     from rankjury.retrieval.engines.base import Engine
 
+GROUP = "Vectors and models"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury engines\n\n"

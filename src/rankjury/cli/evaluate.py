@@ -19,6 +19,7 @@ from rankjury.cli.shared.options import (
 )
 from rankjury.errors import UsageError
 
+GROUP = "Evaluate"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury evaluate qrels.txt bm25.trec dense.trec\n\n"

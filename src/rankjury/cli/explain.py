@@ -21,6 +21,7 @@ from rankjury.errors import UsageError
 if TYPE_CHECKING:
     from rankjury.evaluation.explain import ExplainedValue
 
+GROUP = "Evaluate"
 EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 

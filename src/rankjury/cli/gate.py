@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.targets import Targets
 
+GROUP = "Evaluate"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury gate targets.toml report.json\n\n"

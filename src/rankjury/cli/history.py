@@ -19,11 +19,12 @@ from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.cli.shared.history_tables import History
+    from rankjury.cli.shared.archive_tables import History
     from rankjury.tracking.archive.run import ArchivedRun
 
 _PICTURES = (".png", ".svg")
 _TABLES = (".csv", ".json")
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury history\n\n"
@@ -64,11 +65,11 @@ def history_command(
     _write(history, output or [])
     with ignore_broken_pipe():
         if as_json:
-            from rankjury.cli.shared.history_tables import history_to_json
+            from rankjury.cli.shared.archive_tables import history_to_json
 
             print_json(history_to_json(history, kept.damaged))
         else:
-            from rankjury.cli.shared.history_tables import print_history
+            from rankjury.cli.shared.archive_tables import print_history
 
             print_history(history)
     warn_of_damaged_runs(kept, quiet=quiet)
@@ -83,7 +84,7 @@ def _history(
     every: "list[ArchivedRun]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
     """Of the last runs; what stepped is told from all of them."""
-    from rankjury.cli.shared.history_tables import History
+    from rankjury.cli.shared.archive_tables import History
     from rankjury.tracking.archive.history import build_series, last_points, series_steps
 
     runs = every[-last:] if last else every
@@ -109,7 +110,7 @@ def _write(history: "History", paths: list[Path]) -> None:
     """All files or none."""
     if not paths:
         return
-    from rankjury.cli.shared.history_tables import history_to_csv, history_to_json, history_to_picture
+    from rankjury.cli.shared.archive_tables import history_to_csv, history_to_json, history_to_picture
     from rankjury.io.atomic import write_files
 
     contents: dict[Path, str | bytes] = {}

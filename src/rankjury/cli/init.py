@@ -9,6 +9,7 @@ from rankjury.cli.run import PLAN_FILE
 from rankjury.cli.shared.console import QuietOption, exists, say, warn
 from rankjury.errors import UsageError
 
+GROUP = "Plans"
 EPILOG = (
     "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
     "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "

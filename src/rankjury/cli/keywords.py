@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.slices import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, parse_groups
+from rankjury.cli.shared.options import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, parse_groups
 from rankjury.errors import UsageError, install_command
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rankjury.labeling.keywords.quality import Mistake, Quality
     from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
 
+GROUP = "Data"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     '  rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv\n\n'

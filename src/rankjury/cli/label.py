@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rankjury.labeling.products.human import LabelAgreement
     from rankjury.labeling.products.labels import Labels
 
+GROUP = "Data"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury label catalogue.jsonl queries.jsonl -o labels.jsonl\n\n"

@@ -11,6 +11,7 @@ from rankjury.cli.shared.console import QuietOption, exists, print_line, say, sp
 from rankjury.cli.shared.options import MeasuresOption
 from rankjury.errors import UsageError
 
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury log --to mlflow --experiment search\n\n"

@@ -9,6 +9,7 @@ from rankjury.cli.shared.console import print_json
 if TYPE_CHECKING:
     from rankjury.measures.measure import Metric
 
+GROUP = "Evaluate"
 EPILOG = "Examples: rankjury metrics · rankjury metrics ndcg · rankjury metrics ndcg_cut_10"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rankjury.core.types import Ranking
     from rankjury.retrieval.rank import Space
 
+GROUP = "Vectors and models"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury neighbours vectors.npz:anchor -k 5\n\n"

@@ -7,6 +7,7 @@ import typer
 from rankjury.cli.shared.console import QuietOption, print_json, say
 from rankjury.errors import DataError, UsageError
 
+GROUP = "Data"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury pin queries.jsonl\n\n"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.listing import UnreadableRun
     from rankjury.tracking.archive.run import ArchivedRun
 
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury prune --keep 50 --dry-run\n\n"
@@ -80,7 +81,7 @@ def _print_choice(
     archive: "Archive", chosen: "list[ArchivedRun]", broken: "list[UnreadableRun]", left: int, *, asked: bool
 ) -> None:  # fmt: skip
     """Print how many runs would be removed, then which."""
-    from rankjury.cli.shared.run_tables import format_size
+    from rankjury.cli.shared.archive_tables import format_size
 
     total = len(archive.runs())
     size = format_size(sum(run.bytes for run in chosen))

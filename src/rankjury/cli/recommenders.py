@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.registry_tables import NameArgument, params_as_json, print_entries, print_params
+from rankjury.cli.shared.params import NameArgument, params_as_json, print_entries, print_params
 from rankjury.errors import install_command
 
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender
 
+GROUP = "Vectors and models"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury recommenders\n\n"

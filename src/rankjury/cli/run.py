@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
 
 PLAN_FILE = "rankjury.toml"
+GROUP = "Plans"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury run\n\n"

@@ -7,6 +7,7 @@ import typer
 
 from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say
 
+GROUP = "Plans"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury schema -o rankjury.schema.json\n\n"

@@ -16,6 +16,7 @@ _SUFFIXES = (".html", ".md", ".json")
 _PAGE = "report.html"
 _QUICKLY_READ = 100_000_000
 """Bytes of a run whose files are checked against their hashes before it is shown."""
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury show latest\n\n"
@@ -67,7 +68,7 @@ def show_command(
             form = {"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()}
             print_json(form)
         else:
-            from rankjury.cli.shared.run_tables import print_run
+            from rankjury.cli.shared.archive_tables import print_run
 
             baselines = read_baselines(kept, quiet=quiet)
             print_run(found, is_baseline=baselines.get(found.plan) == found.name)

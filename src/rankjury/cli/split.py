@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import QuietOption, print_json, say, show_progress, warn
-from rankjury.cli.shared.logs import (
-    FormatOption,
+from rankjury.cli.shared.options import (
     ItemColumn,
+    LogFormatOption,
     ScaleOption,
     TimeColumn,
     UserColumn,
     ValueColumn,
     read_scale,
 )
-from rankjury.cli.shared.param_options import ParamCommand, typed
+from rankjury.cli.shared.params import ParamCommand, typed
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankjury.core.params import Param
 
 
+GROUP = "Data"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury split ratings.csv -o split\n\n"
@@ -73,7 +74,7 @@ def split_command(
     item: ItemColumn = None,
     value: ValueColumn = None,
     time: TimeColumn = None,
-    form: FormatOption = None,
+    form: LogFormatOption = None,
     scale: ScaleOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what split.json holds instead of a table.")] = False,

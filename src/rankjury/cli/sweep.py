@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FOLDER = "rankjury-sweep"
 _JOURNAL = "journal.jsonl"
+GROUP = "Plans"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury sweep\n\n"

@@ -11,6 +11,8 @@ from rankjury.errors import UnknownName, UsageError
 if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan
 
+GROUP = "Plans"
+MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     "  rankjury tune qrels.txt bm25.trec dense.trec -m ndcg@10\n\n"

@@ -9,6 +9,7 @@ from rankjury.cli.shared.console import QuietOption, print_json, say, warn
 if TYPE_CHECKING:
     from rankjury.io.vectors.scan import VectorFile
 
+GROUP = "Vectors and models"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury vectors\n\n"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.run import ArchivedRun
     from rankjury.tracking.view.server import ViewServer
 
+GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury view\n\n"

@@ -80,6 +80,39 @@ BaselineOption = Annotated[
     str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
 ]
 
+# Options of commands that read a log of interactions, or a table of annotated items.
+UserColumn = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")]
+ItemColumn = Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")]
+ValueColumn = Annotated[
+    str | None, typer.Option("--value", metavar="COLUMN", help="The column of ratings; none: there are none.")
+]
+TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="The column of times; or none.")]
+LogFormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data.")
+]
+ScaleOption = Annotated[
+    str | None, typer.Option("--scale", metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
+]
+SEPARATOR = "|"
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="NAME=COLUMN[,COLUMN]",
+        help="The columns of a semantic group; repeat it. Without it every column is a group.",
+    ),
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="GROUP", help="A group that counts; repeat it. Without it all do."),
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+]
+SeparatorOption = Annotated[
+    str, typer.Option("--separator", metavar="TEXT", help="What stands between the keywords of a cell.")
+]
+
 _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
 _ITEM_SLICES = "The same within groups of items: items.csv:category,popularity."
 _NAMES = "What items are called, for pages and tables: items.csv:title."
@@ -252,4 +285,40 @@ def _recorded(scoring: ScoringOptions, systems: list[str]) -> dict[str, dict[str
             raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
         for one in systems if system is None else [system]:
             found.setdefault(one, {})[name] = value
+    return found
+
+
+def read_scale(text: str | None) -> tuple[float, float] | None:
+    """The lowest and the highest rating there can be."""
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(f"--scale is {text!r}", expected="the lowest and the highest rating, such as 0.5,5") from None
+    return low, high
+
+
+@dataclass(frozen=True)
+class AnnotatedTable:
+    """A table of annotations, and how it is to be read."""
+
+    path: Path
+    groups: dict[str, list[str]] | None
+    select: tuple[str, ...]
+    id_column: str | None
+    separator: str
+
+
+def parse_groups(given: list[str] | None) -> dict[str, list[str]] | None:
+    """``object=pv_object_type,pv_size``: the columns of each group; None where none was named."""
+    if not given:
+        return None
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, columns = text.partition("=")
+        listed = [column.strip() for column in columns.split(",") if column.strip()]
+        if not equals or not name.strip() or not listed:
+            raise UsageError(f"cannot read --group {text!r}", expected="a name and columns: object=pv_object_type")
+        found.setdefault(name.strip(), []).extend(listed)
     return found
