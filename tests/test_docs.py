@@ -15,8 +15,8 @@ import pytest
 import rich.console  # noqa: F401  # it keeps the os.environ of its first import: not the copies below
 import typer.main
 
+from rankjury import cli
 from rankjury.cli import main
-from rankjury.cli.shared import environment
 from rankjury.io.source import most_unpacked
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.parse import read_plan
@@ -178,7 +178,7 @@ def test_limits_of_the_security_page_are_those_of_the_code() -> None:
     assert web._MOST_BYTES == 64_000_000 and "an answer of 64 MB" in page
     assert ENGINES.get("endpoint").open_params["timeout"].default == 10 and "10 s by default" in page
     assert surroundings._SECONDS_FOR_GIT == 2 and "| 2 s " in page
-    assert environment._MOST_THREADS == 1024 and "1 to 1,024" in page
+    assert cli._MOST_THREADS == 1024 and "1 to 1,024" in page
 
 
 def test_architecture_page_names_every_room() -> None:
