@@ -68,13 +68,13 @@ def draw_models(rows: int, dimensions: Sequence[int]) -> tuple[Vectors, dict[str
 
 def rankjury_agree(reference: Vectors, candidates: dict[str, Vectors], cuts: Sequence[int], **options: Any) -> Measured:
     from rankjury import agree
-    from rankjury.retrieval.agreement.reference import MEASURES, measures_for
+    from rankjury.retrieval.agreement.reference import MEASURES, reference_measures
 
     estimates = agree(reference, candidates, cuts, **options).estimates
     return {
         f"{name} {measure}@{k}": (of[f"{label}@{k}"].mean, of[f"{label}@{k}"].std)
         for name, of in estimates.items()
-        for measure, label in zip(MEASURES, measures_for(), strict=False)
+        for measure, label in zip(MEASURES, reference_measures(), strict=False)
         for k in cuts
     }
 
@@ -221,7 +221,7 @@ def agree_on_samples(
     way: str, rows: int, dimensions: Sequence[int], cuts: Sequence[int], samples: int
 ) -> dict[str, Any]:
     """Ask a few of many, as `rankjury.agree` comes. `baseline` imports and makes the vectors, and asks nothing."""
-    import rankjury.retrieval.agreement.api  # noqa: F401 - so that the baseline holds it too
+    import rankjury.retrieval.agreement.reference  # noqa: F401 - so that the baseline holds it too
 
     reference, candidates = draw_models(rows, dimensions)
     if way == "baseline":

@@ -47,7 +47,7 @@ def counted(asked: Asked, counts: Sequence[int] | Ints, met: Sequence[int] | Int
 def rankjury_items(table: Lists, keywords: int) -> Any:
     import polars as pl
 
-    from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Vocabulary
+    from rankjury.labeling.keywords.annotations import Annotations, Keyword, Vocabulary
 
     ids = pl.Series(np.arange(len(table))).cast(pl.String)
     vocabulary = Vocabulary(tuple(Keyword("all", f"{number:05}") for number in range(keywords)))
@@ -55,13 +55,12 @@ def rankjury_items(table: Lists, keywords: int) -> Any:
 
 
 def rankjury_asks(annotations: Any, asked: Asked) -> Any:
-    from rankjury.labeling.keywords.gold import ask_items, ask_keywords
-    from rankjury.labeling.keywords.vocabulary import Match
+    from rankjury.labeling.keywords.gold import KeywordMatch, gold_from_items, gold_from_keywords
 
-    match = Match.parse("graded" if asked.graded else "all")
+    match = KeywordMatch.parse("graded" if asked.graded else "all")
     if asked.own is not None:
-        return ask_items(annotations, annotations.ids.gather(asked.own), match)
-    return ask_keywords(annotations, [f"t{row}" for row in range(len(asked))], asked.keywords.lists(), match)
+        return gold_from_items(annotations, annotations.ids.gather(asked.own), match)
+    return gold_from_keywords(annotations, [f"t{row}" for row in range(len(asked))], asked.keywords.lists(), match)
 
 
 def by_rankjury(table: Lists, keywords: int) -> Ask:

@@ -73,14 +73,14 @@ class Bare:
 
 
 def measure(rows: int, dimensions: int, batch: int, singles: int, rounds: int) -> dict[str, Any]:
-    from rankjury.retrieval.bench.build import Bench, Built
+    from rankjury.retrieval.bench.benchmark import BuiltIndex, IndexBenchmark
 
     drawn = draw_model(rows + batch, dimensions, REFERENCE_NOISE, seed=1)
     corpus, queries = drawn[:rows], np.ascontiguousarray(drawn[rows:])
-    bench = Bench(named(corpus, "item"), named(queries, "query"), engine="faiss-hnsw", k=K)
-    few = Bench(bench.corpus, named(queries[:singles], "query"), engine="faiss-hnsw", k=K)
+    bench = IndexBenchmark(named(corpus, "item"), named(queries, "query"), engine="faiss-hnsw", k=K)
+    few = IndexBenchmark(bench.corpus, named(queries[:singles], "query"), engine="faiss-hnsw", k=K)
     with bench.build() as built:
-        bare, asked = Bare(built.engine._index, queries), Built(few, built.engine, built.seconds)
+        bare, asked = Bare(built.engine._index, queries), BuiltIndex(few, built.engine, built.seconds)
         same = bool((built.search(SEARCH).items == bare.batch()).all())
         same = same and bool((asked.search(SEARCH).items == bare.one_by_one(singles)).all())
         found = take_turns(built, asked, bare, rounds)

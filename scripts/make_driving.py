@@ -163,7 +163,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def embed(texts: list[str]) -> np.ndarray:
     """Embed the texts as rows of unit length."""
-    from rankjury.retrieval.embedding.wordllama import WordLlamaModel
+    from rankjury.retrieval.embedding.models.wordllama import WordLlamaModel
 
     return unit(WordLlamaModel().embed(texts).astype(np.float64))
 

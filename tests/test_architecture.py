@@ -51,7 +51,7 @@ EXTRAS = {
     "threadpoolctl": "recsys/models/",
     "usearch": "retrieval/engines/usearch.py",
     "wandb": "tracking/integrations/wandb.py",
-    "wordllama": "retrieval/embedding/wordllama.py",
+    "wordllama": "retrieval/embedding/models/wordllama.py",
 }
 """The one file, or the one package, that imports an optional library."""
 SHARED_EXTRAS = {"pyarrow", "sentence_transformers", "torch"}

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from rankjury.io.formats import read_gold as read_gold, read_run as read_run
     from rankjury.io.ordered_lists import read_ordered as read_ordered
     from rankjury.io.vectors import read_vectors as read_vectors
+    from rankjury.labeling.keywords.annotations import Annotations as Annotations, read_annotations as read_annotations
     from rankjury.labeling.keywords.gold import keyword_gold as keyword_gold
     from rankjury.labeling.keywords.mapping import map_texts as map_texts
-    from rankjury.labeling.keywords.read_annotations import read_annotations as read_annotations
-    from rankjury.labeling.keywords.vocabulary import Annotations as Annotations
     from rankjury.labeling.products.catalog import read_catalogue as read_catalogue
     from rankjury.labeling.products.labels import label as label
     from rankjury.measures.judged import Judged as Judged
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from rankjury.recsys.split import Split as Split
     from rankjury.recsys.splitting import split_log as split_log
     from rankjury.recsys.task import Task as Task
-    from rankjury.retrieval.agreement.api import agree as agree
-    from rankjury.retrieval.bench.api import try_index as try_index
+    from rankjury.retrieval.agreement.reference import agree as agree
+    from rankjury.retrieval.bench.measure import try_index as try_index
     from rankjury.retrieval.engines.base import ENGINES as ENGINES, Engine as Engine
     from rankjury.retrieval.fusion.align import fuse as fuse
     from rankjury.retrieval.fusion.fusion import Fusion as Fusion

@@ -12,7 +12,7 @@ import pytest
 
 from rankjury.cli import embed
 from rankjury.io.vectors import read_vectors
-from rankjury.labeling.products.queries import read_queries
+from rankjury.labeling.products.query_sets import read_queries
 from tests.cli.conftest import Rankjury
 from tests.cli.support import Outcome, check_failure, put
 from tests.cli.terminal import in_terminal

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rankjury.retrieval.bench.sweep_result import Sweep
+from rankjury.retrieval.bench.sweep_result import SweepResult
 from rankjury.retrieval.engines.faiss import FaissHnsw, FaissIvfPq
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width, put
@@ -48,11 +48,11 @@ def _vectors(folder: Path) -> None:
     put("gold.qrels", "".join(f"q{n} 0 i{n} 1\n" for n in range(10)))
 
 
-def sweep_of(path: str = "rankjury-sweep/sweep.json") -> Sweep:
+def sweep_of(path: str = "rankjury-sweep/sweep.json") -> SweepResult:
     form = json.loads(Path(path).read_text())
     assert form["schema"] == "rankjury.sweeps/1"
     (one,) = form["sweeps"]
-    return Sweep.from_json(one)
+    return SweepResult.from_json(one)
 
 
 class TestWhatItMakes:

@@ -18,7 +18,7 @@ from rankjury.evaluation.judge import judge
 from rankjury.evaluation.random_baseline import RandomRanking, expected_scores
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
-from rankjury.labeling.keywords.vocabulary import Predicates
+from rankjury.labeling.keywords.gold import Predicates
 from rankjury.measures.judged import count_relevant
 from rankjury.measures.measure import METRICS, Measure, Metric
 from rankjury.stats.resampling import Resampling

@@ -27,15 +27,20 @@ from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.ids import read_candidates, read_ids
 from rankjury.io.vectors.scan import read_headers, read_metadata
+from rankjury.labeling.keywords.annotations import read_annotations
 from rankjury.labeling.keywords.gold import keyword_gold
-from rankjury.labeling.keywords.labelled import read_labelled
-from rankjury.labeling.keywords.read_annotations import read_annotations
+from rankjury.labeling.keywords.quality import read_labelled_texts
 from rankjury.labeling.keywords.spellings import read_keyword_synonyms
 from rankjury.labeling.products.catalog import read_catalogue
-from rankjury.labeling.products.human import read_human
+from rankjury.labeling.products.human import read_human_labels
 from rankjury.labeling.products.labels import label
-from rankjury.labeling.products.pinned_queries import check_pins, pin, read_pinned, read_query_set
-from rankjury.labeling.products.queries import read_queries
+from rankjury.labeling.products.query_sets import (
+    check_pins,
+    pin_queries,
+    read_pinned_queries,
+    read_queries,
+    read_query_set,
+)
 from rankjury.labeling.products.synonyms import read_synonyms
 from rankjury.plan.draft import draft, kind_for
 from rankjury.plan.folder_scan import scan_folder
@@ -222,7 +227,7 @@ surface(
 def _texts(path: str) -> object:
     vocabulary = read_annotations("clips.csv").vocabulary
     read_keyword_synonyms("synonyms.toml", vocabulary)
-    return read_labelled(path, vocabulary)
+    return read_labelled_texts(path, vocabulary)
 
 
 surface("keyword-texts", [{"texts.jsonl": _TEXTS, "synonyms.toml": _SYNONYMS, "clips.csv": _CLIPS}], _texts)
@@ -485,7 +490,7 @@ surface(
 def _labels(path: str) -> object:
     catalogue, queries = read_catalogue(path), read_queries("queries.jsonl")
     labels = label(catalogue, queries, synonyms=read_synonyms("synonyms.toml"))
-    return read_human("human.jsonl", labels)
+    return read_human_labels("human.jsonl", labels)
 
 
 _OWN_SYNONYMS = b"""replace = false
@@ -508,7 +513,7 @@ surface("synonyms", {"synonyms.toml": _OWN_SYNONYMS}, read_synonyms)
 
 
 def _query_set(path: str) -> object:
-    return check_pins(read_query_set(path)), read_pinned(path)
+    return check_pins(read_query_set(path)), read_pinned_queries(path)
 
 
 def _pinned_seeds() -> list[Case]:
@@ -522,7 +527,7 @@ def _pinned_seeds() -> list[Case]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             path.write_bytes(data)
-            pin(read_query_set(path))
+            pin_queries(read_query_set(path))
             pins = (Path(folder) / "queries.pins.json").read_bytes()
         found.append(Case({name: data, "queries.pins.json": pins}, {"read": name}))
     return found

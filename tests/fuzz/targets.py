@@ -15,13 +15,13 @@ from rankjury.evaluation.report import read_report
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.io.source import Source
-from rankjury.labeling.keywords.vocabulary import Match
+from rankjury.labeling.keywords.gold import KeywordMatch
 from rankjury.measures.dialects import resolve
 from rankjury.recsys.data.times import read_moment
 from rankjury.recsys.split import read_fractions
 from rankjury.reporting.sections.drift import drift_block, drifts_to_json
 from rankjury.retrieval.embedding.chunking import parse_chunking
-from rankjury.retrieval.hints import hints_of
+from rankjury.retrieval.hints import find_hints
 from rankjury.scale.memory import parse_memory
 from tests.evaluation.drifting import QUERIES, form_of
 from tests.fuzz import mutators
@@ -124,7 +124,7 @@ def _drifting() -> list[Case]:
 def _drift(case: Case) -> object:
     new, old = read_report("new.json"), read_report("old.json")
     found = drift_between(new, old)
-    hints = hints_of(new, found)
+    hints = find_hints(new, found)
     return drifts_to_json([found], strict=True), drift_block(found, hints), hints
 
 
@@ -142,7 +142,7 @@ _SPELLED: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "memory": (parse_memory, ("2GB", "512MB", "1.5 GiB", "1000000")),
     "fractions": (read_fractions, ("0.8,0.1,0.1", "80/10/10", "8:1:1")),
     "moment": (lambda text: read_moment(text, "s", "validation"), ("2024-01-01", "2024-01-01T10:00:00Z", "978300760")),
-    "match": (Match.parse, ("all", "any", "graded", "at-least-2")),
+    "match": (KeywordMatch.parse, ("all", "any", "graded", "at-least-2")),
 }
 
 

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import typer.main
 
 from rankjury.cli import main
-from rankjury.retrieval.bench import identity
+from rankjury.retrieval.bench import sweep_journal as identity
 from rankjury.tracking.archive import environment as surroundings
 from rankjury.tracking.archive.archive import Archive
 from tests.golden.normalise import digests, json_text, normalise_file, normalise_text

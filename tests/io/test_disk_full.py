@@ -20,7 +20,7 @@ from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.data.split_folder import write_folds, write_split
 from rankjury.recsys.splitting import folds_of, split_log
 from rankjury.scale.local import writing_per_query
-from rankjury.retrieval.embedding.resume import keeping
+from rankjury.retrieval.embedding.vector_files import keeping
 from rankjury.core.types import Vectors
 
 folder = Path(sys.argv[1])

@@ -16,7 +16,7 @@ from rankjury.io.json import _depth, check_depth, count_octets, parse_json, uniq
 from rankjury.io.ordered_lists import read_ordered
 from rankjury.io.records import read_records
 from rankjury.io.source import Source
-from rankjury.labeling.products.queries import read_queries
+from rankjury.labeling.products.query_sets import read_queries
 from rankjury.retrieval.embedding.corpus import read_corpus
 
 DEEP = "[" * 3000 + "]" * 3000

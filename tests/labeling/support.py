@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.models import Singles
-from rankjury.retrieval.embedding.vector_files import Choices, Made, embed_into
+from rankjury.retrieval.embedding.models import Float32Matrix
+from rankjury.retrieval.embedding.vector_files import VectorFile, VectorOptions, embed_to_file
 
 
 def vector_of(text: str) -> list[float]:
@@ -28,7 +28,7 @@ class Plain:
     change: Callable[[int, Any], Any] = lambda call, found: found
     stop_at: int | None = None
 
-    def embed(self, texts: list[str]) -> Singles:
+    def embed(self, texts: list[str]) -> Float32Matrix:
         self.calls.append(texts)
         if len(self.calls) == self.stop_at:
             raise KeyboardInterrupt
@@ -44,5 +44,5 @@ def corpus(count: int = 10, **changes: Any) -> Corpus:
 EXPECTED = [vector_of(text) for text in corpus().texts]
 
 
-def into(folder: Path, model: Plain, given: Corpus | None = None, batch_size: int = 2, **choices: Any) -> Made:
-    return embed_into(folder / "v.npz", given or corpus(), model, Choices(**choices), batch_size=batch_size)
+def into(folder: Path, model: Plain, given: Corpus | None = None, batch_size: int = 2, **choices: Any) -> VectorFile:
+    return embed_to_file(folder / "v.npz", given or corpus(), model, VectorOptions(**choices), batch_size=batch_size)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankjury.labeling.normalize import BREAK, key_of, singular, surfaces, tokens
+from rankjury.labeling.normalize import BREAK, phrase_key, singular, surfaces, tokens
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_means_something_else_without_its_s_is_left_alone(word: str) -> Non
 
 
 def test_phrases_are_looked_up_written_together() -> None:
-    assert key_of(tokens("slim-fit")) == key_of(tokens("slim fit")) == key_of(tokens("slimfit"))
+    assert phrase_key(tokens("slim-fit")) == phrase_key(tokens("slim fit")) == phrase_key(tokens("slimfit"))
 
 
 def test_words_are_shown_as_they_are_known() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankjury.evaluation.report import Report
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.plan.run import Outcome
 from tests.plan import carried_out, put
 
@@ -76,20 +76,20 @@ def ran(folder: Path, *parts: str, system: str = ON_CLIPS) -> Outcome:
 
 
 def relevant(outcome: Outcome) -> dict[str, int]:
-    return {one.query: one.relevant for one in outcome.report.sections_of(Partial)["s"].queries}
+    return {one.query: one.relevant for one in outcome.report.sections_of(PartialMatches)["s"].queries}
 
 
 def asked(outcome: Outcome) -> dict[str, set[str]]:
     return {
         one.query: {keyword.partition("=")[2] for keyword in one.keywords}
-        for one in outcome.report.sections_of(Partial)["s"].queries
+        for one in outcome.report.sections_of(PartialMatches)["s"].queries
     }
 
 
 def groups_of(outcome: Outcome) -> set[str]:
     return {
         keyword.partition("=")[0]
-        for one in outcome.report.sections_of(Partial)["s"].queries
+        for one in outcome.report.sections_of(PartialMatches)["s"].queries
         for keyword in one.keywords
     }
 

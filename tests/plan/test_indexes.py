@@ -14,11 +14,11 @@ from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.report import read_report
 from rankjury.evaluation.sections import Fingerprints, Stability
 from rankjury.evaluation.targets import parse_target
-from rankjury.labeling.products.pinned_queries import pin, read_query_set
+from rankjury.labeling.products.query_sets import pin_queries, read_query_set
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.run import Outcome, execute_plan, run_plan as run_file
 from rankjury.plan.trials import prepare_sweeps
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.exact import Exact
 from tests.plan import QUICK, carried_out, checked, plan_in, put
@@ -311,7 +311,7 @@ class TestVerdicts:
     def test_unsure_where_the_limit_lies_in_the_interval(self, tmp_path: Path) -> None:
         recall = (
             outcome_of(tmp_path, PLAN, "targets = []\n", index("ivf", "faiss-ivf", IVF), lab())
-            .report.sections_of(Indexed)["ivf"]
+            .report.sections_of(IndexResult)["ivf"]
             .recall
         )
         assert recall.ci is not None and recall.ci[0] < recall.mean < recall.ci[1]
@@ -329,7 +329,7 @@ class TestVerdicts:
         found = outcome_of(tmp_path, PLAN, f"targets = '{RECALL} >= 0.9'\n", index("ivf", "faiss-ivf", IVF), lab())
         assert found.gate is not None
         (verdict,) = found.gate.verdicts
-        recall = found.report.sections_of(Indexed)["ivf"].recall
+        recall = found.report.sections_of(IndexResult)["ivf"].recall
         assert (verdict.value, verdict.ci, verdict.n) == (recall.mean, recall.ci, Q)
 
 
@@ -412,7 +412,7 @@ class TestFilters:
         kinds = dict(zip(ITEM_IDS, [KINDS[n % 3] for n in range(N)], strict=True))
         for n, items in enumerate(found.top_items["x"]):
             assert {kinds[item] for item in items} == {KINDS[n % 3]} and len(items) == K
-        one = found.sections_of(Indexed)["x"]
+        one = found.sections_of(IndexResult)["x"]
         assert one.recall.mean == 1.0
         assert [(part.filter, part.items, part.queries) for part in one.filters] == [
             (f"category={kind}", 20, 4) for kind in KINDS
@@ -426,7 +426,7 @@ class TestFilters:
         text = PLAN + "targets = []\n" + index("x", "exact", "filter = 'category'\n") + lab(texts=True)
         found = execute_plan(checked(tmp_path, text)).report
         assert found.top_items["x"][0] == tuple(by_vector(QUERIES[0], K))
-        assert [part.filter for part in found.sections_of(Indexed)["x"].filters][-1] == "none"
+        assert [part.filter for part in found.sections_of(IndexResult)["x"].filters][-1] == "none"
 
     @pytest.mark.parametrize(
         ("more", "error", "told"),
@@ -461,7 +461,7 @@ class TestQuerySet:
         assert found.texts["q03"] == "text of q03"
 
     def test_changed_queries_under_a_pinned_version_are_an_error(self, tmp_path: Path) -> None:
-        pin(read_query_set(with_lab(tmp_path) / "queries.jsonl"))
+        pin_queries(read_query_set(with_lab(tmp_path) / "queries.jsonl"))
         execute_plan(checked(tmp_path, self.TEXT))
         rows = asked()
         rows[3]["text"] = "something else"
@@ -789,13 +789,13 @@ class TestReports:
     def test_normalised_vectors_are_checked_for_rank_alike(self, tmp_path: Path) -> None:
         systems = index("raw") + index("unit", "exact", "normalise = true\n") + index("far", "exact", "metric = 'l2'\n")
         found = outcome_of(tmp_path, PLAN, systems, index("ip", "exact", "normalise = true\nmetric = 'ip'\n"), lab())
-        same = {name: one.equivalence for name, one in found.report.sections_of(Indexed).items()}
+        same = {name: one.equivalence for name, one in found.report.sections_of(IndexResult).items()}
         assert same["raw"] is None and same["far"] is None
         for name in ("unit", "ip"):
             one = same[name]
             assert one is not None and (one.normalised, one.differing, one.queries, one.k) == (True, 0, Q, K)
         off = outcome_of(tmp_path, PLAN, index("unit", "exact", "normalise = true\n"), lab("verify = false\n"))
-        assert off.report.sections_of(Indexed)["unit"].equivalence is None
+        assert off.report.sections_of(IndexResult)["unit"].equivalence is None
 
     def test_cosine_and_inner_product_score_alike_on_normalised_vectors_and_not_on_raw(self, tmp_path: Path) -> None:
         unit, ip = "normalise = true\n", "metric = 'ip'\n"
@@ -813,7 +813,7 @@ class TestReports:
 
     def test_losses_add_up(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index("ivf", "faiss-ivf", IVF), lab()).report
-        form = found.sections_of(Indexed)["ivf"].to_json()["loss"]
+        form = found.sections_of(IndexResult)["ivf"].to_json()["loss"]
         assert form["measure"] == NDCG and form["index"]["mean"] == found.estimates["ivf"][NDCG].mean
         assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(1 - form["index"]["mean"])
         assert form["embedding_loss"] > 0 and form["index_loss"]["mean"] > 0
@@ -827,7 +827,9 @@ class TestReports:
         found = execute_plan(checked(tmp_path, text)).report
         for name, items in zip(ITEM_IDS, found.top_items["x"], strict=False):
             assert name not in items and len(items) == K
-        assert found.sections_of(Indexed)["x"].recall.mean == 1.0 and found.sections_of(Indexed)["x"].recall.n == 4
+        assert (
+            found.sections_of(IndexResult)["x"].recall.mean == 1.0 and found.sections_of(IndexResult)["x"].recall.n == 4
+        )
 
     def test_fingerprints(self, tmp_path: Path) -> None:
         """Another engine has the same vectors, normalised ones are others of the same items."""
@@ -842,7 +844,7 @@ class TestReports:
         text = service("svc", "by_text", ", text = true")
         found = outcome_of(tmp_path, PLAN, "targets = []\n", text, lab(texts=True)).report
         assert set(found.sections_of(Fingerprints)["svc"]) == {"items", "queries"}
-        assert found.sections_of(Indexed)["svc"].loss is None
+        assert found.sections_of(IndexResult)["svc"].loss is None
         assert found.sections_of(Stability)["svc"].to_json()["norm"] == {
             "mean": None,
             "std": None,
@@ -856,7 +858,7 @@ class TestReports:
         assert {len(items) for items in found.top_items["x"]} == {20} and {
             len(items) for items in found.top_items["cut"]
         } == {7}
-        assert found.sections_of(Indexed)["x"].recall.k == K
+        assert found.sections_of(IndexResult)["x"].recall.k == K
 
     def test_examples_have_texts_and_names(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, "names = 'items.jsonl:title'\n", index(), lab(texts=True)).report

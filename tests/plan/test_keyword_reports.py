@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.targets import parse_target
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.plan.run import Outcome, run_plan as run_file
 from rankjury.reporting.sections.partial_matches import render
 from tests.plan import carried_out, plan_in, put
@@ -120,10 +120,10 @@ class TestReport:
 
     def test_a_system_each(self, folder: Path) -> None:
         report = ran(folder, WITH_TEXTS, system=ON_TEXTS + 'systems.other = "run.trec"\n').report
-        assert list(report.sections_of(Partial)) == ["s", "other"]
+        assert list(report.sections_of(PartialMatches)) == ["s", "other"]
         assert (
-            report.sections_of(Partial)["s"].to_json()["results"]
-            == report.sections_of(Partial)["other"].to_json()["results"]
+            report.sections_of(PartialMatches)["s"].to_json()["results"]
+            == report.sections_of(PartialMatches)["other"].to_json()["results"]
         )
 
     def test_nothing_of_it_with_another_gold(self, folder: Path) -> None:
@@ -150,7 +150,7 @@ class TestToldAndKept:
         put(folder, tied__trec="".join(rows))
         system = 'systems.s = "tied.trec"\n'
         outcome = ran(folder, WITH_TEXTS, f'conventions.ties = "{ties}"\nconventions.missing = "skip"\n', system=system)
-        looked = outcome.report.sections_of(Partial)["s"].of("t1")
+        looked = outcome.report.sections_of(PartialMatches)["s"].of("t1")
         assert looked is not None and looked.results[0].item == first
 
     def test_slices_of_targets_are_there_however_many_there_are(self, folder: Path) -> None:
@@ -173,7 +173,7 @@ class TestToldAndKept:
         put(folder, at__trec="t1 Q0 c1 1 0.5 x\nt1 Q0 c2 2 0.25 x\n")
         system = 'systems.s = { path = "at.trec", threshold = 0.5 }\n'
         report = ran(folder, WITH_TEXTS, 'conventions.missing = "skip"\n', system=system).report
-        looked = report.sections_of(Partial)["s"].of("t1")
+        looked = report.sections_of(PartialMatches)["s"].of("t1")
         assert looked is not None and [one.shown for one in looked.results] == [True, False]
         assert report.top_items["s"][0] == ("c1",)
 

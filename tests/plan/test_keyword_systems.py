@@ -9,8 +9,8 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.sections import SystemFacts
-from rankjury.labeling.keywords.partial_match import Partial
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.labeling.keywords.partial_match import PartialMatches
+from rankjury.retrieval.bench.result import IndexResult
 from tests.plan import carried_out, checked, put
 from tests.plan.keyword_plans import (
     CLIPS,
@@ -61,16 +61,20 @@ class TestThreshold:
         report = outcome.report
         assert [scores(report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 1 / 3, 1 / 3]
         assert [scores(report, "MAP")[query] for query in ("t1", "t2")] == pytest.approx([1.0, 1 / 6])
-        looked = report.sections_of(Partial)["s"].of("t2")
+        looked = report.sections_of(PartialMatches)["s"].of("t2")
         assert looked is not None and [one.shown for one in looked.results] == [True] * 3
-        assert report.sections_of(SystemFacts)["s"]["threshold"] == report.sections_of(Partial)["s"].threshold == 0.4999
+        assert (
+            report.sections_of(SystemFacts)["s"]["threshold"]
+            == report.sections_of(PartialMatches)["s"].threshold
+            == 0.4999
+        )
 
     @pytest.mark.parametrize("kind", SYSTEMS)
     def test_what_is_below_it_does_not_count(self, folder: Path, kind: str) -> None:
         """c3 and c4, the bikes, are below: t2 has found nothing, and K is still 3."""
         outcome = ran(folder, WITH_TEXTS, system=SYSTEMS[kind].replace("0.5", "0.6"))
         assert [scores(outcome.report, "Recall@3")[query] for query in ("t1", "t2", "t3")] == [2 / 3, 0.0, 1 / 3]
-        partial = outcome.report.sections_of(Partial)["s"]
+        partial = outcome.report.sections_of(PartialMatches)["s"]
         looked = partial.of("t2")
         assert looked is not None and [one.shown for one in looked.results] == [True, True, False]
         assert sum(partial.results.to_json().values()) == 6, "results that are shown"
@@ -99,7 +103,7 @@ class TestThreshold:
 
     def test_a_fusion_is_of_what_is_shown(self, folder: Path) -> None:
         one = '[systems.a]\npath = "run.trec"\nthreshold = 0.8\n[systems.s]\nkind = "fusion"\nof = ["a"]\n'
-        looked = ran(folder, WITH_TEXTS, system=one).report.sections_of(Partial)["s"].of("t1")
+        looked = ran(folder, WITH_TEXTS, system=one).report.sections_of(PartialMatches)["s"].of("t1")
         assert looked is not None and [one.item for one in looked.results] == ["c1"]
 
     def test_a_random_order_has_no_scores(self, folder: Path) -> None:
@@ -121,7 +125,7 @@ class TestThreshold:
         """An exact index loses nothing."""
         head = HEAD.replace('"NDCG@3"', '"NDCG@5"')
         text = f"{head}{GOLD}{WITH_TEXTS}{SYSTEMS['exact'].replace('0.5', '0.6')}"
-        loss = carried_out(folder, text).report.sections_of(Indexed)["s"].loss
+        loss = carried_out(folder, text).report.sections_of(IndexResult)["s"].loss
         assert loss is not None and loss.to_json()["index_loss"]["mean"] == 0.0
 
 
@@ -144,7 +148,10 @@ class TestRandom:
 
     def test_it_has_no_partial_matches(self, folder: Path) -> None:
         report = ran(folder, system=self.RANDOM + ON_CLIPS.replace("systems.s", "systems.v")).report
-        assert set(report.sections_of(Partial)) == {"v"} and "partial_matches" not in report.to_json()["systems"]["s"]
+        assert (
+            set(report.sections_of(PartialMatches)) == {"v"}
+            and "partial_matches" not in report.to_json()["systems"]["s"]
+        )
 
 
 class TestVectors:

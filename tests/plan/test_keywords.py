@@ -7,7 +7,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Keywords
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.plan.gold.keywords import KeywordsGold, MappingTable
 from tests.plan import carried_out, means, put
 from tests.plan.keyword_plans import (
@@ -107,7 +107,9 @@ class TestAnnotations:
         assert asked(ran(folder, 'gold.no_value = ["None", ""]\n')) == {"c1": {"N/A"}, "c3": {"car"}, "c4": {"NaN"}}
 
     def test_a_group_with_an_equals_sign(self, folder: Path) -> None:
-        partial = ran(folder, 'gold.groups = { "a=b" = "thing", act = "act" }\n').report.sections_of(Partial)["s"]
+        partial = ran(folder, 'gold.groups = { "a=b" = "thing", act = "act" }\n').report.sections_of(PartialMatches)[
+            "s"
+        ]
         assert {one.name for one in partial.groups} == {"a=b", "act"}
 
 
@@ -120,7 +122,9 @@ class TestSelect:
             outcome.report.needed_section(Keywords)["groups"] == ["act"]
             and outcome.report.needed_section(Keywords)["vocabulary"] == 2
         )
-        assert outcome.report.sections_of(Partial)["s"].alike is not None, "what the others say of look-alikes is told"
+        assert outcome.report.sections_of(PartialMatches)["s"].alike is not None, (
+            "what the others say of look-alikes is told"
+        )
 
     def test_of_texts(self, folder: Path) -> None:
         """A keyword of another group is no keyword of the query; one that has no other is left out."""
@@ -176,7 +180,7 @@ class TestSample:
 
     def test_neighbours_are_all(self, folder: Path) -> None:
         outcome = ran(folder, "gold.sample = 1\n")
-        (looked,) = outcome.report.sections_of(Partial)["s"].queries
+        (looked,) = outcome.report.sections_of(PartialMatches)["s"].queries
         assert {one.item for one in looked.results} <= set(CLIPS) - {looked.query} and len(looked.results) == 3
 
 
@@ -206,7 +210,8 @@ class TestSlices:
         many(folder)
         report = ran(folder).report
         told = {
-            one.query: {str(keyword) for keyword in one.keywords} for one in report.sections_of(Partial)["s"].queries
+            one.query: {str(keyword) for keyword in one.keywords}
+            for one in report.sections_of(PartialMatches)["s"].queries
         }
         values = scores(report, "Recall@3")
         slices = {part.name: part.estimates["s"]["Recall@3"].mean for part in report.slices}

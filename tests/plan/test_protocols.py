@@ -15,7 +15,7 @@ import pytest
 
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome
-from rankjury.retrieval.diagnostics import Hygiene
+from rankjury.retrieval.diagnostics import SpaceDiagnostics
 from tests.plan import carried_out, means, put
 from tests.specs import slow_movies as slow
 
@@ -177,7 +177,7 @@ class TestFashion:
         estimate = outcome.report.estimates["cosine"]["ndcg(gain=exp)@10"]
         assert estimate.ci is not None and estimate.ci[0] < estimate.mean < estimate.ci[1]
         assert outcome.report.provenance["meta"]["dataset_version"] == "1"
-        assert outcome.report.sections_of(Hygiene)["cosine"].norm.mean == pytest.approx(1.0)
+        assert outcome.report.sections_of(SpaceDiagnostics)["cosine"].norm.mean == pytest.approx(1.0)
 
 
 class TestDriving:

@@ -14,8 +14,8 @@ import rankjury.plan.systems.texts
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.run import Outcome
-from rankjury.retrieval.diagnostics import Hygiene
-from rankjury.retrieval.embedding.wordllama import WordLlamaModel
+from rankjury.retrieval.diagnostics import SpaceDiagnostics
+from rankjury.retrieval.embedding.models.wordllama import WordLlamaModel
 from tests.plan import carried_out, checked, put
 
 ITEMS: list[dict[str, Any]] = [
@@ -112,7 +112,7 @@ def test_what_is_recorded(tmp_path: Path) -> None:
         "model_version": WordLlamaModel().version,
     }
     assert outcome.report.sections_of(SystemFacts)["t"]["chunks"] == len(ITEMS)
-    assert outcome.report.sections_of(Hygiene)["w"].vectors == pieces
+    assert outcome.report.sections_of(SpaceDiagnostics)["w"].vectors == pieces
     assert outcome.report.to_json()["systems"]["w"]["facts"]["chunking"] == "title+bullets/3+1"
 
 

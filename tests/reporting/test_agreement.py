@@ -13,7 +13,7 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.console import print_report
 from rankjury.reporting.sections.agreement import render_agreement, render_reference
 from rankjury.reporting.tables.cutoffs import display_names
-from rankjury.retrieval.agreement.stats import Agreed, Agreement
+from rankjury.retrieval.agreement.stats import Agreement, AgreementValue
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.resampling import Resampling
 from tests.reporting.small import tables_of, with_only
@@ -98,10 +98,10 @@ class TestSimilarities:
 
     def test_undefined_is_a_dash_and_nothing_is_nothing(self, report: Report) -> None:
         figures = {
-            "spearman": Agreed(nan),
-            "pearson": Agreed(-0.25),
-            "mae": Agreed(0.5, (0.25, 0.75), 0.0, (-0.00001, 0.00001)),
-            "rmse": Agreed(0.5, (0.25, 0.75), -0.125),
+            "spearman": AgreementValue(nan),
+            "pearson": AgreementValue(-0.25),
+            "mae": AgreementValue(0.5, (0.25, 0.75), 0.0, (-0.00001, 0.00001)),
+            "rmse": AgreementValue(0.5, (0.25, 0.75), -0.125),
         }
         _, rows = agreement_table(with_only(report, Agreement, {"base": Agreement("drawn", 2, 1, 0, figures)}))
         cells = {rows[place][0]: rows[place + 1][1:] for place in range(0, 8, 2)}

@@ -17,7 +17,7 @@ from rankjury.plan.outputs import file_parts, write_outputs
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.reporting.writers import OutputRequest
 from rankjury.reporting.writers.index_evaluation import to_evaluation
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.hints import Hints
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, check_width
@@ -118,7 +118,7 @@ class TestTemplate:
         assert form["resampling"]["level"] == 0.95
 
     def test_ann(self, form: dict[str, Any], report: Report) -> None:
-        recall = report.sections_of(Indexed)["ivf"].recall
+        recall = report.sections_of(IndexResult)["ivf"].recall
         assert recall.ci is not None and 0 < recall.mean < 1
         expected = {"k": 10, "mean": recall.mean, "ci": list(recall.ci), "p5": recall.p5, "n": Q}
         assert form["ann"] == expected | {"own_exact": form["ann"]["own_exact"]}
@@ -126,8 +126,8 @@ class TestTemplate:
 
     @pytest.mark.parametrize("clock", ["index_only", "end_to_end"])
     def test_latency(self, form: dict[str, Any], report: Report, clock: str) -> None:
-        assert report.sections_of(Indexed)["ivf"].latency is not None
-        found, known = form["latency"][clock], getattr(report.sections_of(Indexed)["ivf"].latency, clock)
+        assert report.sections_of(IndexResult)["ivf"].latency is not None
+        found, known = form["latency"][clock], getattr(report.sections_of(IndexResult)["ivf"].latency, clock)
         for name in ("p50", "p95", "p99"):
             assert found[name]["ms"] == known.percentiles[name].ms and len(found[name]["ci"]) == 2
         assert found["p50"]["ms"] <= found["p95"]["ms"] <= found["p99"]["ms"] <= found["max_ms"]
@@ -192,7 +192,7 @@ class TestTemplate:
         assert form_of(report)["targets"] == [] and form_of(report, "exact", outcome)["targets"] == []
 
     def test_without_times(self, report: Report) -> None:
-        untimed = replace(report.sections_of(Indexed)["ivf"], latency=None)
+        untimed = replace(report.sections_of(IndexResult)["ivf"], latency=None)
         assert form_of(report.with_sections(untimed, system="ivf"))["latency"] is None
 
 

@@ -17,8 +17,16 @@ from rankjury.reporting.console import print_block
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.index import render_examples, render_indexes, render_stability
 from rankjury.reporting.tables import TextTable, make_table
-from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Loss, Mean, Timings
-from rankjury.retrieval.bench.timing.latency import Latency, Percentile
+from rankjury.retrieval.bench.latency import Latency, Percentile
+from rankjury.retrieval.bench.result import (
+    AnnRecall,
+    FilterResult,
+    IndexLatency,
+    IndexLoss,
+    IndexResult,
+    LossMean,
+    MetricEquivalence,
+)
 from rankjury.stats.estimates import Estimate
 from tests.cli.support import check_width
 from tests.reporting.small import tables_of, with_only
@@ -41,25 +49,25 @@ def latency(p50: float = 0.0005, *, n: int = 1_000, **more: Any) -> Latency:
     return Latency(n=n, **ends, **given | more)
 
 
-def timings(**more: Any) -> Timings:
-    return Timings(
+def timings(**more: Any) -> IndexLatency:
+    return IndexLatency(
         **{"index_only": latency(), "end_to_end": latency(0.004), "includes": ("search", "rows to ids")} | more
     )
 
 
-def loss(exact: float = 0.88, difference: float = -0.003, ci: Any = (-0.007, -0.001)) -> Loss:
-    lost = Mean(-difference, None if ci is None else (-ci[1], -ci[0]))
-    return Loss(NDCG, Mean(exact), Mean(exact + difference), lost)
+def loss(exact: float = 0.88, difference: float = -0.003, ci: Any = (-0.007, -0.001)) -> IndexLoss:
+    lost = LossMean(-difference, None if ci is None else (-ci[1], -ci[0]))
+    return IndexLoss(NDCG, LossMean(exact), LossMean(exact + difference), lost)
 
 
-def indexed(**more: Any) -> Indexed:
+def indexed(**more: Any) -> IndexResult:
     given: dict[str, Any] = {
         "engine": "faiss-hnsw", "metric": "cosine", "build": {"m": 8, "ef_construction": 64},
         "search": {"ef_search": 32}, "settings": {}, "items": 300, "dimensions": 384, "build_seconds": 0.0123,
         "size_bytes": 512_345, "recall": recall(), "own_exact": recall(1.0, 1.0, ci=None), "failed": 0,
         "given": {"m": 8, "ef_search": 32}, "latency": timings(), "loss": loss(),
     }  # fmt: skip
-    return Indexed(**given | more)
+    return IndexResult(**given | more)
 
 
 def stable(**more: Any) -> Stability:
@@ -67,10 +75,10 @@ def stable(**more: Any) -> Stability:
     return replace(found, **more)
 
 
-def report_of(**indexes: Indexed) -> Report:
+def report_of(**indexes: IndexResult) -> Report:
     names = list(indexes) or ["x"]
     report = Report({name: SystemResult({NDCG: Estimate(0.375, 2, 0)}, {NDCG: NDCG}) for name in names})
-    report = with_only(report, Indexed, indexes)
+    report = with_only(report, IndexResult, indexes)
     return with_only(report, Stability, {name: stable() for name in names})
 
 
@@ -182,7 +190,10 @@ class TestLatency:
 
 class TestFilters:
     def test_cells(self) -> None:
-        parts = (Filtered("kind=boot", 0.125, 1_250, 3, 0.9876, 2.5), Filtered("none", 1.0, 10_000, 1, nan, nan))
+        parts = (
+            FilterResult("kind=boot", 0.125, 1_250, 3, 0.9876, 2.5),
+            FilterResult("none", 1.0, 10_000, 1, nan, nan),
+        )
         (found,) = tables_of(render_indexes(report_of(x=indexed(filters=parts)), False), "index", "filter")
         assert found.header == ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
         assert found.texts == [
@@ -234,11 +245,11 @@ class TestLines:
         assert line.endswith(f"the index {shown}")
 
     def test_no_loss_is_told_where_none_is_known(self) -> None:
-        nothing = Loss(NDCG, Mean(nan), Mean(nan), Mean(nan))
+        nothing = IndexLoss(NDCG, LossMean(nan), LossMean(nan), LossMean(nan))
         assert self.told(loss=None) == [] and self.told(loss=nothing) == []
 
     def test_similarities_that_rank_alike_are_told_once(self) -> None:
-        same = Equivalence(("cosine", "ip"), True, 10, 80, 0)
+        same = MetricEquivalence(("cosine", "ip"), True, 10, 80, 0)
         report = report_of(
             a=indexed(loss=None, equivalence=same), b=indexed(loss=None, equivalence=same), c=indexed(loss=None)
         )
@@ -247,7 +258,7 @@ class TestLines:
     @pytest.mark.parametrize(("differing", "told"), [(1, "1 query"), (3, "3 queries")])
     def test_a_counter_example_is_named(self, differing: int, told: str) -> None:
         sides = {"cosine": {"item": "a", "score": 0.5}, "ip": {"item": "b", "score": 0.25}}
-        apart = Equivalence(("cosine", "ip"), True, 10, 80, differing, {"query": "q7", "rank": 3} | sides)
+        apart = MetricEquivalence(("cosine", "ip"), True, 10, 80, differing, {"query": "q7", "rank": 3} | sides)
         expected = f"x: cosine and ip rank {told} differently, first q7 at rank 3: a (0.50000) or b (0.25000)"
         assert self.told(loss=None, equivalence=apart) == [expected]
         nearly = replace(apart, normalised=False)
@@ -309,7 +320,7 @@ class TestScreens:
     def report(self) -> Report:
         loops = (latency(), latency(concurrency=2), latency(concurrency=4))
         timed = timings(closed=loops, open=latency(kind="open", rate=200.0))
-        parts = (Filtered("category=ankle boots", 0.125, 38, 3, 0.9876, 2.5),)
+        parts = (FilterResult("category=ankle boots", 0.125, 38, 3, 0.9876, 2.5),)
         report = report_of(
             exact=indexed(engine="exact", given={}, latency=timed),
             hnsw=indexed(latency=timed, filters=parts),
@@ -356,7 +367,7 @@ class TestScreens:
 
     def test_only_vectors(self, screen: Any) -> None:
         """Without an index there is only how stable the similarities are."""
-        lines = screen(with_only(report_of(), Indexed, {}), 80)
+        lines = screen(with_only(report_of(), IndexResult, {}), 80)
         assert [head.split()[0] for head in self.heads(lines)] == ["system"]
 
     def test_brackets_are_no_markup(self, screen: Any) -> None:

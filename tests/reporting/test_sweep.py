@@ -27,15 +27,13 @@ from rankjury.reporting.tables.sweep import (
     sweeps_to_json,
     sweeps_to_markdown,
 )
-from rankjury.retrieval.bench.paired_times import PairedTimes
-from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.bench.sweep_result import Sweep
+from rankjury.retrieval.bench.sweep_result import PairedTimes, SweepPoint, SweepResult
 
 
-def measured(build: dict[str, Any], search: dict[str, Any], recall: float, p95: float, **more: Any) -> Point:
+def measured(build: dict[str, Any], search: dict[str, Any], recall: float, p95: float, **more: Any) -> SweepPoint:
     half = more.pop("half", 0.01)
     ends = {"ms": p95, "ci": [0.9 * p95, 1.2 * p95], "bounded": more.pop("bounded", True)}
-    return Point.measured(
+    return SweepPoint.measured(
         build, search,
         {"mean": recall, "ci": [max(0.0, recall - half), min(1.0, recall + half)], "p5": 0.5, "n": 80},
         {"p50": {"ms": p95 / 2, "ci": None}, "p95": ends, "p99": {"ms": 3 * p95, "ci": None}, "qps": 1500.0 / p95},
@@ -43,7 +41,7 @@ def measured(build: dict[str, Any], search: dict[str, Any], recall: float, p95: 
     )  # fmt: skip
 
 
-def grid(builds: int = 6, searches: int = 4, name: str = "hnsw", **more: Any) -> Sweep:
+def grid(builds: int = 6, searches: int = 4, name: str = "hnsw", **more: Any) -> SweepResult:
     """As such sweeps look: recall rises with the search and the build, and so does the time."""
     points = []
     for b in range(builds):
@@ -52,32 +50,32 @@ def grid(builds: int = 6, searches: int = 4, name: str = "hnsw", **more: Any) ->
             build = {"m": 8 * 2 ** (b // 2), "ef_construction": (64, 200)[b % 2]}
             points.append(measured(build, {"ef_search": 16 * 2**s}, recall, 0.08 * 1.8**s * (1 + 0.12 * b)))
     given: dict[str, Any] = {"target": 0.95, "limit_p95_ms": 0.6, "level": 0.95} | more
-    return Sweep(name, "faiss-hnsw", "cosine", 10, 8000, 32, 80, tuple(points), **given)
+    return SweepResult(name, "faiss-hnsw", "cosine", 10, 8000, 32, 80, tuple(points), **given)
 
 
 @pytest.fixture
-def small() -> Sweep:
+def small() -> SweepResult:
     """A frontier of two, the second of which is the cheapest; one is beaten, one pruned, one failed."""
     build = {"m": 8}
     points = (
         measured(build, {"ef": 16}, 0.80, 0.1),
         measured(build, {"ef": 32}, 0.97, 0.2),
         measured(build, {"ef": 33}, 0.96, 0.3),
-        Point(build, {"ef": 64}, "pruned", because="ef=32 finds everything, and is no slower", by={"ef": 32}),
-        Point({"m": 16}, {"ef": 16}, "failed", because="could not be built: no room"),
+        SweepPoint(build, {"ef": 64}, "pruned", because="ef=32 finds everything, and is no slower", by={"ef": 32}),
+        SweepPoint({"m": 16}, {"ef": 16}, "failed", because="could not be built: no room"),
     )
-    whole = Sweep("hnsw", "faiss-hnsw", "cosine", 10, 8000, 32, 80, points, 0.95, None, 0.95, resumed=2)
+    whole = SweepResult("hnsw", "faiss-hnsw", "cosine", 10, 8000, 32, 80, points, 0.95, None, 0.95, resumed=2)
     return replace(whole, times=times(*points[1:3]))
 
 
-def times(*points: Point) -> PairedTimes:
+def times(*points: SweepPoint) -> PairedTimes:
     """As if every round had found the P95 of the points again."""
     rows = tuple((one.p95.ms,) * 16 for one in points if one.p95)
     return PairedTimes(tuple((one.build, one.search) for one in points), rows, 50)
 
 
 class TestTable:
-    def test_builds_with_their_searches_below_and_what_they_are(self, small: Sweep) -> None:
+    def test_builds_with_their_searches_below_and_what_they_are(self, small: SweepResult) -> None:
         (narrow,) = sweep_table(small).narrower
         assert narrow.header == ["setting", "recall@10 [95 %]", "p95 ms [95 %]", ""]
         assert narrow.texts == [
@@ -90,7 +88,7 @@ class TestTable:
             ["  ef=16", "–", "–", "failed"],
         ]
 
-    def test_wide_it_has_more(self, small: Sweep) -> None:
+    def test_wide_it_has_more(self, small: SweepResult) -> None:
         found = sweep_table(small)
         assert found.header[3:] == ["p50", "p99", "per second", ""]
         assert found.texts[1][3:] == ["0.050", "0.300", "15,000", "frontier"]
@@ -119,7 +117,7 @@ class TestTable:
 
 
 class TestWords:
-    def test_the_cheapest(self, small: Sweep) -> None:
+    def test_the_cheapest(self, small: SweepResult) -> None:
         assert list(choice_lines(small)) == [
             "hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=8 ef=32 "
             "(recall 0.970 [0.960, 0.980], mean p95 0.200 ms, 1.67 MB)",
@@ -127,7 +125,7 @@ class TestWords:
             "pairs (Wilcoxon, 95 %, corrected)",
         ]
 
-    def test_settings_that_cannot_be_distinguished_are_all_named_and_marked(self, small: Sweep) -> None:
+    def test_settings_that_cannot_be_distinguished_are_all_named_and_marked(self, small: SweepResult) -> None:
         alike = replace(small, times=times(small.points[1], replace(small.points[2], p95=small.points[1].p95)))
         first, second, _ = choice_lines(alike)
         assert first.startswith(
@@ -150,7 +148,7 @@ class TestWords:
         (rings,) = [line for line in axes.lines if line.get_markersize() == 12.0]
         assert list(rings.get_ydata()) == [0.97, 0.96]
 
-    def test_costs_that_were_measured_once_say_so(self, small: Sweep) -> None:
+    def test_costs_that_were_measured_once_say_so(self, small: SweepResult) -> None:
         lines = list(choice_lines(replace(small, times=None)))
         assert "cannot be distinguished by p95" in lines[0]
         assert lines[-1] == "hnsw: p95 was measured once, and counts as higher only where it is twice as high"
@@ -163,7 +161,7 @@ class TestWords:
         assert first.startswith("hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: ef=2 ")
         assert second.startswith("hnsw: cheaper, but not sure to meet it: ef=1 ")
 
-    def test_unsure_none_and_nothing(self, small: Sweep) -> None:
+    def test_unsure_none_and_nothing(self, small: SweepResult) -> None:
         (unsure,) = choice_lines(replace(small, target=0.965), "size")
         assert unsure.startswith(
             "hnsw: no setting surely has recall@10 ≥ 0.965; the lowest size of those whose means do: "
@@ -174,14 +172,16 @@ class TestWords:
         assert nothing == "hnsw: nothing was measured that could meet recall@10 ≥ 0.95"
         assert list(choice_lines(replace(small, target=None))) == []
 
-    def test_what_the_engine_refuses_is_skipped_with_its_reason(self, small: Sweep) -> None:
-        refused = [Point({"m": 3}, {"ef": ef}, "skipped", because="m is 3, which does not divide 8") for ef in (1, 2)]
+    def test_what_the_engine_refuses_is_skipped_with_its_reason(self, small: SweepResult) -> None:
+        refused = [
+            SweepPoint({"m": 3}, {"ef": ef}, "skipped", because="m is 3, which does not divide 8") for ef in (1, 2)
+        ]
         lines = list(omitted_lines(replace(small, points=(*small.points, *refused))))
         assert "2 settings skipped, as the engine refuses them: m is 3, which does not divide 8" in lines
         picture = to_figure(sweeps_chart([replace(small, points=(*small.points, *refused))]))
         assert "1 pruned, 2 skipped, 1 failed of 7 settings" in " ".join(picture.get_supxlabel().split())
 
-    def test_what_was_left_out(self, small: Sweep) -> None:
+    def test_what_was_left_out(self, small: SweepResult) -> None:
         assert list(omitted_lines(small)) == [
             "1 setting was pruned: a lower one of the same build finds as much, and is no slower",
             "m=16 ef=16 failed: could not be built: no room",
@@ -190,12 +190,12 @@ class TestWords:
 
 
 class TestForms:
-    def test_json_holds_every_sweep(self, small: Sweep) -> None:
+    def test_json_holds_every_sweep(self, small: SweepResult) -> None:
         form = json.loads(sweeps_to_json([small, grid()], "2026-01-01T00:00:00Z"))
         assert (form["schema"], form["made"]) == (SCHEMA, "2026-01-01T00:00:00Z")
-        assert [Sweep.from_json(one) for one in form["sweeps"]] == [small, grid()]
+        assert [SweepResult.from_json(one) for one in form["sweeps"]] == [small, grid()]
 
-    def test_csv_has_a_row_a_setting_with_all_digits(self, small: Sweep) -> None:
+    def test_csv_has_a_row_a_setting_with_all_digits(self, small: SweepResult) -> None:
         other = grid(1, 1, "other", target=None, limit_p95_ms=None)
         rows = list(csv.DictReader(io.StringIO(sweeps_to_csv([small, other]))))
         assert len(rows) == 6
@@ -218,7 +218,7 @@ class TestForms:
         assert rows[3]["recall"] == rows[3]["n"] == rows[3]["p95_ms"] == ""
         assert rows[4]["because"] == "could not be built: no room"
 
-    def test_markdown_has_a_table_a_sweep(self, small: Sweep) -> None:
+    def test_markdown_has_a_table_a_sweep(self, small: SweepResult) -> None:
         text = sweeps_to_markdown([small, grid(1, 1, "a|b")])
         assert "### hnsw: recall@10 and latency" in text
         assert "### a&#124;b: recall@10 and latency" in text
@@ -279,7 +279,9 @@ class TestPicture:
         assert "p95 ≤ 250 ms" in figure.get_supxlabel()
 
     @pytest.mark.parametrize("sweeps", [[grid()], [grid(), grid(4, 3, "other")], [grid(5, 9)]], ids=len)
-    def test_no_label_covers_another_and_all_are_within_the_picture(self, sweeps: list[Sweep], picture: Figure) -> None:
+    def test_no_label_covers_another_and_all_are_within_the_picture(
+        self, sweeps: list[SweepResult], picture: Figure
+    ) -> None:
         figure = picture if len(sweeps[0].points) == 24 and len(sweeps) == 1 else to_figure(sweeps_chart(sweeps))
         boxes = boxes_of(figure)
         assert not [pair for pair in combinations(boxes, 2) if covers(*pair)]
@@ -298,7 +300,7 @@ class TestPicture:
         (legend,) = figure.legends
         assert legend.get_texts()[0].get_text() == "hnsw"
 
-    def test_the_legend_names_builds_and_the_caption_the_rest(self, small: Sweep) -> None:
+    def test_the_legend_names_builds_and_the_caption_the_rest(self, small: SweepResult) -> None:
         figure = to_figure(sweeps_chart([small]))
         (legend,) = figure.legends
         names = [text.get_text() for text in legend.get_texts()]

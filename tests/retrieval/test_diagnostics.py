@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, skew
 
 from rankjury.core.types import Vectors
-from rankjury.retrieval.diagnostics import NEAR, GoldSpaces, Hub, Hubness, Hygiene
+from rankjury.retrieval.diagnostics import NEAR, GoldSpaces, Hub, Hubness, SpaceDiagnostics
 from rankjury.retrieval.rank import Space, rank_vectors
 
 
@@ -22,7 +22,7 @@ def space_of(values: Any, ids: Any = None, dtype: Any = np.float64, **options: A
     return rank_vectors(Vectors(pl.Series("id", names, dtype=pl.String), array), **options)
 
 
-def look(values: Any, ids: Any = None, dtype: Any = np.float64, **options: Any) -> Hygiene:
+def look(values: Any, ids: Any = None, dtype: Any = np.float64, **options: Any) -> SpaceDiagnostics:
     return space_of(values, ids, dtype, **options).hygiene
 
 

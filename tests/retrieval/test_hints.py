@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
-from rankjury.retrieval.hints import GOOD_RECALL, Hint, hints_of
+from rankjury.retrieval.hints import GOOD_RECALL, Hint, find_hints
 from tests.evaluation.drifting import INDEX, PRINTS, entry, report, scores_of, stability
 
 
@@ -37,7 +37,7 @@ def recalled(mean: float | None, p5: float | None, **beside: Any) -> dict[str, A
 
 
 def hints(index: Any = None, **beside: Any) -> list[Hint]:
-    return hints_of(report(hnsw=entry(stability(), **{"index": {**INDEX, **(index or {})}} | beside)))
+    return find_hints(report(hnsw=entry(stability(), **{"index": {**INDEX, **(index or {})}} | beside)))
 
 
 def the_only(found: list[Hint], figure: str) -> Hint:
@@ -56,7 +56,7 @@ def measures(**means: float) -> dict[str, Any]:
 def test_healthy_figures_need_no_hint() -> None:
     assert hints() == []
     assert hints(timings(latency(), closed=[latency()])) == []
-    assert hints_of(Report({"bm25": SystemResult({}, {})})) == []
+    assert find_hints(Report({"bm25": SystemResult({}, {})})) == []
 
 
 class TestRecall:
@@ -104,7 +104,7 @@ class TestRecall:
     )
     def test_under_the_inner_product_lengths_count(self, metric: str, norms: list[float], told: str | None) -> None:
         index = INDEX | {"metric": metric} | recalled(0.5, 0.1)
-        (hint,) = hints_of(report(hnsw=entry(stability(norms=norms), index=index)))
+        (hint,) = find_hints(report(hnsw=entry(stability(norms=norms), index=index)))
         assert told in hint.text if told else "normalised" not in hint.text
 
     def test_nothing_to_find(self) -> None:
@@ -195,7 +195,7 @@ class TestDrift:
     def of(self, by: float = 0.0, norms: Any = (1.0, 1.0), old_norms: Any = (1.0, 1.0), **prints: str) -> list[Hint]:
         old = report("old.json", hnsw=entry(stability(norms=old_norms)))
         new = report(hnsw=entry(stability(scores_of() + by, norms=norms), fingerprints=PRINTS | prints))
-        return hints_of(new, drift_between(new, old))
+        return find_hints(new, drift_between(new, old))
 
     def test_scores_moved(self) -> None:
         hint = the_only(self.of(0.1), "drift")
@@ -237,9 +237,9 @@ class TestDrift:
         drift = drift_between(new, report("old.json"))
         kept = json.loads(json.dumps(drift.to_json()))
         both = report(hnsw=entry(stability(), drift=kept), flat=entry(stability()))
-        assert [(one.system, one.figure) for one in hints_of(both)] == [("hnsw", "drift")]
-        assert hints_of(both)[0].text == hints_of(new, drift)[0].text
-        assert hints_of(report(flat=entry(stability())), drift) == []
+        assert [(one.system, one.figure) for one in find_hints(both)] == [("hnsw", "drift")]
+        assert find_hints(both)[0].text == find_hints(new, drift)[0].text
+        assert find_hints(report(flat=entry(stability())), drift) == []
 
 
 class TestLatency:

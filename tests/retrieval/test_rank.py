@@ -17,7 +17,7 @@ from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import list_gold, list_ranking, top_rows
 from rankjury.retrieval.agreement.reference import reference_gold
-from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.rank import as_vectors, rank_listed, rank_vectors
 
 
@@ -378,7 +378,7 @@ class TestRowNumbers:
         assert rank_vectors(named, wanted=pl.Series(["0"]), k=3).ranking.items.to_list() == ["1", "10", "11"]
 
     def test_the_exact_engine_ties_by_number(self) -> None:
-        bench = Bench(self.SAME, self.SAME, engine="exact", k=3, own=np.arange(self.N))
+        bench = IndexBenchmark(self.SAME, self.SAME, engine="exact", k=3, own=np.arange(self.N))
         with bench.build() as built:
             assert built.search().items[0].tolist() == [1, 2, 3]
         assert bench.truth().items[0].tolist() == [1, 2, 3]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rankjury.io.vectors import read_vectors
-from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.keywords.annotations import Vocabulary
 from tests import paths
 
 FOLDER = paths.SAMPLES / "driving"

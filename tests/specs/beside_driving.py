@@ -11,7 +11,7 @@ import pytest
 
 import rankjury
 from rankjury.evaluation.report import Report
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from tests.specs.slow_driving import CUTS, LABELS, Keyword, Results, Truth, figures, grades_of
 
 CLIP_SEARCH = 'kind = "vectors"\npath = "vectors.npz:clips"\n'
@@ -74,7 +74,7 @@ def check_partial(
     grades: Mapping[str, Mapping[str, float]],
     threshold: float | None,
 ) -> None:
-    told = {one["query"]: one for one in report.sections_of(Partial)["search"].to_json()["queries"]}
+    told = {one["query"]: one for one in report.sections_of(PartialMatches)["search"].to_json()["queries"]}
     assert set(told) == set(grades)
     counted = {"whole": 0, "some": 0, "none": 0}
     for query, looked in told.items():
@@ -90,7 +90,7 @@ def check_partial(
             assert one["score"] == pytest.approx(similarity, abs=1e-6)
             if shown:
                 counted["whole" if has == asked[query] else "some" if has else "none"] += 1
-    assert report.sections_of(Partial)["search"].to_json()["results"] == counted
+    assert report.sections_of(PartialMatches)["search"].to_json()["results"] == counted
 
 
 def spelled(keywords: Iterable[Keyword]) -> set[str]:
@@ -98,7 +98,7 @@ def spelled(keywords: Iterable[Keyword]) -> set[str]:
 
 
 def relevant_told(report: Report) -> dict[str, int]:
-    return {one["query"]: one["relevant"] for one in report.sections_of(Partial)["search"].to_json()["queries"]}
+    return {one["query"]: one["relevant"] for one in report.sections_of(PartialMatches)["search"].to_json()["queries"]}
 
 
 def write_vectors(path: Path, **spaces: Mapping[str, Sequence[float]]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rankjury.evaluation.report import Report
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from tests.specs.beside_driving import (
     CLIP_SEARCH,
     TEXT_SEARCH,
@@ -131,7 +131,7 @@ class TestVideoExample:
         assert scores_of(report, self.QUERY)["Recall@5"] == 0.6
         assert scores_of(report, self.QUERY)["Precision@5"] == 3 / 8
         assert relevant_told(report)[self.QUERY] == 8
-        (looked,) = [one for one in report.sections_of(Partial)["search"].queries if one.query == self.QUERY]
+        (looked,) = [one for one in report.sections_of(PartialMatches)["search"].queries if one.query == self.QUERY]
         assert {one.rpartition("=")[2] for one in looked.keywords} == {"highway", "lane change", "small vehicle"}
         assert [round(one.score or 0.0, 6) for one in looked.results] == list(self.SIMILARITIES)
 
@@ -170,7 +170,7 @@ class TestWorkflowExample:
         golds = (f"{self.GOLD}sample = 1\nseed = {seed}\n" for seed in range(100))
         reports = (run(folder, gold, CLIP_SEARCH) for gold in golds)
         report = next(report for report in reports if self.QUERY in relevant_told(report))
-        alike = report.sections_of(Partial)["search"].to_json()["alike"]
+        alike = report.sections_of(PartialMatches)["search"].to_json()["alike"]
         assert alike["groups"] == ["ego_behavior", "scene_type"]
         assert (alike["other_results"], alike["relevant_results"]) == (1.0, 0.0)
         assert alike["any_item"] == pytest.approx(1 / 6), "one of the six others has all three, five have none"

@@ -13,7 +13,7 @@ import rankjury
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Stability
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from tests.specs import slow_fashion as slow
 
 MEASURES = ("ndcg(gain=exp)@10", "recall(rel=2)@10", "precision(rel=2)@10", "rr(rel=2)@10")
@@ -92,18 +92,18 @@ def test_means_are_over_queries_that_are_defined(report: Report, folder: Path) -
 
 
 def test_recall_against_exact_search(report: Report, exact: dict[str, list[tuple[str, float]]]) -> None:
-    indexed = report.sections_of(Indexed)["rough"]
+    indexed = report.sections_of(IndexResult)["rough"]
     queries = report.scores["rough"].queries.to_list()
     found = dict(zip(queries, report.top_items["rough"], strict=True))
     expected = [slow.overlap(found[query], [item for item, _ in exact[query]]) for query in queries]
     assert indexed.recall.values == pytest.approx(expected, abs=1e-12)
     assert 0.3 < indexed.recall.mean < 1.0  # two cells of sixteen do miss some
     assert indexed.recall.p5 == pytest.approx(np.percentile(expected, 5))
-    assert report.sections_of(Indexed)["exact"].recall.mean == 1.0
+    assert report.sections_of(IndexResult)["exact"].recall.mean == 1.0
 
 
 def test_loss_is_parted_between_embedding_and_index(report: Report) -> None:
-    loss = report.sections_of(Indexed)["rough"].loss
+    loss = report.sections_of(IndexResult)["rough"].loss
     exact, index = (report.estimates[name]["ndcg(gain=exp)@10"].mean for name in ("exact", "rough"))
     form = loss.to_json()
     assert form["embedding_loss"] == pytest.approx(1 - exact, abs=1e-12)
@@ -122,7 +122,7 @@ def test_stability(report: Report, folder: Path, exact: dict[str, list[tuple[str
 
 
 def test_cosine_and_inner_product_rank_alike(report: Report) -> None:
-    for one in report.sections_of(Indexed).values():
+    for one in report.sections_of(IndexResult).values():
         assert one.equivalence is not None and one.equivalence.normalised and one.equivalence.differing == 0
 
 

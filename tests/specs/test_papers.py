@@ -19,7 +19,7 @@ from scipy import stats
 
 import rankjury
 from rankjury.cli import main
-from rankjury.retrieval.agreement.pairs import sampled_pairs
+from rankjury.retrieval.agreement.pairs import sample_pairs
 from tests import paths
 
 SAMPLE = Path(str(files("rankjury.plan") / "samples" / "papers"))
@@ -159,7 +159,7 @@ def check_similarities(
 ) -> None:
     """The figures of the very pairs that were drawn, by scipy."""
     asked = found.scores(system)["query_id"]
-    listed = sampled_pairs(asked, pl.Series(ids), size, seed)
+    listed = sample_pairs(asked, pl.Series(ids), size, seed)
     place = {name: row for row, name in enumerate(ids)}
     rows, columns = [place[name] for name in listed.queries], [place[name] for name in listed.items]
     assert all(row != column for row, column in zip(rows, columns, strict=True)), "never a paper with itself"

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from rankjury.errors import UnknownName
-from rankjury.labeling.products.human import Weighting, cohen_kappa, confusion, kappa_of
+from rankjury.labeling.products.human import Weighting, cohen_kappa, confusion_counts, kappa_from_counts
 from rankjury.stats.resampling import Resampling, query_keys
 from tests.stats.support import thorough
 
@@ -22,7 +22,7 @@ pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, ma
 def test_by_hand() -> None:
     """Cohen's formula: observed 0.7; expected 0.5 · 0.6 + 0.5 · 0.4 = 0.5; κ = 0.2 ÷ 0.5."""
     table = np.array([[20, 5], [10, 15]])
-    assert float(kappa_of(table)) == pytest.approx(0.4)
+    assert float(kappa_from_counts(table)) == pytest.approx(0.4)
 
 
 def test_weights_by_hand() -> None:
@@ -44,20 +44,22 @@ def test_like_scikit_learn(weighting: Weighting, graded: list[tuple[int, int]]) 
             first, second, labels=[0, 1, 2, 3], weights=None if weighting == "none" else weighting
         )
     assert found == pytest.approx(expected, nan_ok=True, abs=1e-12)
-    np.testing.assert_array_equal(confusion(first, second, 4), confusion_matrix(first, second, labels=[0, 1, 2, 3]))
+    np.testing.assert_array_equal(
+        confusion_counts(first, second, 4), confusion_matrix(first, second, labels=[0, 1, 2, 3])
+    )
 
 
 def test_undefined_where_there_is_but_one_grade() -> None:
     ones = np.ones(5, dtype=np.int64)
     assert isnan(cohen_kappa(ones, ones, grades=4).value)
     assert cohen_kappa(ones, ones, grades=4).to_json() == {"value": None, "ci": None, "weighting": "none"}
-    assert isnan(float(kappa_of(np.zeros((4, 4)))))
+    assert isnan(float(kappa_from_counts(np.zeros((4, 4)))))
     assert cohen_kappa(ones, np.array([1, 1, 1, 1, 2]), grades=4).value == 0.0
 
 
 def test_unknown_weighting() -> None:
     with pytest.raises(UnknownName, match="quadratic"):
-        kappa_of(np.eye(4), "quadratisch")  # type: ignore[arg-type]
+        kappa_from_counts(np.eye(4), "quadratisch")  # type: ignore[arg-type]
 
 
 def sample(seed: int, queries: int, each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -158,14 +158,14 @@ def agreement_plan(
     write: bool,
 ) -> dict[str, Any]:
     """The content of a plan: the first file is the reference, the others are candidates; ``called``: names by file."""
-    from rankjury.retrieval.agreement.reference import MEASURES, measures_for
+    from rankjury.retrieval.agreement.reference import MEASURES, reference_measures
 
     reference = _file(files[0], ids, metric)
     systems = _systems(called, files[1:], ids, metric, truncate, dtypes)
     kinds = {table.get("kind", "run") for table in (reference, *systems.values())}
     if exclude_self is None and len(kinds) > 1:
         exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
-    measures = measures_for(ties.value)
+    measures = reference_measures(ties.value)
     content: dict[str, Any] = {
         "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
         "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},

@@ -347,15 +347,13 @@ def _clips_plan(table: AnnotatedTable, vectors: str, *, write: bool) -> dict[str
 
 def _embedded_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
     from rankjury.io.vectors.write import write_vectors
-    from rankjury.labeling.keywords.read_annotations import read_annotations
-    from rankjury.labeling.keywords.render import rendered
-    from rankjury.retrieval.embedding.embed import embed
-    from rankjury.retrieval.embedding.models import find_model
+    from rankjury.labeling.keywords.annotations import annotations_corpus, read_annotations
+    from rankjury.retrieval.embedding.embed import embed, find_model
 
     model = find_model("wordllama")
     annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
     with show_progress(quiet=quiet) as progress:
-        vectors = embed(rendered(annotations), model, progress=progress.step("Embedding the annotations"))
+        vectors = embed(annotations_corpus(annotations), model, progress=progress.step("Embedding the annotations"))
     write_vectors(path, vectors, {"model": model.name}, dtype="float32")
     return str(path)
 

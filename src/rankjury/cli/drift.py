@@ -74,14 +74,14 @@ def _share_of(text: str) -> float:
 def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
     from rankjury.reporting.console import console, print_block
     from rankjury.reporting.sections.drift import drift_block, drifts_to_json
-    from rankjury.retrieval.hints import hints_of
+    from rankjury.retrieval.hints import find_hints
 
     if as_json:
         print_json(drifts_to_json(drifts, strict=strict))
     else:
         for place, drift in enumerate(drifts):
             print("\n" if place else "", end="")
-            about = [one for one in hints_of(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
+            about = [one for one in find_hints(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
             block = drift_block(drift, about if drift.outcome == "fail" else ())
             console().print(f"{block.title}\n")
             print_block(block)

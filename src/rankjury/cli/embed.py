@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankjury.retrieval.embedding.chunking import Chunking
     from rankjury.retrieval.embedding.corpus import Corpus
-    from rankjury.retrieval.embedding.vector_files import Choices, Made
+    from rankjury.retrieval.embedding.vector_files import VectorFile, VectorOptions
 
 GROUP = "Vectors and models"
 MULTIPLIES_MATRICES = True
@@ -109,10 +109,10 @@ def embed_command(
     from rankjury.io.vectors.write import check_output
     from rankjury.retrieval.embedding.chunking import parse_chunking
     from rankjury.retrieval.embedding.corpus import read_corpus
-    from rankjury.retrieval.embedding.vector_files import Choices
+    from rankjury.retrieval.embedding.vector_files import VectorOptions
 
     check_output(output)
-    choices = Choices(normalise, truncate, None if dtype is None else dtype.value)
+    choices = VectorOptions(normalise, truncate, None if dtype is None else dtype.value)
     if source is not None:
         made = _variant(source, ids, output, choices, quiet=quiet)
     else:
@@ -141,14 +141,14 @@ def _check_combination(
         raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
 
 
-def _variant(source: str, ids: str | None, output: Path, choices: "Choices", *, quiet: bool) -> "Made":
+def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions", *, quiet: bool) -> "VectorFile":
     from rankjury.io.vectors import read_vectors, split_off_key
     from rankjury.io.vectors.scan import read_metadata
-    from rankjury.retrieval.embedding.vector_files import vary_into
+    from rankjury.retrieval.embedding.vector_files import vary_to_file
 
     with show_progress(f"Reading {source}", quiet=quiet):
         vectors = read_vectors(source, ids=ids)
-        return vary_into(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
+        return vary_to_file(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
 
 
 def _embedded(
@@ -156,25 +156,24 @@ def _embedded(
     chunks: "Chunking | None",
     model: str,
     output: Path,
-    choices: "Choices",
+    choices: "VectorOptions",
     batch_size: int,
     *,
     quiet: bool,
-) -> "Made":
-    from rankjury.retrieval.embedding.chunking import in_chunks, tokens_of
-    from rankjury.retrieval.embedding.models import find_model
-    from rankjury.retrieval.embedding.resume import folder_beside
-    from rankjury.retrieval.embedding.vector_files import embed_into
+) -> "VectorFile":
+    from rankjury.retrieval.embedding.chunking import chunk_corpus, find_tokenizer
+    from rankjury.retrieval.embedding.embed import find_model
+    from rankjury.retrieval.embedding.vector_files import cache_folder, embed_to_file
 
     found = find_model(model)
     with show_progress("Reading the corpus", quiet=quiet):
-        corpus = read() if chunks is None else in_chunks(read(), chunks, tokens_of(found))
+        corpus = read() if chunks is None else chunk_corpus(read(), chunks, find_tokenizer(found))
     if corpus.skipped:
         rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
         warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)
     gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
     finished: list[int] = []
-    journal = folder_beside(output)
+    journal = cache_folder(output)
     interrupted = isdir(journal)
 
     def report(what: str, done: int, of: int) -> None:
@@ -188,14 +187,14 @@ def _embedded(
 
     try:
         with show_progress(quiet=quiet) as progress:
-            return embed_into(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
+            return embed_to_file(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
     except (KeyboardInterrupt, RankjuryError):
         if finished and finished[-1]:
             say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there", quiet=quiet)
         raise
 
 
-def _tell(made: "Made", *, as_json: bool, quiet: bool) -> None:
+def _tell(made: "VectorFile", *, as_json: bool, quiet: bool) -> None:
     told = made.metadata
     if as_json:
         form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}

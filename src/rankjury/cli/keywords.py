@@ -12,9 +12,9 @@ from rankjury.errors import UsageError, install_command
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rankjury.labeling.keywords.mapping import Extraction, Mapped, Mapper, Settings
-    from rankjury.labeling.keywords.quality import Mistake, Quality
-    from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
+    from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
+    from rankjury.labeling.keywords.mapping import Extraction, MappedKeyword, Mapper, MappingSettings
+    from rankjury.labeling.keywords.quality import MappingMistake, MappingQuality
 
 GROUP = "Data"
 MULTIPLIES_MATRICES = True
@@ -96,8 +96,8 @@ def keywords_command(
     if check is None and not texts and file is None:
         hint = 'rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv'
         raise UsageError("no text was given", expected="a text, --file or --check", hint=hint)
-    from rankjury.labeling.keywords.mapping import Settings
-    from rankjury.labeling.keywords.read_annotations import read_annotations
+    from rankjury.labeling.keywords.annotations import read_annotations
+    from rankjury.labeling.keywords.mapping import MappingSettings
 
     columns = parse_groups(group)
     annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
@@ -107,7 +107,7 @@ def keywords_command(
     if diversity is not None and "keybert" not in methods:
         raise UsageError(f"--diversity without the method keybert: {', '.join(methods)}", expected="--method keybert")
     settings = [
-        Settings(one, model, threshold, synonyms, diversity=diversity if one == "keybert" else None)
+        MappingSettings(one, model, threshold, synonyms, diversity=diversity if one == "keybert" else None)
         for one in dict.fromkeys(methods)
     ]
     if check is not None:
@@ -119,7 +119,7 @@ def keywords_command(
 def _texts_of(file: str | None) -> list[str]:
     if file is None:
         return []
-    from rankjury.labeling.products.queries import read_queries
+    from rankjury.labeling.products.query_sets import read_queries
 
     return read_queries(file, repeats=True)["text"].to_list()
 
@@ -142,7 +142,7 @@ def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list
 def _mapped(
     texts: "Sequence[str]",
     vocabulary: "Vocabulary",
-    settings: "Iterable[Settings]",
+    settings: "Iterable[MappingSettings]",
     select: list[str] | None,
     *,
     quiet: bool,
@@ -164,7 +164,7 @@ def _mapped(
 def _map(
     texts: "Sequence[str]",
     vocabulary: "Vocabulary",
-    settings: "list[Settings]",
+    settings: "list[MappingSettings]",
     select: list[str] | None,
     *,
     as_json: bool,
@@ -196,7 +196,7 @@ def _hinted(
     """The first texts that have no keyword with what comes nearest to them."""
     from itertools import count
 
-    from rankjury.labeling.keywords.mapping import with_nearest
+    from rankjury.labeling.keywords.mapping import add_nearest
 
     hinted = {}
     for method, (mapper, extractions) in found.items():
@@ -204,7 +204,7 @@ def _hinted(
         hinted[method] = (
             mapper,
             [
-                one if one.mapped or next(bare) >= _HINTED else with_nearest(one, mapper, vocabulary, method, select)
+                one if one.mapped or next(bare) >= _HINTED else add_nearest(one, mapper, vocabulary, method, select)
                 for one in extractions
             ],
         )
@@ -222,22 +222,21 @@ def _print_json(form: dict[str, Any]) -> None:
 def _check(
     path: str,
     vocabulary: "Vocabulary",
-    settings: "list[Settings]",
+    settings: "list[MappingSettings]",
     select: list[str] | None,
     separator: str,
     *,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from rankjury.labeling.keywords.labelled import read_labelled
-    from rankjury.labeling.keywords.quality import within
+    from rankjury.labeling.keywords.quality import compare_mappings, read_labelled_texts
 
-    labelled = read_labelled(path, vocabulary, separator=separator)
+    labelled = read_labelled_texts(path, vocabulary, separator=separator)
     texts, given = [one.text for one in labelled], [one.numbers for one in labelled]
     measured = {}
     for name, (_, extractions) in _mapped(texts, vocabulary, settings, select, quiet=quiet).items():
         numbers = [frozenset(one.numbers(vocabulary)) for one in extractions]
-        judged = within(numbers, given, vocabulary, select)
+        judged = compare_mappings(numbers, given, vocabulary, select)
         measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
     if as_json:
         found = {name: _form(*one) for name, one in measured.items()}
@@ -249,7 +248,9 @@ def _check(
     say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words", quiet=quiet)
 
 
-def _form(whole: "Quality", by_group: "dict[str, Quality]", wrong: "list[Mistake]") -> dict[str, Any]:
+def _form(
+    whole: "MappingQuality", by_group: "dict[str, MappingQuality]", wrong: "list[MappingMistake]"
+) -> dict[str, Any]:
     return {
         "all": whole.to_json(),
         "groups": {group: one.to_json() for group, one in by_group.items()},
@@ -289,7 +290,7 @@ def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *,
             screen.print(f"… and {len(lost) - _DROPPED_SHOWN} more: --json has them all")
 
 
-def _cells(one: "Mapped") -> list[str]:
+def _cells(one: "MappedKeyword") -> list[str]:
     return [one.keyword.name, one.keyword.group, one.ngram, f"{one.score:.2f}", one.method]
 
 
@@ -315,7 +316,9 @@ def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
         screen.print(f"{bare:,} of {len(extractions):,} texts have no keyword: --json shows what came nearest\n")
 
 
-def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[Mistake]]]") -> None:
+def _print_quality(
+    measured: "dict[str, tuple[MappingQuality, dict[str, MappingQuality], list[MappingMistake]]]",
+) -> None:
     """How good each method is, whole and by group, and the first texts that it got wrong."""
     from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
@@ -336,7 +339,7 @@ def _print_quality(measured: "dict[str, tuple[Quality, dict[str, Quality], list[
                 screen.print(f"… and {len(wrong) - _MISTAKES_SHOWN} more: --json has them all")
 
 
-def _figures(one: "Quality") -> list[str]:
+def _figures(one: "MappingQuality") -> list[str]:
     values = (one.precision, one.recall, one.f1, one.macro_f1, one.exact)
     return [*("–" if value != value else f"{value:.3f}" for value in values), f"{one.n:,}"]
 

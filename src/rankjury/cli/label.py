@@ -79,18 +79,18 @@ def label_command(
     _check_outputs(output, catalogue_out)
     from rankjury.io.atomic import together
     from rankjury.labeling.products.catalog import read_catalogue, write_catalogue
-    from rankjury.labeling.products.human import merge, read_human
+    from rankjury.labeling.products.human import merge_human_labels, read_human_labels
     from rankjury.labeling.products.labels import label, write_labels
-    from rankjury.labeling.products.pinned_queries import read_pinned
+    from rankjury.labeling.products.query_sets import read_pinned_queries
     from rankjury.labeling.products.synonyms import read_synonyms
 
     with show_progress(f"Labelling {catalogue}", quiet=quiet):
-        asked = read_pinned(queries)
+        asked = read_pinned_queries(queries)
         items = read_catalogue(catalogue, id_field=id_field)
         labels = label(items, asked, synonyms=read_synonyms(synonyms), own_category=query_category)
         agreement = None
         if human is not None:
-            labels, agreement = merge(labels, read_human(human, labels))
+            labels, agreement = merge_human_labels(labels, read_human_labels(human, labels))
         explained = None if explain is None else _explained(labels, explain)
         written = [path for path in (output, catalogue_out) if path]
         with together():

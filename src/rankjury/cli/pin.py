@@ -27,13 +27,13 @@ def pin_command(
     quiet: QuietOption = False,
 ) -> None:
     """Pin a version of a query set, or check that its queries are those that were pinned."""
-    from rankjury.labeling.products.pinned_queries import check_pins, pin, pins_beside, read_query_set
+    from rankjury.labeling.products.query_sets import check_pins, pin_queries, pins_path, read_query_set
 
     if queries == "-":
         raise UsageError("standard input cannot be pinned", expected="a file, beside which the pins stand")
     found = read_query_set(queries)
-    state = check_pins(found) if check else pin(found)
-    pins = pins_beside(queries)
+    state = check_pins(found) if check else pin_queries(found)
+    pins = pins_path(queries)
     if check and state != "pinned":
         what = "the queries have no version" if found.version is None else f"version {found.version} is not pinned"
         hint = "Give every row a version." if found.version is None else f"Pin it: rankjury pin {queries}"

@@ -14,7 +14,7 @@ from rankjury.errors import DataError
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
     from rankjury.plan.parse import CheckedPlan
-    from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
+    from rankjury.retrieval.bench.sweep_result import Cost, SweepChoice, SweepResult
 
 FOLDER = "rankjury-sweep"
 _JOURNAL = "journal.jsonl"
@@ -78,7 +78,7 @@ def sweep_command(
 
 def _carry_out(
     checked: "CheckedPlan", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
-) -> "tuple[list[Sweep], list[Cost]]":
+) -> "tuple[list[SweepResult], list[Cost]]":
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
     from rankjury.plan.trials import prepare_sweeps
@@ -86,7 +86,7 @@ def _carry_out(
     asked = prepare_sweeps(checked, progress, folder)
     total = sum(one.steps for one in asked)
     make_folder(folder)
-    found: list[Sweep] = []
+    found: list[SweepResult] = []
     with Journal(folder / _JOURNAL, fresh=fresh) as journal:
         if journal.dropped:
             warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
@@ -101,7 +101,7 @@ def _carry_out(
     return found, [one.cheapest for one in asked]
 
 
-def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
+def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
     """All files or none; a picture only where there is something to draw."""
     from rankjury.io.atomic import write_files
     from rankjury.reporting.tables.sweep import sweeps_to_csv, sweeps_to_markdown
@@ -120,7 +120,7 @@ def _write(sweeps: "list[Sweep]", costs: "list[Cost]", form: str, folder: Path) 
     return list(contents)
 
 
-def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
+def _show(sweeps: "list[SweepResult]", costs: "list[Cost]") -> None:
     from rankjury.reporting.tables.sweep import print_sweep
 
     for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
@@ -128,7 +128,7 @@ def _show(sweeps: "list[Sweep]", costs: "list[Cost]") -> None:
         print_sweep(sweep, cost)
 
 
-def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "CheckedPlan", *, quiet: bool) -> None:
+def _end(sweeps: "list[SweepResult]", costs: "list[Cost]", checked: "CheckedPlan", *, quiet: bool) -> None:
     """What to try next; exit code 1 where something failed."""
     failed = sum(len(sweep.of("failed")) for sweep in sweeps)
     if failed:
@@ -139,7 +139,7 @@ def _end(sweeps: "list[Sweep]", costs: "list[Cost]", checked: "CheckedPlan", *, 
     say(f"Next: {_next_step(choices, checked.where)}", quiet=quiet)
 
 
-def _next_step(choices: "dict[str, Choice]", plan: str) -> str:
+def _next_step(choices: "dict[str, SweepChoice]", plan: str) -> str:
     from rankjury.cli.shared.tune_models import as_toml
 
     for name, choice in choices.items():

@@ -46,7 +46,7 @@ def surfaces(text: str) -> list[str]:
     return _TOKEN.findall(_BREAKS.sub(" . ", _folded(text)))
 
 
-def key_of(phrase: Phrase | list[str]) -> str:
+def phrase_key(phrase: Phrase | list[str]) -> str:
     """How a phrase is looked up: its words written together."""
     return "".join(phrase)
 

@@ -18,16 +18,16 @@ from rankjury.evaluation.examples import select_examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, Section, Stability, as_warnings, measure_stability
 from rankjury.io.attributes import read_attributes
-from rankjury.labeling.products.pinned_queries import QuerySet, check_pins, read_query_set
+from rankjury.labeling.products.query_sets import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import GoldContext, Loaded
 from rankjury.plan.earlier_reports import EarlierReport, EarlierReports
-from rankjury.retrieval.bench.build import Embed
-from rankjury.retrieval.bench.measure import Clock
-from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
-from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.embedding.models import Embedder, find_model
+from rankjury.retrieval.bench.benchmark import Embed
+from rankjury.retrieval.bench.measure import Clock, select_loss_measure, split_loss
+from rankjury.retrieval.bench.result import IndexResult
+from rankjury.retrieval.embedding.embed import find_model
+from rankjury.retrieval.embedding.models import Embedder
 from rankjury.retrieval.engines.base import Filter
-from rankjury.retrieval.hints import Hints, hints_of
+from rankjury.retrieval.hints import Hints, find_hints
 from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.rank import apply_threshold
 
@@ -177,18 +177,20 @@ class LoadedIndex(Loaded):
 
     def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
         return tuple(
-            self._with_loss(one, report, system, context, gold) if isinstance(one, Indexed) else one
+            self._with_loss(one, report, system, context, gold) if isinstance(one, IndexResult) else one
             for one in self.sections
         )
 
-    def _with_loss(self, indexed: Indexed, report: Report, system: str, context: GoldContext, gold: Gold) -> Indexed:
+    def _with_loss(
+        self, indexed: IndexResult, report: Report, system: str, context: GoldContext, gold: Gold
+    ) -> IndexResult:
         """What exact search would not show under the system's threshold is no loss of the index."""
-        chosen = measure_of_loss(context.asked, context.lab.table.k)
+        chosen = select_loss_measure(context.asked, context.lab.table.k)
         if chosen is None or indexed.recall.n == 0 or self.exact is None:
             return indexed
         threshold = context.checked.plan.systems[system].threshold
         exact = self.exact if threshold is None else apply_threshold(self.exact, threshold)
-        return replace(indexed, loss=loss_of(gold, exact, report.scores[system], chosen, context.resampling))
+        return replace(indexed, loss=split_loss(gold, exact, report.scores[system], chosen, context.resampling))
 
 
 def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Gold]) -> Report:
@@ -197,14 +199,14 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
     if not tried:
         return report
     lab = context.lab
-    report = report.with_recorded({name: one.figures() for name, one in report.sections_of(Indexed).items()})
+    report = report.with_recorded({name: one.figures() for name, one in report.sections_of(IndexResult).items()})
     if lab.query_set is not None:
         report = replace(report, provenance={**report.provenance, "query_set": lab.query_set.to_json()})
         texts = dict(zip(lab.query_set.ids.to_list(), lab.query_set.texts.to_list(), strict=True))
         if report.queries is not None:
             texts = {**report.queries.query_texts, **texts}
             report = replace(report, queries=replace(report.queries, query_texts=texts))
-    chosen = measure_of_loss(context.asked, lab.table.k)
+    chosen = select_loss_measure(context.asked, lab.table.k)
     label = report.labels[0] if chosen is None else chosen.label
     for name in tried:
         if golds[name].lookup is None and report.queries is not None:
@@ -215,12 +217,12 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
             report = report.with_sections(found, system=name)
     if lab.references is not None:
         fresh, notes = replace(report, source="this report"), list[str]()
-        for name in report.sections_of(Indexed) if lab.references.is_by_index else tried:
+        for name in report.sections_of(IndexResult) if lab.references.is_by_index else tried:
             earlier = lab.earlier_of(name)
             notes += earlier.notes
             if earlier.report is not None:
                 drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)
                 report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
         report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes), "earlier-run")))
-    hints = hints_of(report)
+    hints = find_hints(report)
     return report.with_sections(Hints(tuple(hints))) if hints else report

@@ -20,7 +20,7 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.stats import Crossings
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import TieRule
-from rankjury.retrieval.agreement.pairs import ReferenceSide, Similarities
+from rankjury.retrieval.agreement.pairs import ReferenceModel, Similarities
 from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
 
@@ -200,7 +200,7 @@ class LoadedGold:
     """Whether queries are items of the corpus, which may be more; None: the gold does not say."""
     exclude_self: bool | None = None
     """Whether a query's own item is left out of results; None: the gold does not say."""
-    reference: ReferenceSide | None = None
+    reference: ReferenceModel | None = None
     """The model whose ranking the gold is, where it is one."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()

@@ -21,7 +21,7 @@ from rankjury.io.vectors import VECTOR_SUFFIXES
 from rankjury.io.vectors.arrays import find_ids
 from rankjury.io.vectors.scan import METADATA_NAME, array_header, holds_vectors, read_headers
 from rankjury.io.vectors.tables import json_spaces
-from rankjury.labeling.keywords.read_annotations import SEPARATOR
+from rankjury.labeling.keywords.annotations import SEPARATOR
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.recsys.data.log import TIME, VALUE, find_columns
 from rankjury.recsys.data.movielens import FILES, find_companions, find_file

@@ -19,8 +19,8 @@ from rankjury.measures.dialects import DIALECTS, NamedMeasure
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.schema import Plan, plan_model
 from rankjury.plan.toml import KeyPath, find_line, format_path, key_lines
-from rankjury.retrieval.bench.quantization_loss import measure_of_loss
-from rankjury.retrieval.bench.result import CLOCKS, drifting, figure_names
+from rankjury.retrieval.bench.measure import select_loss_measure
+from rankjury.retrieval.bench.result import CLOCKS, drift_value_names, index_value_names
 
 Fault = tuple[KeyPath, str]
 """The path of a key in the plan, and what is wrong with it."""
@@ -54,7 +54,7 @@ def _given(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[tuple[KeyPath,
 def _usual(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[str]:
     if not plan.indexes:
         return
-    gain = measure_of_loss(asked, plan.lab.k)
+    gain = select_loss_measure(asked, plan.lab.k)
     if gain is not None and gain.measure.k == plan.lab.k:
         yield f"{gain.label} >= {_LEAST_GAIN}"
     yield f"ann_recall@{plan.lab.k} >= {_LEAST_RECALL}"
@@ -67,14 +67,14 @@ def _usual(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[str]:
 def figures_of(plan: Plan) -> list[str]:
     """The names of all figures that a target may be about."""
     recorded = [name for figures in plan.figures.values() for name in figures]
-    return recorded + (figure_names(plan.lab.k) if plan.is_lab else [])
+    return recorded + (index_value_names(plan.lab.k) if plan.is_lab else [])
 
 
 def _lacking(figure: str, plan: Plan) -> str | None:
     """What the lab would need for a figure to be known."""
     if any(figure in given for given in plan.figures.values()):
         return None
-    if figure in drifting(plan.lab.k) and plan.lab.earlier is None:
+    if figure in drift_value_names(plan.lab.k) and plan.lab.earlier is None:
         return "lab.earlier = an earlier report"
     if figure.startswith("open_loop_") and plan.lab.rate is None:
         return "lab.rate = queries a second"
@@ -91,7 +91,7 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) ->
     meant = {str(one.measure) for one in asked}
     if target.subject not in (*recorded, *labels) and str(resolve_measures([target.subject])[0].measure) not in meant:
         raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
-    lacking = _lacking(target.subject, plan) if target.subject in figure_names(plan.lab.k) else None
+    lacking = _lacking(target.subject, plan) if target.subject in index_value_names(plan.lab.k) else None
     if lacking is not None:
         raise UsageError(f"{target.subject} is not known", expected=lacking)
     if target.relative and plan.baseline is None:

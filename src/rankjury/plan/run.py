@@ -30,8 +30,8 @@ from rankjury.plan.context import TOP, GoldContext, Loaded, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.reporting.writers import Writer
-from rankjury.retrieval.agreement.pairs import PairsOfSystems
-from rankjury.retrieval.bench.result import drifting, figure_names
+from rankjury.retrieval.agreement.pairs import PairCollector
+from rankjury.retrieval.bench.result import drift_value_names, index_value_names
 from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.archive import Archive
@@ -158,7 +158,7 @@ class Inputs:
         self.pairs = (
             None
             if agreement is None or reference is None
-            else PairsOfSystems(
+            else PairCollector(
                 reference,
                 over=agreement.over,
                 size=agreement.pairs,
@@ -379,14 +379,14 @@ def _aim_targets(
 
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
-        if target.subject in figure_names(plan.lab.k) and plan.is_lab:
+        if target.subject in index_value_names(plan.lab.k) and plan.is_lab:
             held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
             if usual and not held:
                 notes.append(f"{target.title} is not known, so that the usual target on it was left out")
                 return []
             wanted = [target.system] if target.system in plan.systems else list(plan.systems)
             known = {*held, *report.sections_of(Drift)}
-            if target.subject in drifting(plan.lab.k) and known.isdisjoint(wanted):
+            if target.subject in drift_value_names(plan.lab.k) and known.isdisjoint(wanted):
                 notes.append(
                     f"the target on {target.title} was not checked: there is no earlier report to compare with"
                 )

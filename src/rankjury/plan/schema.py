@@ -17,8 +17,8 @@ from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable, TableForSystem
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space
-from rankjury.retrieval.bench.build import WARM_UP
-from rankjury.retrieval.bench.grid import Grid
+from rankjury.retrieval.bench.benchmark import WARM_UP
+from rankjury.retrieval.bench.grid import SweepGrid
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
@@ -173,10 +173,10 @@ class SweepTable(TableForSystem):
             where, error.where = error.where, None
             yield tuple(where.split(".")) if where else (), str(error)
 
-    def grid(self, system: Any) -> Grid:
+    def grid(self, system: Any) -> SweepGrid:
         """Return the grid of an index: the values of this table over the system's own."""
         build = {name: [value] for name, value in system.build.items()} | self.build
-        return Grid(build, {name: [value] for name, value in system.search.items()} | self.search)
+        return SweepGrid(build, {name: [value] for name, value in system.search.items()} | self.search)
 
 
 class RangeTable(PlanTable):

@@ -20,10 +20,10 @@ from rankjury.plan.systems.recommender import COLD_ITEMS
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.tuning.models import TuningSubject, without_test
 from rankjury.recsys.tuning.search import settings_to_try
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.grid import Grid
-from rankjury.retrieval.bench.sweep import sweep
-from rankjury.retrieval.bench.sweep_result import Cost, Sweep
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.grid import SweepGrid
+from rankjury.retrieval.bench.sweep import run_sweep
+from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class IndexSweep:
     """An index to sweep."""
 
     name: str
-    bench: Bench
-    grid: Grid
+    bench: IndexBenchmark
+    grid: SweepGrid
     target: float | None
     limit_p95_ms: float | None
     cheapest: Cost
@@ -46,9 +46,11 @@ class IndexSweep:
         aims = self.target is not None or self.limit_p95_ms is not None
         return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
 
-    def carry_out(self, journal: Journal | None, *, prune: bool = True, progress: Progress = NO_PROGRESS) -> Sweep:
+    def carry_out(
+        self, journal: Journal | None, *, prune: bool = True, progress: Progress = NO_PROGRESS
+    ) -> SweepResult:
         """Measure the grid; what the journal holds is not measured again."""
-        return sweep(
+        return run_sweep(
             self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
             rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
             cheapest=self.cheapest,

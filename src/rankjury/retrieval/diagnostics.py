@@ -33,7 +33,7 @@ _BINS = 30
 
 
 @dataclass(frozen=True)
-class Histogram(Record):
+class NormHistogram(Record):
     """How many values are between an edge and the next, the last edge with it."""
 
     edges: tuple[float, ...] = ()
@@ -50,11 +50,11 @@ class Norms(Record):
     max: float
     outliers: tuple[str, ...] = ()
     """Ids of vectors whose length is far from the others'."""
-    histogram: Histogram = Histogram()
+    histogram: NormHistogram = NormHistogram()
 
 
 @dataclass(frozen=True)
-class Duplicates(Record):
+class DuplicateVectors(Record):
     """Vectors that equal an earlier one, and the first groups of such."""
 
     exact: int
@@ -95,7 +95,7 @@ class Hubness(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Hygiene(Section):
+class SpaceDiagnostics(Section):
     """Of one space: lengths, duplicates, how alike everything is, hubs, and ties at the cut-off."""
 
     name = "space"
@@ -103,7 +103,7 @@ class Hygiene(Section):
     vectors: int
     dimensions: int
     norm: Norms
-    duplicates: Duplicates
+    duplicates: DuplicateVectors
     near_duplicates: NearDuplicates
     mean_similarity: float
     """Mean cosine over all pairs: 0 where directions are even, near 1 where all vectors point the same way."""
@@ -141,14 +141,14 @@ class GoldSpaces(Section):
     name = "spaces"
     json_field = "spaces"
 
-    spaces: Mapping[str, Hygiene] = field(default_factory=dict)
+    spaces: Mapping[str, SpaceDiagnostics] = field(default_factory=dict)
 
     def warnings(self) -> Iterator[ReportWarning]:
         for name, space in self.spaces.items():
             yield from (one.about(name) for one in space.warnings())
 
 
-def inspect(
+def diagnose_space(
     corpus: Vectors,
     found: Neighbours,
     *,
@@ -156,7 +156,7 @@ def inspect(
     scored: bool = True,
     metric: str = "cosine",
     cuts: Sequence[int] = (),
-) -> Hygiene:
+) -> SpaceDiagnostics:
     """Look at a corpus, and at what a search in it found; ``itself``: its items were the queries, in their order.
 
     ``scored``: it was found with scores, not with levels.
@@ -169,7 +169,7 @@ def inspect(
     groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric in COSINES else None
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
-    return Hygiene(
+    return SpaceDiagnostics(
         vectors=len(corpus),
         dimensions=corpus.dimensions,
         norm=Norms(
@@ -180,7 +180,9 @@ def inspect(
             tuple(corpus.ids.gather(_outliers(norms, places))),
             _histogram(in_order),
         ),
-        duplicates=Duplicates(len(corpus) - int(np.unique(groups).size), tuple(_examples(corpus.ids, groups, places))),
+        duplicates=DuplicateVectors(
+            len(corpus) - int(np.unique(groups).size), tuple(_examples(corpus.ids, groups, places))
+        ),
         near_duplicates=_near_duplicates(corpus, known, scored, norms, groups, places),
         mean_similarity=_mean_cosine(corpus.values, norms, np.argsort(places)),
         hubness=Hubness(
@@ -194,14 +196,14 @@ def inspect(
     )
 
 
-def _histogram(in_order: Floats) -> Histogram:
+def _histogram(in_order: Floats) -> NormHistogram:
     """Bins of one width from the least to the most; one bin where there is no room for more between them."""
     low, high = float(in_order[0]), float(in_order[-1])
     width = (high - low) / _BINS
     if not width > np.spacing(high):
-        return Histogram((low, high), (len(in_order),))
+        return NormHistogram((low, high), (len(in_order),))
     counts, edges = np.histogram(in_order, _BINS, (low, high))
-    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
+    return NormHistogram(tuple(edges.tolist()), tuple(counts.tolist()))
 
 
 def _occurrences(items: Ints, n: int) -> Ints:

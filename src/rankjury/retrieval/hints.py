@@ -12,9 +12,9 @@ from rankjury.evaluation.drift import Drift
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import SystemResult
 from rankjury.evaluation.sections import MeanStd, Section, Stability
-from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.bench.timing.latency import Latency
-from rankjury.retrieval.diagnostics import Hygiene
+from rankjury.retrieval.bench.latency import Latency
+from rankjury.retrieval.bench.result import IndexResult
+from rankjury.retrieval.diagnostics import SpaceDiagnostics
 from rankjury.stats.formatting import format_interval, format_percent, format_value
 
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
@@ -66,7 +66,7 @@ class Hints(Section):
         return iter(self.hints)
 
 
-def hints_of(report: Report, drift: Drift | None = None) -> list[Hint]:
+def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
     """Return the hints on every system of a report, fresh or read back.
 
     Args:
@@ -78,7 +78,7 @@ def hints_of(report: Report, drift: Drift | None = None) -> list[Hint]:
     """
     found = []
     for name, result in report.systems.items():
-        index = report.section(Indexed, name)
+        index = report.section(IndexResult, name)
         drifted = drift if drift is not None and drift.system == name else report.section(Drift, name)
         patterns = [] if index is None else [_failed(index), _recall(report, name, index), _proof(index), _loss(index)]
         patterns.append(_order(result))
@@ -88,7 +88,7 @@ def hints_of(report: Report, drift: Drift | None = None) -> list[Hint]:
     return found
 
 
-def _recall(report: Report, system: str, index: Indexed) -> Found:
+def _recall(report: Report, system: str, index: IndexResult) -> Found:
     """Too little is found of what is truly nearest."""
     recall, k = index.recall, index.recall.k
     if index.failed or isnan(recall.mean):
@@ -103,7 +103,7 @@ def _recall(report: Report, system: str, index: Indexed) -> Found:
         yield f"ann_recall_p5@{k}", recall.p5, text
 
 
-def _wider(index: Indexed) -> str:
+def _wider(index: IndexResult) -> str:
     """What would find more."""
     search = index.search
     if index.facts.get("approximate") is False:
@@ -124,9 +124,9 @@ def _wider(index: Indexed) -> str:
     return "raise how much of it a query looks at (probes, nprobe, ef_search)" + (f", now {force}" if force else "")
 
 
-def _normalised(report: Report, system: str, index: Indexed) -> str:
+def _normalised(report: Report, system: str, index: IndexResult) -> str:
     """Under the inner product: whether it can stand for the cosine."""
-    stability, space = report.section(Stability, system), report.section(Hygiene, system)
+    stability, space = report.section(Stability, system), report.section(SpaceDiagnostics, system)
     norm = MeanStd(space.norm.mean, space.norm.std) if space is not None else MeanStd(nan, nan)
     norm = norm if stability is None else stability.norm
     if index.metric != "ip" or isnan(norm.mean):
@@ -140,7 +140,7 @@ def _normalised(report: Report, system: str, index: Indexed) -> str:
     )
 
 
-def _proof(index: Indexed) -> Found:
+def _proof(index: IndexResult) -> Found:
     """The database chose not to use the index."""
     proof = _table(_table(index.facts.get("proof")).get("index"))
     plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
@@ -152,7 +152,7 @@ def _proof(index: Indexed) -> Found:
         yield "index_used", 1.0, f"the planner by itself would scan the table, {means}; it was held to the index{plan}"
 
 
-def _loss(index: Indexed) -> Found:
+def _loss(index: IndexResult) -> Found:
     """Whose fault a loss is: the embedding's or the index's."""
     loss = index.loss
     if loss is None or isnan(loss.exact.mean) or isnan(loss.index.mean):
@@ -225,7 +225,7 @@ def _lengths(drift: Drift) -> Iterator[str]:
         yield f"vectors are not normalised ({shown}): normalise them when they are written and when they are asked"
 
 
-def _slow(index: Indexed) -> Found:
+def _slow(index: IndexResult) -> Found:
     """A few queries take far longer than most."""
     for prefix, words in (("latency", "index-only"), ("end_to_end", "end-to-end")):
         loop: Latency | None = getattr(index.latency, words.replace("-", "_"), None)
@@ -239,7 +239,7 @@ def _slow(index: Indexed) -> Found:
             return
 
 
-def _overloaded(index: Indexed) -> Found:
+def _overloaded(index: IndexResult) -> Found:
     """Queries came faster than they were answered."""
     loop = None if index.latency is None else index.latency.open
     if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
@@ -248,7 +248,7 @@ def _overloaded(index: Indexed) -> Found:
         yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
 
 
-def _failed(index: Indexed) -> Found:
+def _failed(index: IndexResult) -> Found:
     """Queries without an answer."""
     if index.failed:
         why = next((f": {_table(one).get('why')}" for one in index.facts.get("failures") or ()), "")

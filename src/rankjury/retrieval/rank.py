@@ -19,7 +19,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import require_scores
 from rankjury.io.vectors import read_vectors, same_file
 from rankjury.io.vectors.arrays import check_vectors
-from rankjury.retrieval.diagnostics import HUB_K, Hygiene, inspect
+from rankjury.retrieval.diagnostics import HUB_K, SpaceDiagnostics, diagnose_space
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
@@ -36,7 +36,7 @@ class Space:
     """A ranking, and what is to be known of the vectors it came from."""
 
     ranking: Ranking
-    hygiene: Hygiene
+    hygiene: SpaceDiagnostics
 
 
 @check_arguments
@@ -93,7 +93,7 @@ def rank_vectors(
         own=own,
         progress=Progress.of(progress),
     )
-    hygiene = inspect(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
+    hygiene = diagnose_space(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
     ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
     # Where the queries are not the corpus: say what became of items that have the id of a query.
     n = 0 if resolve_exclude_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())

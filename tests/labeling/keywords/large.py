@@ -9,9 +9,8 @@ import polars as pl
 
 from rankjury.core.types import Ranking
 from rankjury.evaluation.evaluate import evaluate, resolve_measures
-from rankjury.labeling.keywords.gold import MOST_LISTED, ask_keywords
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame
-from rankjury.labeling.keywords.vocabulary import Match
+from rankjury.labeling.keywords.annotations import annotations_from_frame
+from rankjury.labeling.keywords.gold import MOST_LISTED, KeywordMatch, gold_from_keywords
 
 ITEMS, QUERIES, GROUPS, NAMES, DEPTH = 100_000, 10_000, 5, 100, 50
 ROOM = 3 << 30
@@ -63,9 +62,9 @@ def main() -> None:
     plain = {n: plain_counts(frame, [(keywords[c].group, keywords[c].name) for c in asked[n]]) for n in sample}
     items = annotations.ids.gather(np.concatenate([rng.choice(ITEMS, DEPTH, replace=False) for _ in names]))
     for match in ("all", "any", "at-least-2", "graded"):
-        held = ask_keywords(annotations, names, asked, Match.parse(match))
+        held = gold_from_keywords(annotations, names, asked, KeywordMatch.parse(match))
         for n in sample:
-            least = Match.parse(match).needed(len(asked[n]))
+            least = KeywordMatch.parse(match).needed(len(asked[n]))
             assert held.predicates.relevant_counts[n] == sum(plain[n][least - 1 :]), (match, n)
         if match == "graded":
             for n in sample:
@@ -79,7 +78,7 @@ def main() -> None:
         ranking = Ranking(gold.queries, np.arange(QUERIES + 1) * DEPTH, items, None)
         scores = evaluate(gold, ranking, resolve_measures(["num_rel", "num_rel_ret", "ndcg@10", "recall@50"]))
         for n in sample:
-            least = Match.parse(match).needed(len(asked[n]))
+            least = KeywordMatch.parse(match).needed(len(asked[n]))
             assert scores.values[n, 0] == sum(plain[n][least - 1 :])
         print(match, int(scores.values[:, 0].sum()), int(scores.values[:, 1].sum()))
 

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
-from rankjury.labeling.keywords.vocabulary import Annotations
+from rankjury.labeling.keywords.annotations import Annotations, annotations_from_frame, read_annotations
 from tests.labeling.keywords.made import written
 
 

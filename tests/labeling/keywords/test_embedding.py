@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, MissingExtra, UsageError
-from rankjury.labeling.keywords.mapping import Extraction, Mapper, Settings, make_mapper, map_texts, with_nearest
-from rankjury.labeling.keywords.vocabulary import Vocabulary
-from rankjury.retrieval.embedding.models import Embedder, find_model
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mapping import Extraction, Mapper, MappingSettings, add_nearest, make_mapper, map_texts
+from rankjury.retrieval.embedding.embed import find_model
+from rankjury.retrieval.embedding.models import Embedder
 
 SPEC = Vocabulary.of(
     {
@@ -31,17 +32,17 @@ METHODS = ["embedding", pytest.param("keybert", marks=needs_keybert)]
 
 
 @cache
-def mapper_of(settings_: Settings) -> Mapper:
+def mapper_of(settings_: MappingSettings) -> Mapper:
     """Once each: a mapper loads its model."""
     return make_mapper(SPEC, settings_)
 
 
-def several(texts: list[str], settings_: Settings) -> list[Extraction]:
+def several(texts: list[str], settings_: MappingSettings) -> list[Extraction]:
     return map_texts(texts, SPEC, settings_, mapper=mapper_of(settings_))
 
 
 def one(text: str, method: str, **others: object) -> Extraction:
-    (found,) = several([text], Settings(method, **others))  # type: ignore[arg-type]
+    (found,) = several([text], MappingSettings(method, **others))  # type: ignore[arg-type]
     return found
 
 
@@ -88,10 +89,10 @@ def test_texts_that_say_nothing(method: str, text: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_comes_nearest_when_nothing_comes_near(method: str) -> None:
-    settings_ = Settings(method)
+    settings_ = MappingSettings(method)
     mapper = mapper_of(settings_)
     (found,) = several(["somebody is strolling"], settings_)
-    near = with_nearest(found, mapper, SPEC, method).nearest
+    near = add_nearest(found, mapper, SPEC, method).nearest
     assert found.mapped == () and len(near) == 3
     assert [mapped.score for mapped in near] == sorted((mapped.score for mapped in near), reverse=True)
     assert near[0].score <= mapper.threshold
@@ -179,7 +180,7 @@ TEXTS = [" ".join(WORDS[(7 * row + 3 * place) % len(WORDS)] for place in range(6
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_digit_hangs_on_the_other_texts(method: str) -> None:
-    settings_ = Settings(method)
+    settings_ = MappingSettings(method)
     together = several(TEXTS, settings_)
     assert several(TEXTS[::-1], settings_)[::-1] == together
     parted = [found for first in range(0, 150, 37) for found in several(TEXTS[first : first + 37], settings_)]
@@ -246,7 +247,7 @@ def offside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_no_literal_match_is_lost_or_inverted(method: str, diversity: float | None, offside: str) -> None:
     """KeyBERT's MMR kept 12 keywords of the whole text, and dropped literal matches that were not among them."""
     texts = [", ".join(["turning left", *(f"scene{(row + 7 * step) % 40}" for step in range(4))]) for row in range(40)]
-    found = map_texts(texts, MANY, Settings(method, offside, diversity=diversity))
+    found = map_texts(texts, MANY, MappingSettings(method, offside, diversity=diversity))
     assert [", ".join(names(extraction)) for extraction in found] == texts
     assert all(mapped.score == 1 for extraction in found for mapped in extraction.mapped)
 
@@ -254,7 +255,7 @@ def test_no_literal_match_is_lost_or_inverted(method: str, diversity: float | No
 @pytest.mark.parametrize("method", METHODS)
 def test_words_of_a_literal_match_mean_no_other_keyword(method: str, offside: str) -> None:
     """Also where the longer n-gram around them scores 1 with another keyword."""
-    (found,) = map_texts(["van turning left"], MANY, Settings(method, offside))
+    (found,) = map_texts(["van turning left"], MANY, MappingSettings(method, offside))
     assert [(mapped.keyword.name, mapped.ngram) for mapped in found.mapped] == [("turning left", "turning left")]
     reasons = {lost.mapped.ngram: lost.reason for lost in found.dropped}
     assert set(reasons) >= {"turning", "van turning", "van turning left"}
@@ -296,7 +297,7 @@ def test_the_scores_of_ngrams_are_those_of_keybert() -> None:
 
 def test_a_diversity_is_for_keybert_alone() -> None:
     with pytest.raises(UsageError, match="diversity"):
-        Settings("embedding", diversity=0.2)
+        MappingSettings("embedding", diversity=0.2)
 
 
 @needs_keybert
@@ -319,8 +320,8 @@ def test_keybert_leaves_warnings_alone() -> None:
     script = (
         "import warnings; before = list(warnings.filters)\n"
         "from rankjury.labeling.keywords.mapping import *\n"
-        "from rankjury.labeling.keywords.vocabulary import Vocabulary\n"
-        "make_mapper(Vocabulary.of({'g': ['bus']}), Settings('keybert'))\n"
+        "from rankjury.labeling.keywords.annotations import Vocabulary\n"
+        "make_mapper(Vocabulary.of({'g': ['bus']}), MappingSettings('keybert'))\n"
         "import keybert\n"
         "print(*(sum(one[0] == 'ignore' and one[2] is FutureWarning for one in listed) "
         "for listed in (warnings.filters, before)))"
@@ -343,4 +344,4 @@ def test_a_model_without_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_without_the_library_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keybert", None)
     with pytest.raises(MissingExtra, match=r"the method keybert needs.*rankjury\[keybert\]"):
-        make_mapper(SPEC, Settings("keybert"))
+        make_mapper(SPEC, MappingSettings("keybert"))

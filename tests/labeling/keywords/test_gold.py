@@ -8,9 +8,8 @@ import pytest
 import rankjury
 import rankjury.labeling.keywords.gold
 from rankjury.evaluation.evaluate import evaluate, resolve_measures
-from rankjury.labeling.keywords.gold import KeywordGold, ask_items, ask_keywords, keyword_gold
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame, read_annotations
-from rankjury.labeling.keywords.vocabulary import Annotations, Match
+from rankjury.labeling.keywords.annotations import Annotations, annotations_from_frame, read_annotations
+from rankjury.labeling.keywords.gold import KeywordGold, KeywordMatch, gold_from_items, gold_from_keywords, keyword_gold
 from tests import paths
 
 JAAD = paths.SHARED / "driving/jaad_clips.csv"
@@ -33,74 +32,74 @@ def relevant(held: KeywordGold) -> dict[str, list[str]]:
 
 class TestItems:
     def test_all_items_ask_and_one_without_keywords_is_skipped(self) -> None:
-        held = ask_items(clips())
+        held = gold_from_items(clips())
         assert held.skipped == ("v4",)
         assert relevant(held) == {"v1": [], "v2": ["v1"], "v3": ["v1"]}
 
     def test_some_items_in_the_order_given(self) -> None:
-        held = ask_items(clips(), pl.Series(["v3", "v2"]))
+        held = gold_from_items(clips(), pl.Series(["v3", "v2"]))
         assert relevant(held) == {"v3": ["v1"], "v2": ["v1"]}
         assert held.skipped == ()
 
     def test_the_selected_groups_decide_who_is_skipped(self) -> None:
-        held = ask_items(clips().select(("object",)))
+        held = gold_from_items(clips().select(("object",)))
         assert held.skipped == ("v3", "v4")
         assert relevant(held) == {"v1": [], "v2": ["v1"]}
 
     def test_everything_is_relevant_where_that_is_wanted(self) -> None:
-        held = ask_items(clips(), without="all")
+        held = gold_from_items(clips(), without="all")
         assert held.skipped == ()
         assert relevant(held)["v4"] == ["v1", "v2", "v3"]
 
     def test_an_error_where_that_is_wanted(self) -> None:
         told = r"clips\.csv: 1 query has no keyword in the selected groups .*: v4; expected a keyword .* every query"
         with pytest.raises(rankjury.DataError, match=told) as caught:
-            ask_items(clips(), without="error")
+            gold_from_items(clips(), without="error")
         assert "left out" not in str(caught.value)
 
     @pytest.mark.parametrize("without", ["skip", "error"])
     def test_nobody_asks_for_anything(self, without: Any) -> None:
         with pytest.raises(rankjury.DataError, match=r"2 queries have no keyword .*: v3, v4"):
-            ask_items(clips().select(("object",)), pl.Series(["v3", "v4"]), without=without)
+            gold_from_items(clips().select(("object",)), pl.Series(["v3", "v4"]), without=without)
 
     def test_items_that_are_not_annotated(self) -> None:
         told = r"clips\.csv: 2 queries are no annotated item: x, y; expected annotated items"
         with pytest.raises(rankjury.DataError, match=told):
-            ask_items(clips(), pl.Series(["x", "v1", "y"]))
+            gold_from_items(clips(), pl.Series(["x", "v1", "y"]))
 
     def test_numbers_that_are_not_annotated(self) -> None:
         with pytest.raises(rankjury.DataError, match="2 queries are no annotated item: 7, 8"):
-            ask_items(clips(), pl.Series([7, 8]))
+            gold_from_items(clips(), pl.Series([7, 8]))
 
     def test_an_item_twice(self) -> None:
         with pytest.raises(rankjury.DataError, match="v1"):
-            ask_items(clips(), pl.Series(["v1", "v2", "v1"]))
+            gold_from_items(clips(), pl.Series(["v1", "v2", "v1"]))
 
 
 class TestKeywords:
     def test_texts(self) -> None:
         find = clips().vocabulary.find
-        held = ask_keywords(clips(), ["t1", "t2"], [[find("dog"), find("city"), find("dog")], [find("dog")]])
+        held = gold_from_keywords(clips(), ["t1", "t2"], [[find("dog"), find("city"), find("dog")], [find("dog")]])
         assert relevant(held) == {"t1": ["v1"], "t2": ["v1", "v2"]}
         assert held.predicates.codes.tolist() == [1, 2, 1]
         assert held.predicates.own is None
 
     def test_a_text_without_keywords(self) -> None:
-        held = ask_keywords(clips(), ["t1", "t2", "t3"], [[], [0], []])
+        held = gold_from_keywords(clips(), ["t1", "t2", "t3"], [[], [0], []])
         assert held.skipped == ("t1", "t3")
         assert relevant(held) == {"t2": ["v1"]}
-        assert relevant(ask_keywords(clips(), ["t1"], [[]], without="all")) == {"t1": ["v1", "v2", "v3", "v4"]}
+        assert relevant(gold_from_keywords(clips(), ["t1"], [[]], without="all")) == {"t1": ["v1", "v2", "v3", "v4"]}
         with pytest.raises(rankjury.DataError, match=r"^texts\.jsonl: 1 query has no keyword"):
-            ask_keywords(clips(), ["t1", "t2"], [[], [0]], without="error", source="texts.jsonl")
+            gold_from_keywords(clips(), ["t1", "t2"], [[], [0]], without="error", source="texts.jsonl")
 
     def test_a_match(self) -> None:
-        held = ask_keywords(clips(), ["t"], [[0, 1, 2]], Match.parse("graded"))
+        held = gold_from_keywords(clips(), ["t"], [[0, 1, 2]], KeywordMatch.parse("graded"))
         frame = held.gold().frame()
         assert dict(frame.select("item_id", "grade").iter_rows()) == {"v1": 1.0, "v2": 1 / 3, "v3": 1 / 3}
 
     def test_a_query_twice(self) -> None:
         with pytest.raises(rankjury.DataError, match="'t'"):
-            ask_keywords(clips(), ["t", "t"], [[0], [1]])
+            gold_from_keywords(clips(), ["t", "t"], [[0], [1]])
 
 
 class TestByName:
@@ -134,27 +133,27 @@ class TestByName:
 
 class TestNotes:
     def test_nothing_to_tell(self) -> None:
-        assert ask_items(clips(), pl.Series(["v1"])).notes() == []
+        assert gold_from_items(clips(), pl.Series(["v1"])).notes() == []
 
     def test_who_was_left_out(self) -> None:
-        (told,) = ask_items(clips()).notes()
+        (told,) = gold_from_items(clips()).notes()
         assert told == "1 query has no keyword in the selected groups (everything would be relevant), left out: v4"
 
     def test_no_more_than_five_are_named(self) -> None:
         names = [f"t{n}" for n in range(8)]
-        (told,) = ask_keywords(clips(), names, [[0], *([] for _ in names[1:])]).notes()
+        (told,) = gold_from_keywords(clips(), names, [[0], *([] for _ in names[1:])]).notes()
         assert told.startswith("7 queries have no keyword")
         assert told.endswith("left out: t1, t2, t3, t4, t5 …")
 
     def test_save_those_told_of_before(self) -> None:
-        held = ask_keywords(clips(), ["t1", "t2", "t3"], [[], [0], []])
+        held = gold_from_keywords(clips(), ["t1", "t2", "t3"], [[], [0], []])
         assert held.notes(["t1", "t3"]) == []
         assert held.notes(["t1"])[0].endswith("left out: t3")
 
 
 def test_a_gold_too_large_to_list_is_told_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four pairs are relevant."""
-    held = ask_items(clips(), match=Match.parse("any"))
+    held = gold_from_items(clips(), match=KeywordMatch.parse("any"))
     assert int(held.predicates.relevant_counts.sum()) == 4
     ranking = rankjury.as_ranking({"v2": ["v3", "v1"], "v3": ["v1"]})
     asked = resolve_measures(["recall@1", "ap", "ndcg@2"])
@@ -200,7 +199,7 @@ class TestJaad:
         plain = split_by_hand(groups)
         annotations = read_annotations(JAAD, groups)
         assert len(annotations) == len(plain) == 346
-        held = ask_items(annotations)
+        held = gold_from_items(annotations)
         assert set(held.skipped) == {clip for clip, has in plain.items() if not has}
         counts = dict(zip(held.predicates.queries, held.predicates.relevant_counts.tolist(), strict=True))
         assert counts == {
@@ -220,7 +219,7 @@ class TestJaad:
         has = [pl.col(str(groups[group])).str.split("|").list.contains(name) for group, name in asked.items()]
         numbers = [annotations.vocabulary.find(f"{group}={name}") for group, name in asked.items()]
         for match, least in (("all", 3), ("any", 1), ("at-least-2", 2)):
-            held = ask_keywords(annotations, ["t"], [numbers], Match.parse(match))
+            held = gold_from_keywords(annotations, ["t"], [numbers], KeywordMatch.parse(match))
             met = pl.sum_horizontal(one.fill_null(False).cast(pl.Int64) for one in has)
             expected = table.filter(met >= least)["clip"].to_list()
             assert expected
@@ -228,6 +227,6 @@ class TestJaad:
 
     def test_select_is_reading_fewer_groups(self) -> None:
         groups = groups_of_jaad()[1]
-        whole = ask_items(read_annotations(JAAD, groups).select(("ego_behavior",)))
-        alone = ask_items(read_annotations(JAAD, {"ego_behavior": groups["ego_behavior"]}))
+        whole = gold_from_items(read_annotations(JAAD, groups).select(("ego_behavior",)))
+        alone = gold_from_items(read_annotations(JAAD, {"ego_behavior": groups["ego_behavior"]}))
         assert whole.gold().frame().equals(alone.gold().frame())

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 from rankjury.labeling.keywords.mapping import (
     MAPPERS,
     Extraction,
-    Mapped,
-    Settings,
+    MappedKeyword,
+    MappingSettings,
+    add_nearest,
     make_mapper,
     map_texts,
-    with_nearest,
 )
-from rankjury.labeling.keywords.ngrams import phrase_of, read_words
-from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.spellings import parse_phrase, split_words
 
 VOCABULARY = Vocabulary.of(
     {
@@ -45,7 +45,7 @@ def synonyms(tmp_path: Path) -> Path:
 
 
 def exact(text: str, synonyms: Path | None = None, vocabulary: Vocabulary = VOCABULARY) -> Extraction:
-    (found,) = map_texts([text], vocabulary, Settings(synonyms=synonyms))
+    (found,) = map_texts([text], vocabulary, MappingSettings(synonyms=synonyms))
     return found
 
 
@@ -57,7 +57,7 @@ def names(found: Extraction) -> list[str]:
 
 
 def test_ngrams_leave_out_fillers_and_end_at_breaks() -> None:
-    words = read_words("The cyclist is entering, slowly")
+    words = split_words("The cyclist is entering, slowly")
     assert words.shown == ("cyclist", "entering", ".", "slowly")
     assert [words.phrase(*span) for span in words.spans(1, 3)] == ["cyclist", "cyclist entering", "entering", "slowly"]
     assert [words.phrase(*span) for span in words.spans(2, 3)] == ["cyclist entering"]
@@ -66,13 +66,13 @@ def test_ngrams_leave_out_fillers_and_end_at_breaks() -> None:
 
 @pytest.mark.parametrize(("text", "says"), [("in", False), ("of the", False), ("cuts in", True), ("on left", True)])
 def test_stop_words_are_no_ngrams_by_themselves(text: str, says: bool) -> None:
-    words = read_words(text)
+    words = split_words(text)
     assert words.says_something(0, len(words.shown)) is says
 
 
 def test_a_spelling_of_fillers_alone_keeps_them() -> None:
-    assert phrase_of("the rain") == ("rain", ("rain",))
-    assert phrase_of("a") == ("a", ("a",))
+    assert parse_phrase("the rain") == ("rain", ("rain",))
+    assert parse_phrase("a") == ("a", ("a",))
     groups = Vocabulary.of({"blood": ["a", "b"]})
     assert names(exact("blood group a", vocabulary=groups)) == ["a"]
 
@@ -101,7 +101,7 @@ def test_names_as_they_stand(text: str, expected: list[str]) -> None:
 def test_synonyms_of_any_length_and_articles(synonyms: Path) -> None:
     assert names(exact("someone on the bike makes a left turn", synonyms)) == ["bicyclist", "turning left"]
     (one,) = exact("bike riders", synonyms).mapped
-    assert one == Mapped(Keyword("object", "bicyclist"), "bike riders", 1.0, "exact", "bike rider")
+    assert one == MappedKeyword(Keyword("object", "bicyclist"), "bike riders", 1.0, "exact", "bike rider")
 
 
 def test_written_together_counts_less_than_as_written(synonyms: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_longer_of_two_stands() -> None:
 
 def test_of_one_name_in_two_groups_that_of_the_selected_group_stands() -> None:
     both = Vocabulary.of({"actor": ["stationary"], "ego": ["stationary"]})
-    (found,) = map_texts(["stationary"], both, Settings(), groups=["ego"])
+    (found,) = map_texts(["stationary"], both, MappingSettings(), groups=["ego"])
     assert [str(one) for one in found.keywords] == ["ego=stationary"]
 
 
@@ -151,11 +151,11 @@ def test_a_name_wins_over_a_synonym(tmp_path: Path) -> None:
 
 
 def test_groups_that_are_not_selected_are_dropped_not_replaced() -> None:
-    (found,) = map_texts(["pedestrian at night"], VOCABULARY, Settings(), groups=["object"])
+    (found,) = map_texts(["pedestrian at night"], VOCABULARY, MappingSettings(), groups=["object"])
     assert names(found) == ["pedestrian"]
     assert [(one.mapped.keyword.name, one.reason) for one in found.dropped] == [("night", "scene is not selected")]
     with pytest.raises(UnknownName, match=r"unknown group 'objekt'.*object"):
-        map_texts(["x"], VOCABULARY, Settings(), groups=["objekt"])
+        map_texts(["x"], VOCABULARY, MappingSettings(), groups=["objekt"])
 
 
 def test_numbers_and_json() -> None:
@@ -178,16 +178,16 @@ def test_numbers_and_json() -> None:
 
 
 def test_a_text_without_keywords_is_told_what_comes_near() -> None:
-    settings = Settings()
+    settings = MappingSettings()
     mapper = make_mapper(VOCABULARY, settings)
     (found,) = map_texts(["pedestrain at nigth"], VOCABULARY, settings, mapper=mapper)
     assert found.mapped == found.nearest == ()
-    near = with_nearest(found, mapper, VOCABULARY, "exact").nearest
+    near = add_nearest(found, mapper, VOCABULARY, "exact").nearest
     assert [one.keyword.name for one in near][:2] == ["pedestrian", "night"] and near[0].score > near[1].score
-    only = with_nearest(found, mapper, VOCABULARY, "exact", ["scene"]).nearest
+    only = add_nearest(found, mapper, VOCABULARY, "exact", ["scene"]).nearest
     assert {one.keyword.group for one in only} == {"scene"}
     (known,) = map_texts(["night"], VOCABULARY, settings, mapper=mapper)
-    assert with_nearest(known, mapper, VOCABULARY, "exact") is known
+    assert add_nearest(known, mapper, VOCABULARY, "exact") is known
 
 
 def test_texts_keep_their_order_and_may_repeat() -> None:
@@ -202,7 +202,7 @@ def test_texts_keep_their_order_and_may_repeat() -> None:
 def test_keywords_that_the_vocabulary_lacks_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text('[synonyms]\nbicylist = ["cyclist"]\nzeppelin = ["airship"]\n', encoding="utf-8")
-    mapper = make_mapper(VOCABULARY, Settings(synonyms=path))
+    mapper = make_mapper(VOCABULARY, MappingSettings(synonyms=path))
     assert mapper.notes == (f"{path}: the vocabulary has no 'bicylist' (bicyclist?), 'zeppelin'",)
 
 
@@ -255,14 +255,14 @@ def test_an_empty_vocabulary_and_one_without_words() -> None:
         map_texts(["x"], Vocabulary.of({}, "clips.csv"))
     with pytest.raises(DataError, match="no keyword has a word"):
         map_texts(["x"], Vocabulary.of({"g": ["?", "-"]}))
-    mapper = make_mapper(Vocabulary.of({"g": ["?", "bus"]}), Settings())
+    mapper = make_mapper(Vocabulary.of({"g": ["?", "bus"]}), MappingSettings())
     assert mapper.notes == ("no text can mean 'g=?': there is no word in it",)
 
 
 def test_methods() -> None:
     assert set(MAPPERS.names()) >= {"exact", "embedding", "keybert"}
     with pytest.raises(UnknownName, match=r"unknown method 'exat'. Did you mean exact"):
-        map_texts(["x"], VOCABULARY, Settings("exat"))
+        map_texts(["x"], VOCABULARY, MappingSettings("exat"))
 
 
 @pytest.mark.parametrize(
@@ -271,4 +271,4 @@ def test_methods() -> None:
 )
 def test_settings_that_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="keywords: "):
-        Settings(**wrong)  # type: ignore[arg-type]
+        MappingSettings(**wrong)  # type: ignore[arg-type]

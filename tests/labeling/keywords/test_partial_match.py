@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-from rankjury.labeling.keywords.gold import ask_items, ask_keywords
-from rankjury.labeling.keywords.partial_match import Alike, Instead, Missed, Partial, ResultCounts, partial_matches
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame
-from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Match, Predicates
+from rankjury.labeling.keywords.annotations import Annotations, Keyword, annotations_from_frame
+from rankjury.labeling.keywords.gold import KeywordMatch, Predicates, gold_from_items, gold_from_keywords
+from rankjury.labeling.keywords.partial_match import (
+    ContextSimilarity,
+    MissedKeyword,
+    PartialMatches,
+    ResultCounts,
+    Substitute,
+    partial_matches,
+)
 from tests.labeling.keywords import plain
 
 
@@ -21,7 +27,7 @@ def annotated(table: plain.Table) -> Annotations:
 def by_words(table: plain.Table, queries: dict[str, plain.Words], match: str = "all") -> Predicates:
     found = annotated(table)
     numbers = [[found.vocabulary.number_of[Keyword(*word)] for word in asked] for asked in queries.values()]
-    return ask_keywords(found, list(queries), numbers, Match.parse(match), "all").predicates
+    return gold_from_keywords(found, list(queries), numbers, KeywordMatch.parse(match), "all").predicates
 
 
 RIDER, ENTERING = ("objects", "bicyclist"), ("behaviour", "entering ego path")
@@ -38,7 +44,7 @@ RUN = {"cyclist": {"bike1": 0.92, "bike2": 0.88, "person": 0.53, "person2": 0.12
 class TestTheProtocolsExample:
     """A cyclist entering the ego lane: two keywords, and results from both to none."""
 
-    def partial(self, threshold: float | None = None, k: int = 5) -> Partial:
+    def partial(self, threshold: float | None = None, k: int = 5) -> PartialMatches:
         predicates = by_words(CLIPS, {"cyclist": frozenset({RIDER, ENTERING})})
         return partial_matches(predicates, rankjury.as_ranking(RUN), k, threshold=threshold)
 
@@ -66,12 +72,12 @@ class TestTheProtocolsExample:
 
     def test_missed_most_first_with_what_stands_there_instead(self) -> None:
         assert self.partial().keywords == (
-            Missed("objects=bicyclist", 1, 5, 3, "objects", (Instead("pedestrian", 2), Instead("dog", 1))),
-            Missed("behaviour=entering ego path", 1, 5, 2, "behaviour", (Instead("stationary", 1),)),
+            MissedKeyword("objects=bicyclist", 1, 5, 3, "objects", (Substitute("pedestrian", 2), Substitute("dog", 1))),
+            MissedKeyword("behaviour=entering ego path", 1, 5, 2, "behaviour", (Substitute("stationary", 1),)),
         )
         assert self.partial(0.5).keywords == (
-            Missed("objects=bicyclist", 1, 3, 1, "objects", (Instead("dog", 1), Instead("pedestrian", 1))),
-            Missed("behaviour=entering ego path", 1, 3, 0, "behaviour"),
+            MissedKeyword("objects=bicyclist", 1, 3, 1, "objects", (Substitute("dog", 1), Substitute("pedestrian", 1))),
+            MissedKeyword("behaviour=entering ego path", 1, 3, 0, "behaviour"),
         )
 
     def test_what_looks_alike_but_is_not(self) -> None:
@@ -82,7 +88,7 @@ class TestTheProtocolsExample:
         ]
 
     def test_by_group(self) -> None:
-        assert self.partial().groups == (Missed("behaviour", 1, 5, 2), Missed("objects", 1, 5, 3))
+        assert self.partial().groups == (MissedKeyword("behaviour", 1, 5, 2), MissedKeyword("objects", 1, 5, 3))
 
     def test_no_more_than_k(self) -> None:
         found = self.partial(k=2)
@@ -91,7 +97,7 @@ class TestTheProtocolsExample:
 
     def test_as_json(self) -> None:
         told = self.partial(0.15).to_json()
-        assert Partial.from_json(told) == self.partial(0.15)
+        assert PartialMatches.from_json(told) == self.partial(0.15)
         assert told["results"] == {"whole": 2, "some": 1, "none": 1}
         assert (told["k"], told["threshold"], told["alike"]) == (5, 0.15, None)
         assert told["queries"][0]["results"][2] == {
@@ -128,7 +134,7 @@ class TestTheProtocolsExample:
 
 class TestItemsAsQueries:
     def test_the_item_itself_is_left_out_and_the_next_moves_up(self) -> None:
-        predicates = ask_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
+        predicates = gold_from_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
         run = {"bike1": {"bike1": 1.0, "person": 0.9, "bike2": 0.8, "void": 0.7}}
         looked = partial_matches(predicates, rankjury.as_ranking(run), 2).of("bike1")
         assert looked is not None
@@ -138,7 +144,7 @@ class TestItemsAsQueries:
         ]
 
     def test_also_where_it_was_not_found(self) -> None:
-        predicates = ask_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
+        predicates = gold_from_items(annotated(CLIPS).select(("objects",)), pl.Series(["bike1"])).predicates
         looked = partial_matches(predicates, rankjury.as_ranking({"bike1": ["person", "void", "bike2"]}), 2).of("bike1")
         assert looked is not None
         assert [one.item for one in looked.results] == ["person", "void"]
@@ -146,32 +152,34 @@ class TestItemsAsQueries:
     def test_alike_in_what_was_not_asked_for(self) -> None:
         """bike1 is urban, as one of the four others is; its relevant result is not, its other result is."""
         everything = annotated(CLIPS)
-        predicates = ask_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
+        predicates = gold_from_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
         run = rankjury.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8, "alien": 0.7}})
         found = partial_matches(predicates, run, 5, everything=everything)
-        assert found.alike == Alike(relevant=0.0, others=1.0, anything=0.25, groups=("scene",))
+        assert found.alike == ContextSimilarity(relevant=0.0, others=1.0, anything=0.25, groups=("scene",))
         assert found.to_json()["alike"] == {
             "groups": ["scene"], "relevant_results": 0.0, "other_results": 1.0, "any_item": 0.25,
         }  # fmt: skip
 
     def test_alike_only_in_what_is_shown(self) -> None:
         everything = annotated(CLIPS)
-        predicates = ask_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
+        predicates = gold_from_items(everything.select(("objects", "behaviour")), pl.Series(["bike1"])).predicates
         run = rankjury.as_ranking({"bike1": {"person": 0.9, "bike2": 0.8}})
         found = partial_matches(predicates, run, 5, threshold=0.85, everything=everything)
-        assert found.alike == Alike(None, 1.0, 0.25, ("scene",))
+        assert found.alike == ContextSimilarity(None, 1.0, 0.25, ("scene",))
         assert partial_matches(predicates, run, 5, threshold=0.95, everything=everything).alike is None
 
     def test_not_where_all_groups_count_or_queries_are_texts(self) -> None:
         everything = annotated(CLIPS)
-        items = ask_items(everything, pl.Series(["bike1"])).predicates
+        items = gold_from_items(everything, pl.Series(["bike1"])).predicates
         run = rankjury.as_ranking({"bike1": ["person"]})
         assert partial_matches(items, run, 5, everything=everything).alike is None
-        texts = ask_keywords(everything.select(("objects",)), ["bike1"], [[0]]).predicates
+        texts = gold_from_keywords(everything.select(("objects",)), ["bike1"], [[0]]).predicates
         assert partial_matches(texts, run, 5, everything=everything).alike is None
 
 
-def check(found: Partial, table: plain.Table, queries: dict[str, plain.Words], results: list[plain.Seen]) -> None:
+def check(
+    found: PartialMatches, table: plain.Table, queries: dict[str, plain.Words], results: list[plain.Seen]
+) -> None:
     shown = [one for one in results if one.shown]
     assert found.results.whole == sum(not one.lacks for one in shown)
     assert found.results.none == sum(bool(queries[one.query]) and not one.has for one in shown)
@@ -248,14 +256,16 @@ def test_items_like_a_slow_count(data: Any, table: plain.Table, k: int, threshol
     queries = {item: kept[item] for item in data.draw(st.lists(st.sampled_from(list(table)), min_size=1, unique=True))}
     run = data.draw(plain.runs_of(table, queries))
     everything = annotated(table)
-    asked = ask_items(everything.select(tuple(counted)), pl.Series(list(queries)), without="all").predicates
+    asked = gold_from_items(everything.select(tuple(counted)), pl.Series(list(queries)), without="all").predicates
     found = partial_matches(asked, rankjury.as_ranking(run), k, threshold=threshold, everything=everything)
     results = plain.seen(kept, queries, run, k, threshold=threshold, own=True)
     check(found, kept, queries, results)
     check_alike(found.alike, table, kept, results)
 
 
-def check_alike(alike: Alike | None, table: plain.Table, kept: plain.Table, results: list[plain.Seen]) -> None:
+def check_alike(
+    alike: ContextSimilarity | None, table: plain.Table, kept: plain.Table, results: list[plain.Seen]
+) -> None:
     """Shares of the query's other keywords: of relevant results, of others, and of all items but the query."""
     others = {item: has - kept[item] for item, has in table.items()}
     looked = [one for one in results if one.shown and one.annotated and others[one.query]]
@@ -288,7 +298,7 @@ def test_results_are_relevant_as_items_are_counted() -> None:
 def test_groups_with_an_equals_sign() -> None:
     table = {"a": frozenset({("x=y", "one")}), "b": frozenset({("x=y", "two")})}
     found = partial_matches(by_words(table, {"q": table["a"]}), rankjury.as_ranking({"q": ["b"]}), 1)
-    assert found.groups == (Missed("x=y", 1, 1, 1),)
+    assert found.groups == (MissedKeyword("x=y", 1, 1, 1),)
 
 
 def test_a_threshold_without_scores() -> None:

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-import rankjury.labeling.keywords.vocabulary
+import rankjury.labeling.keywords.annotations
 from rankjury.core.types import Gold
-from rankjury.labeling.keywords.gold import ask_items, ask_keywords
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame
-from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Match, Predicates
+from rankjury.labeling.keywords.annotations import Annotations, Keyword, annotations_from_frame
+from rankjury.labeling.keywords.gold import KeywordMatch, Predicates, gold_from_items, gold_from_keywords
 from tests.labeling.keywords import plain
 
 CLIPS: plain.Table = {
@@ -32,13 +31,13 @@ def annotated(table: plain.Table, groups: list[str] | None = None) -> Annotation
 
 
 def by_items(table: plain.Table, match: str) -> Predicates:
-    return ask_items(annotated(table), None, Match.parse(match), "all").predicates
+    return gold_from_items(annotated(table), None, KeywordMatch.parse(match), "all").predicates
 
 
 def by_words(table: plain.Table, queries: dict[str, plain.Words], match: str) -> Predicates:
     annotations = annotated(table)
     numbers = [[annotations.vocabulary.number_of[Keyword(*word)] for word in asked] for asked in queries.values()]
-    return ask_keywords(annotations, list(queries), numbers, Match.parse(match), "all").predicates
+    return gold_from_keywords(annotations, list(queries), numbers, KeywordMatch.parse(match), "all").predicates
 
 
 def listed(gold: Gold) -> dict[str, dict[str, float]]:
@@ -62,21 +61,21 @@ def levels(predicates: Predicates) -> dict[str, dict[float, int]]:
 class TestMatch:
     @pytest.mark.parametrize("text", ["all", "any", "at-least-2", "at-least-17", "graded"])
     def test_prints_as_it_parses(self, text: str) -> None:
-        assert str(Match.parse(text)) == text
+        assert str(KeywordMatch.parse(text)) == text
 
     def test_at_least_one_is_any(self) -> None:
-        assert Match.parse("at-least-1") == Match.parse("any")
+        assert KeywordMatch.parse("at-least-1") == KeywordMatch.parse("any")
 
     @pytest.mark.parametrize("text", ["", "ALL", "at-least-0", "at-least--1", "at-least-", "some", "at-least-2.5"])
     def test_what_is_no_match(self, text: str) -> None:
         with pytest.raises(rankjury.UsageError, match=r"the match is .*; expected all, any, at-least-2"):
-            Match.parse(text)
+            KeywordMatch.parse(text)
 
     @pytest.mark.parametrize(
         ("text", "needed"), [("all", [1, 2, 5]), ("any", [1, 1, 1]), ("at-least-3", [1, 2, 3]), ("graded", [1, 1, 1])]
     )
     def test_how_many_are_needed_of_1_2_and_5(self, text: str, needed: list[int]) -> None:
-        assert [Match.parse(text).needed(asked) for asked in (1, 2, 5)] == needed
+        assert [KeywordMatch.parse(text).needed(asked) for asked in (1, 2, 5)] == needed
 
 
 class TestByHand:
@@ -180,8 +179,8 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankjury.labeling.keywords.vocabulary, "_WORDS_AT_ONCE", words)
-        patch.setattr(rankjury.labeling.keywords.vocabulary, "_PAIRS_AT_ONCE", words)
+        patch.setattr(rankjury.labeling.keywords.gold, "_WORDS_AT_ONCE", words)
+        patch.setattr(rankjury.labeling.keywords.annotations, "_PAIRS_AT_ONCE", words)
         predicates = by_items(table, match)
         check(predicates, table, plain.gold(table, table, match, own=True))
         run = rankjury.as_ranking({query: list(table) for query in table})
@@ -193,7 +192,9 @@ def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, matc
 def test_only_the_groups_that_were_selected(data: Any, table: plain.Table, match: str) -> None:
     groups = data.draw(st.lists(st.sampled_from(plain.groups_of(table)), min_size=1, unique=True))
     kept = {item: frozenset(word for word in has if word[0] in groups) for item, has in table.items()}
-    predicates = ask_items(annotated(table).select(tuple(groups)), None, Match.parse(match), "all").predicates
+    predicates = gold_from_items(
+        annotated(table).select(tuple(groups)), None, KeywordMatch.parse(match), "all"
+    ).predicates
     check(predicates, kept, plain.gold(kept, kept, match, own=True))
 
 
@@ -235,7 +236,7 @@ def test_arrays_are_read_only() -> None:
 
 def test_graded_from_two_keywords_on() -> None:
     annotations = annotated(CLIPS)
-    predicates = ask_items(annotations, pl.Series(["bike"]), Match(2, graded=True)).predicates
+    predicates = gold_from_items(annotations, pl.Series(["bike"]), KeywordMatch(2, graded=True)).predicates
     assert listed(predicates.gold()) == {"bike": {"bike2": 2 / 3}}
     assert levels(predicates) == {"bike": {1.0: 0, 2 / 3: 1}}
 

@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.labeling.keywords.labelled import read_labelled
-from rankjury.labeling.keywords.quality import mistakes, quality, quality_by_group
-from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.quality import mistakes, quality, quality_by_group, read_labelled_texts
 
 VOCABULARY = Vocabulary.of({"object": ["bicyclist", "bus"], "scene": ["night", "rain"]})
 FOUND = [{0, 2}, {1}, set(), {3}]
@@ -85,12 +84,12 @@ def test_labelled_texts(tmp_path: Path) -> None:
         {"query_id": "t1", "text": "cyclist at night", "keywords": ["bicyclist", "scene=night"]},
         {"query_id": "t2", "text": "music", "keywords": []},
     ]
-    first, second = read_labelled(write(tmp_path, *rows), VOCABULARY)
+    first, second = read_labelled_texts(write(tmp_path, *rows), VOCABULARY)
     assert (first.id, first.text) == ("t1", "cyclist at night")
     assert first.numbers == {VOCABULARY.find("bicyclist"), VOCABULARY.find("night")} and second.numbers == frozenset()
     table = tmp_path / "queries.csv"
     table.write_text("query_id,text,keywords\nt1,cyclist at night,bicyclist | night\n", encoding="utf-8")
-    assert read_labelled(table, VOCABULARY) == [first]
+    assert read_labelled_texts(table, VOCABULARY) == [first]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +103,10 @@ def test_labelled_texts(tmp_path: Path) -> None:
 )
 def test_labelled_texts_that_are_refused(row: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises((DataError, UnknownName), match=message):
-        read_labelled(write(tmp_path, row), VOCABULARY)
+        read_labelled_texts(write(tmp_path, row), VOCABULARY)
 
 
 def test_a_list_of_lines_has_no_keywords(tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("cyclist\n", encoding="utf-8")
     with pytest.raises(DataError, match="no keywords"):
-        read_labelled(tmp_path / "queries.txt", VOCABULARY)
+        read_labelled_texts(tmp_path / "queries.txt", VOCABULARY)

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame
-from rankjury.labeling.keywords.render import rendered
+from rankjury.labeling.keywords.annotations import annotations_corpus, annotations_from_frame
 
 
 def test_keywords_by_group() -> None:
@@ -15,6 +14,6 @@ def test_keywords_by_group() -> None:
             "wet": [True, False, False],
         }
     )
-    corpus = rendered(annotations_from_frame(frame, id_column="clip"))
+    corpus = annotations_corpus(annotations_from_frame(frame, id_column="clip"))
     assert corpus.ids.to_list() == ["a", "c"] and corpus.skipped == ["b"], "nothing can be said of b"
     assert corpus.texts.to_list() == ["bike, car; moving slow; wet", "car"]

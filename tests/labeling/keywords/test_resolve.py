@@ -4,9 +4,8 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from rankjury.labeling.keywords.mapping import Candidate, Extraction
-from rankjury.labeling.keywords.resolve import best_first, settle
-from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mapping import Candidate, Extraction, best_candidates, resolve_candidates
 
 VOCABULARY = Vocabulary.of({"a": ["one", "two"], "b": ["three", "four"]})
 
@@ -17,7 +16,7 @@ def candidate(start: int, end: int, number: int, score: float, sharing: tuple[in
 
 
 def settled(*candidates: Candidate, groups: list[str] | None = None) -> Extraction:
-    return settle("text", candidates, VOCABULARY, "exact", groups)
+    return resolve_candidates("text", candidates, VOCABULARY, "exact", groups)
 
 
 def kept(found: Extraction) -> list[tuple[str, str]]:
@@ -77,7 +76,7 @@ def test_groups_are_looked_at_last() -> None:
 
 def test_best_first_has_each_keyword_once() -> None:
     beaten = Candidate(0, 1, 0, 0.5, "0-1", "one", (candidate(0, 1, 1, 0.4),))
-    found = best_first([candidate(1, 2, 0, 0.3), beaten, candidate(2, 3, 2, 0.45)], 3)
+    found = best_candidates([candidate(1, 2, 0, 0.3), beaten, candidate(2, 3, 2, 0.45)], 3)
     assert [(one.number, one.score) for one in found] == [(0, 0.5), (2, 0.45), (1, 0.4)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import rankjury
-from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 
 WORDS = Vocabulary.of(
     {"object": ["pedestrian", "bicyclist", "pedestrian"], "light": ["red"], "colour": ["red"]}, "t.csv"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-from rankjury.labeling.keywords.read_annotations import annotations_from_frame
-from rankjury.labeling.keywords.vocabulary import Annotations, Keyword, Vocabulary, places_of
+from rankjury.labeling.keywords.annotations import Annotations, Keyword, Vocabulary, annotations_from_frame
+from rankjury.labeling.keywords.gold import bit_positions
 from tests.labeling.keywords import plain
 
 
@@ -89,7 +89,7 @@ def test_lists_bits_and_pairs_say_what_the_table_says(table: plain.Table) -> Non
     assert found.bits.shape == (len(words), -(-len(table) // 64))
     for code, word in enumerate(words):
         rows = [row for row, has in enumerate(table.values()) if word in has]
-        assert [one.tolist() for one in places_of(found.bits[[code]])] == [[0] * len(rows), rows]
+        assert [one.tolist() for one in bit_positions(found.bits[[code]])] == [[0] * len(rows), rows]
         assert found.frequencies[code] == len(rows)
     rows, codes = (one.ravel() for one in np.meshgrid(np.arange(-1, len(table)), np.arange(len(words))))
     held = [frozenset(), *table.values()]
@@ -114,11 +114,11 @@ def test_places_of_bits(places: set[int]) -> None:
     """Of two rows; the second has the places that the first has not."""
     both = [places, set(range(320)) - places]
     words = [[sum(1 << (place - 64 * n) for place in row if place // 64 == n) for n in range(5)] for row in both]
-    row, place = places_of(np.array(words, dtype=np.uint64))
+    row, place = bit_positions(np.array(words, dtype=np.uint64))
     assert place.tolist() == [*sorted(both[0]), *sorted(both[1])]
     assert row.tolist() == [0] * len(both[0]) + [1] * len(both[1])
 
 
 def test_no_bits_no_places() -> None:
     for shape in ((2, 3), (0, 3), (1, 0)):
-        assert [one.tolist() for one in places_of(np.zeros(shape, dtype=np.uint64))] == [[], []]
+        assert [one.tolist() for one in bit_positions(np.zeros(shape, dtype=np.uint64))] == [[], []]

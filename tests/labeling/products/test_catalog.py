@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.labeling.products.catalog import Catalogue, read_catalogue, write_catalogue
-from rankjury.labeling.products.fields import as_price
+from rankjury.labeling.products.catalog import ProductCatalogue, as_price, read_catalogue, write_catalogue
 from rankjury.retrieval.embedding.corpus import read_corpus
 
 OWN: list[dict[str, Any]] = [
@@ -44,11 +43,11 @@ def put(path: Path, content: str) -> Path:
     return path
 
 
-def read(tmp_path: Path, *records: Any, name: str = "items.json", **options: Any) -> Catalogue:
+def read(tmp_path: Path, *records: Any, name: str = "items.json", **options: Any) -> ProductCatalogue:
     return read_catalogue(put(tmp_path / name, json.dumps(list(records))), **options)
 
 
-def only(catalogue: Catalogue) -> dict[str, Any]:
+def only(catalogue: ProductCatalogue) -> dict[str, Any]:
     assert len(catalogue) == 1
     return catalogue.frame.to_dicts()[0]
 

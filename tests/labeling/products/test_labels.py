@@ -13,11 +13,10 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.io.formats import read_gold
-from rankjury.labeling.products.catalog import Catalogue, read_catalogue
-from rankjury.labeling.products.human import merge, read_human
-from rankjury.labeling.products.labels import Labels, label, write_labels
-from rankjury.labeling.products.queries import read_queries
-from rankjury.labeling.products.rules import RULES, rules_of
+from rankjury.labeling.products.catalog import ProductCatalogue, read_catalogue
+from rankjury.labeling.products.human import merge_human_labels, read_human_labels
+from rankjury.labeling.products.labels import RULES, Labels, label, rule_numbers, write_labels
+from rankjury.labeling.products.query_sets import read_queries
 from rankjury.labeling.products.synonyms import read_synonyms
 from tests import paths
 
@@ -37,7 +36,7 @@ ITEMS = [
 ]
 
 
-def catalogue(tmp_path: Path, items: list[dict[str, Any]]) -> Catalogue:
+def catalogue(tmp_path: Path, items: list[dict[str, Any]]) -> ProductCatalogue:
     path = tmp_path / "items.json"
     path.write_text(json.dumps(items), encoding="utf-8")
     return read_catalogue(path)
@@ -79,7 +78,7 @@ def test_the_grade_of_every_combination(category: bool, attributes: int, brand: 
         expected = 1
     else:
         expected = 0
-    found = rules_of(np.array([category]), np.array([attributes]), np.array([brand]))
+    found = rule_numbers(np.array([category]), np.array([attributes]), np.array([brand]))
     assert list(RULES.values())[int(found[0])] == expected
 
 
@@ -529,7 +528,7 @@ def test_faults_of_query_sets(content: str, fragments: list[str], tmp_path: Path
 
 def human(tmp_path: Path, content: str, labels: Labels, name: str = "human.jsonl") -> pl.DataFrame:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    return read_human(tmp_path / name, labels)
+    return read_human_labels(tmp_path / name, labels)
 
 
 def lines(*graded: tuple[str, str, int]) -> str:
@@ -539,7 +538,7 @@ def lines(*graded: tuple[str, str, int]) -> str:
 def test_people_override_rules(tmp_path: Path) -> None:
     labels = labelled(tmp_path, ITEMS, "red cotton dress", "socks")
     graded = [("q0", "dress", 3), ("q0", "gown", 0), ("q0", "boots", 1), ("q1", "socks", 3), ("q1", "dress", 0)]
-    merged, agreement = merge(labels, human(tmp_path, lines(*graded), labels))
+    merged, agreement = merge_human_labels(labels, human(tmp_path, lines(*graded), labels))
     assert grades(merged) == {"dress": 3, "shirt": 2, "boots": 1} and grades(merged, "q1") == {"socks": 3}
     assert merged.frame()["item_id"].to_list() == ["dress", "shirt", "boots", "socks"]
     assert [row(merged, name)["rule"] for name in ("dress", "gown", "shirt")] == ["human", "human", "attributes"]
@@ -602,7 +601,7 @@ def sample() -> Labels:
 
 
 def test_the_forty_pairs_that_were_graded_by_hand(sample: Labels) -> None:
-    _, agreement = merge(sample, read_human(SAMPLE / "human.jsonl", sample))
+    _, agreement = merge_human_labels(sample, read_human_labels(SAMPLE / "human.jsonl", sample))
     assert agreement.pairs == 40 and agreement.exact >= 38
     differing = set(agreement.disagreements.select("query_id", "item_id").rows())
     assert differing == set(LIMITS)

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError
-from rankjury.labeling.products.pinned_queries import (
+from rankjury.labeling.products.query_sets import (
     QuerySet,
     check_pins,
-    pin,
-    pins_beside,
-    read_pinned,
+    pin_queries,
+    pins_path,
+    read_pinned_queries,
+    read_queries,
     read_query_set,
 )
-from rankjury.labeling.products.queries import read_queries
 
 ROWS = [
     {"id": "q1", "text": "summer dress", "type": "category", "version": "2026-11"},
@@ -117,7 +117,7 @@ class TestVersions:
         path = put([{"id": "a", "text": "x"}], tmp_path / "q.csv")
         assert read_query_set(path).version is None and check_pins(read_query_set(path)) == "no version"
         with pytest.raises(DataError, match="the queries have no version; expected a column version"):
-            pin(read_query_set(path))
+            pin_queries(read_query_set(path))
         assert read_query_set(path, version="3").version == "3"
 
     def test_given_and_found(self, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ class TestPins:
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
         put(ROWS, tmp_path / "queries.jsonl")
-        assert pin(read_query_set(tmp_path / "queries.jsonl")) == "new"
+        assert pin_queries(read_query_set(tmp_path / "queries.jsonl")) == "new"
         return tmp_path / "queries.jsonl"
 
     def test_the_file(self, path: Path) -> None:
@@ -181,13 +181,13 @@ class TestPins:
             "rankjury": "pins/1",
             "versions": {"2026-11": {"sha256": found.sha256, "queries": 3, "each": found.each}},
         }
-        assert pins_beside("data/queries.csv.gz") == Path("data/queries.pins.json")
+        assert pins_path("data/queries.csv.gz") == Path("data/queries.pins.json")
 
     def test_the_same_queries_are_pinned(self, path: Path) -> None:
-        before = pins_beside(str(path)).read_bytes()
+        before = pins_path(str(path)).read_bytes()
         put(list(reversed(ROWS)), path)
-        assert check_pins(read_query_set(path)) == pin(read_query_set(path)) == "pinned"
-        assert pins_beside(str(path)).read_bytes() == before
+        assert check_pins(read_query_set(path)) == pin_queries(read_query_set(path)) == "pinned"
+        assert pins_path(str(path)).read_bytes() == before
 
     def test_another_form_has_the_same_pins(self, path: Path) -> None:
         assert check_pins(read_query_set(put(ROWS, path.with_suffix(".csv")))) == "pinned"
@@ -195,8 +195,8 @@ class TestPins:
     def test_changed_queries_are_named(self, path: Path) -> None:
         rows = [*changed(ROWS[:2], q2="jeans"), ROWS[0] | {"id": "q3"}, ROWS[0] | {"id": "q4"}]
         put(rows, path)
-        before = pins_beside(str(path)).read_bytes()
-        for act in (check_pins, pin):
+        before = pins_path(str(path)).read_bytes()
+        for act in (check_pins, pin_queries):
             with pytest.raises(DataError) as error:
                 act(read_query_set(path))
             assert error.value.exit_code == 3
@@ -204,7 +204,7 @@ class TestPins:
                 error.value
             )
             assert "give the set a new version" in str(error.value)
-        assert pins_beside(str(path)).read_bytes() == before
+        assert pins_path(str(path)).read_bytes() == before
 
     def test_a_type_that_changed_counts(self, path: Path) -> None:
         put([ROWS[0] | {"type": "brand"}, *ROWS[1:]], path)
@@ -225,7 +225,7 @@ class TestPins:
     def test_a_category_or_brand_that_changed_counts(
         self, name: str, number: int, change: dict[str, Any], tmp_path: Path
     ) -> None:
-        assert pin(read_query_set(put(FULL, tmp_path / name))) == "new"
+        assert pin_queries(read_query_set(put(FULL, tmp_path / name))) == "new"
         rows = [row | (change if place == number else {}) for place, row in enumerate(FULL)]
         with pytest.raises(DataError, match=rf"changed: {FULL[number]['id']};"):
             check_pins(read_query_set(put(rows, tmp_path / name)))
@@ -235,25 +235,25 @@ class TestPins:
         assert check_pins(read_query_set(path)) == "pinned"
 
     def test_queries_are_read_only_as_they_were_pinned(self, path: Path) -> None:
-        assert read_pinned(path).equals(read_queries(path))
+        assert read_pinned_queries(path).equals(read_queries(path))
         put(changed(q2="jeans"), path)
         with pytest.raises(DataError, match="changed: q2"):
-            read_pinned(path)
-        pins_beside(str(path)).unlink()
-        assert read_pinned(path)["text"].to_list() == ["summer dress", "jeans", "007"]
+            read_pinned_queries(path)
+        pins_path(str(path)).unlink()
+        assert read_pinned_queries(path)["text"].to_list() == ["summer dress", "jeans", "007"]
 
     def test_a_new_version_is_added_to_the_others(self, path: Path) -> None:
         put([row | {"version": "2026-12"} for row in changed(q2="jeans")], path)
         assert check_pins(read_query_set(path)) == "new"
-        assert pin(read_query_set(path)) == "new"
-        assert list(json.loads(pins_beside(str(path)).read_text())["versions"]) == ["2026-11", "2026-12"]
+        assert pin_queries(read_query_set(path)) == "new"
+        assert list(json.loads(pins_path(str(path)).read_text())["versions"]) == ["2026-11", "2026-12"]
         put(ROWS, path)
         assert check_pins(read_query_set(path)) == "pinned"
 
     def test_pins_without_single_hashes(self, path: Path) -> None:
-        form = json.loads(pins_beside(str(path)).read_text())
+        form = json.loads(pins_path(str(path)).read_text())
         del form["versions"]["2026-11"]["each"]
-        pins_beside(str(path)).write_text(json.dumps(form))
+        pins_path(str(path)).write_text(json.dumps(form))
         assert check_pins(read_query_set(path)) == "pinned"
         put(changed(q2="jeans"), path)
         with pytest.raises(DataError, match="which of them is not known"):
@@ -270,7 +270,7 @@ class TestPins:
         ],
     )
     def test_bad_pins(self, path: Path, content: str, told: str) -> None:
-        pins_beside(str(path)).write_text(content)
+        pins_path(str(path)).write_text(content)
         with pytest.raises(DataError, match=told) as error:
             check_pins(read_query_set(path))
         assert "queries.pins.json" in str(error.value)
@@ -278,7 +278,7 @@ class TestPins:
 
 def test_nothing_is_pinned_without_pins(tmp_path: Path) -> None:
     assert check_pins(read_query_set(put(ROWS, tmp_path / "queries.jsonl"))) == "new"
-    assert not pins_beside(str(tmp_path / "queries.jsonl")).exists()
+    assert not pins_path(str(tmp_path / "queries.jsonl")).exists()
 
 
 # --- plain text -----------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def test_a_query_on_each_line(tmp_path: Path) -> None:
     assert found.texts.to_list() == ["summer dress", "ankle   boots", "Levi's jeans", "#1 dad shirt", "Öl für 007"]
     assert found.types.to_list() == ["category", "category", "brand", "joke", ""]
     assert found.ids.to_list()[2:4] == ["b1", "b2"] and found.version == "2026-11"
-    assert pin(found) == "new" and check_pins(read_query_set(tmp_path / "queries.txt")) == "pinned"
+    assert pin_queries(found) == "new" and check_pins(read_query_set(tmp_path / "queries.txt")) == "pinned"
 
 
 def test_ids_are_of_the_text_and_not_of_the_line(tmp_path: Path) -> None:

@@ -19,15 +19,15 @@ from rankjury.reporting.charts.history import history_chart
 from rankjury.reporting.charts.measures import curves_charts, differences_chart, headline_chart, slices_chart
 from rankjury.reporting.charts.sections import drift_chart, frontier_chart, score_charts
 from rankjury.reporting.charts.spec import DotPlot, HistogramChart
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.diagnostics import (
-    Duplicates,
+    DuplicateVectors,
     GoldSpaces,
-    Histogram as Counts,
     Hubness,
-    Hygiene,
     NearDuplicates,
+    NormHistogram as Counts,
     Norms,
+    SpaceDiagnostics,
 )
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -234,9 +234,9 @@ class TestCurves:
         assert chart.lines[0].ys == (0.5, None, 0.5)
 
 
-def space(edges: Sequence[float], counts: Sequence[int]) -> Hygiene:
+def space(edges: Sequence[float], counts: Sequence[int]) -> SpaceDiagnostics:
     norms = Norms(1.0, 0.1, 0.5, 1.5, histogram=Counts(tuple(edges), tuple(counts)))
-    return Hygiene(9, 3, norms, Duplicates(0), NearDuplicates(0, 9), 0.1, Hubness(1, 9, 0.0, (), 0.0))
+    return SpaceDiagnostics(9, 3, norms, DuplicateVectors(0), NearDuplicates(0, 9), 0.1, Hubness(1, 9, 0.0, (), 0.0))
 
 
 class TestScores:
@@ -304,7 +304,7 @@ class TestFrontier:
         for point in chart.points:
             recall, latency = (report.systems[point.name].recorded[one] for one in ("ann_recall@10", "latency_p95_ms"))
             assert (point.y, point.x, point.x_ends) == (recall.value, latency.value, latency.ci)
-            index = report.needed_section(Indexed, point.name)
+            index = report.needed_section(IndexResult, point.name)
             same = frontier_chart(Report({point.name: SystemResult({}, {}, sections={"index": index})}))
             assert same is not None and (same.points[0].y, same.y_label) == (point.y, chart.y_label)
 

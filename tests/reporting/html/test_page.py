@@ -13,7 +13,7 @@ import pytest
 import rankjury
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.measures.measure import Measure
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
@@ -136,7 +136,7 @@ class TestPage:
 
     def test_keywords_that_results_have_and_lack_go_with_the_queries(self, driving: Outcome) -> None:
         held = [one for block in pieces(to_html(driving.report))["blocks"] for one in block["keywords"][0] if one]
-        looked = driving.report.sections_of(Partial)["embedding"].to_json()["queries"]
+        looked = driving.report.sections_of(PartialMatches)["embedding"].to_json()["queries"]
         assert [one["asked"] for one in held] == [one["keywords"] for one in looked]
 
     def test_the_script_knows_who_is_compared_with_whom(self, movies: Outcome) -> None:

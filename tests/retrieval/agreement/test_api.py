@@ -13,7 +13,7 @@ from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
 from rankjury.retrieval.agreement.stats import Agreement
-from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 
 RANDOM = np.random.default_rng(5)
 TRUE = RANDOM.normal(size=(60, 12)).astype(np.float32)
@@ -23,7 +23,7 @@ QUICK = rankjury.Resampling(resamples=100)
 
 
 def agreed(**options: Any) -> rankjury.Report:
-    return rankjury.agree(TRUE, {"near": NEAR, "far": FAR}, **{"pairs": 500, "how": QUICK} | options)
+    return rankjury.agree(TRUE, {"near": NEAR, "far": FAR}, **{"pairs": 500, "resampling": QUICK} | options)
 
 
 class TestFigures:
@@ -54,7 +54,7 @@ class TestFigures:
             n: a.to_json() for n, a in planned.sections_of(Agreement).items()
         }
         assert list(report.needed_section(GoldSpaces).spaces) == ["reference"]
-        assert list(report.sections_of(Hygiene)) == ["near", "far"]
+        assert list(report.sections_of(SpaceDiagnostics)) == ["near", "far"]
 
     def test_the_nearer_agrees_more(self) -> None:
         report = agreed()
@@ -110,7 +110,7 @@ def _vectors(names: list[str], matrix: Any) -> rankjury.Vectors:
         ({"seed": -1}, UsageError, "seed is -1"),
         ({"pairs": -5}, UsageError, "pairs is -5"),
         ({"ties": "foo"}, UnknownName, "rule for ties 'foo'"),
-        ({"baseline": "fat", "how": None}, UnknownName, "Did you mean far"),
+        ({"baseline": "fat", "resampling": None}, UnknownName, "Did you mean far"),
         ({"metric": "cosinus"}, UnknownName, "cosinus"),
         ({"ids": ["a"] * 60}, DataError, "duplicate ids: a"),
         ({"ids": ["a"]}, DataError, "60 vectors and 1 ids"),

@@ -11,7 +11,14 @@ from rankjury.core.convert import as_ranking
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.evaluation.query_lists import top_rows
 from rankjury.retrieval.agreement import pairs as pairing
-from rankjury.retrieval.agreement.pairs import Listed, OfRun, OfVectors, compared, sampled_pairs, top_pairs
+from rankjury.retrieval.agreement.pairs import (
+    PairList,
+    RunSimilarities,
+    VectorSimilarities,
+    sample_pairs,
+    score_pairs,
+    top_pairs,
+)
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.rank import drop_self
 from tests.stats.support import thorough
@@ -29,7 +36,7 @@ def series(ids: Any) -> pl.Series:
     return pl.Series("id", list(ids), dtype=pl.String)
 
 
-def pairs_of(listed: Listed) -> list[tuple[str, str]]:
+def pairs_of(listed: PairList) -> list[tuple[str, str]]:
     return list(zip(listed.queries.to_list(), listed.items.to_list(), strict=True))
 
 
@@ -53,7 +60,7 @@ class TestSampled:
     def test_distinct_never_itself_and_of_every_query_as_many(
         self, queries: list[str], items: list[str], size: int, seed: int, random: Any
     ) -> None:
-        listed = sampled_pairs(series(queries), series(items), size, seed)
+        listed = sample_pairs(series(queries), series(items), size, seed)
         found = pairs_of(listed)
         assert len(set(found)) == len(found) and all(query != item for query, item in found)
         ranked = series(queries).sort().to_list()
@@ -66,30 +73,30 @@ class TestSampled:
             assert {item for one, item in found if one == query} <= others
         random.shuffle(queries)
         random.shuffle(items)
-        assert pairs_of(sampled_pairs(series(queries), series(items), size, seed)) == found
+        assert pairs_of(sample_pairs(series(queries), series(items), size, seed)) == found
 
     def test_all_pairs_where_more_are_asked_for(self) -> None:
-        listed = sampled_pairs(series("cab"), series("bcda"), 1_000, 1)
+        listed = sample_pairs(series("cab"), series("bcda"), 1_000, 1)
         assert pairs_of(listed) == [(query, item) for query in "abc" for item in "abcd" if query != item]
         assert listed.row.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
     def test_one_query_one_item(self) -> None:
-        assert pairs_of(sampled_pairs(series("a"), series("b"), 5, 1)) == [("a", "b")]
-        assert pairs_of(sampled_pairs(series("a"), series("a"), 5, 1)) == []
-        assert pairs_of(sampled_pairs(series("a"), series("ab"), 1, 1)) == [("a", "b")]
+        assert pairs_of(sample_pairs(series("a"), series("b"), 5, 1)) == [("a", "b")]
+        assert pairs_of(sample_pairs(series("a"), series("a"), 5, 1)) == []
+        assert pairs_of(sample_pairs(series("a"), series("ab"), 1, 1)) == [("a", "b")]
 
     def test_ids_that_are_numbers(self) -> None:
         numbers = pl.Series([10, 9, 1, 100])
-        listed = sampled_pairs(numbers, numbers, 8, 3)
-        assert pairs_of(listed) == pairs_of(sampled_pairs(numbers.cast(pl.String), numbers.cast(pl.String), 8, 3))
+        listed = sample_pairs(numbers, numbers, 8, 3)
+        assert pairs_of(listed) == pairs_of(sample_pairs(numbers.cast(pl.String), numbers.cast(pl.String), 8, 3))
         assert listed.queries.unique(maintain_order=True).to_list() == ["1", "10", "100", "9"]
 
     def test_blocks_and_seeds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = series(f"p{number}" for number in range(200))
-        found = [pairs_of(sampled_pairs(ids, ids, 2_000, seed)) for seed in (1, 2)]
+        found = [pairs_of(sample_pairs(ids, ids, 2_000, seed)) for seed in (1, 2)]
         assert found[0] != found[1] and len(found[0]) == 2_000
         monkeypatch.setattr(pairing, "_CELLS_AT_ONCE", 300)
-        assert pairs_of(sampled_pairs(ids, ids, 2_000, 1)) == found[0]
+        assert pairs_of(sample_pairs(ids, ids, 2_000, 1)) == found[0]
 
 
 class TestTop:
@@ -133,17 +140,19 @@ class TestTop:
 class TestCompared:
     def test_what_both_know(self) -> None:
         vectors = Vectors(series("abc"), np.array([[1.0, 0], [0.6, 0.8], [0, 1]]))
-        run = OfRun(as_ranking({"a": {"b": 7.0}, "c": {"b": 5.0, "x": 4.0}}))
-        listed = Listed(np.array([0, 0, 1, 1]), series("aacc"), series("bcbx"), "some")
-        found = compared(listed, OfVectors(vectors), run)
+        run = RunSimilarities(as_ranking({"a": {"b": 7.0}, "c": {"b": 5.0, "x": 4.0}}))
+        listed = PairList(np.array([0, 0, 1, 1]), series("aacc"), series("bcbx"), "some")
+        found = score_pairs(listed, VectorSimilarities(vectors), run)
         assert found.row.tolist() == [0, 1] and found.left_out == 2 and found.about == "some"
         assert found.reference.tolist() == pytest.approx([0.6, 0.8]) and found.candidate.tolist() == [7.0, 5.0]
-        turned = compared(listed, run, OfVectors(vectors))
+        turned = score_pairs(listed, run, VectorSimilarities(vectors))
         assert turned.reference.tolist() == [7.0, 5.0] and turned.left_out == 2
 
     def test_nothing_known(self) -> None:
-        listed = Listed(np.array([0]), series("a"), series("b"), "none")
-        found = compared(listed, OfRun(as_ranking({"x": {"y": 1.0}})), OfRun(as_ranking({"a": {"b": 1.0}})))
+        listed = PairList(np.array([0]), series("a"), series("b"), "none")
+        found = score_pairs(
+            listed, RunSimilarities(as_ranking({"x": {"y": 1.0}})), RunSimilarities(as_ranking({"a": {"b": 1.0}}))
+        )
         assert found.row.size == found.reference.size == found.candidate.size == 0 and found.left_out == 1
 
 

@@ -14,7 +14,7 @@ from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.errors import DataError
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.measures.measure import Measure
-from rankjury.retrieval.agreement.reference import Reference, ReferenceTies, reference_gold
+from rankjury.retrieval.agreement.reference import ReferenceJudgments, ReferenceTies, reference_gold
 from rankjury.retrieval.rank import rank_vectors
 from tests.stats.support import thorough
 
@@ -93,7 +93,7 @@ class Ranks:
         return as_ranking({query: {one: self.scores[query][one] for one in lists[query]} for query in lists})
 
 
-def gold_of(scores: Scored, depth: int, ties: ReferenceTies = "id", **options: Any) -> Reference:
+def gold_of(scores: Scored, depth: int, ties: ReferenceTies = "id", **options: Any) -> ReferenceJudgments:
     return reference_gold(Ranks(scores), pl.Series(list(scores), dtype=pl.String), depth, ties=ties, **options)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.retrieval.agreement import pairs as pairing
-from rankjury.retrieval.agreement.pairs import sample_ids, sample_others
+from rankjury.retrieval.agreement.pairs import sample_ids, sample_items
 from tests.stats.support import thorough
 
 NAMES = [f"p{number:04}" for number in range(1_000)]
@@ -32,7 +32,7 @@ def drawn(ids: list[str], size: int | None, seed: int = 42) -> list[str]:
 
 def others(ids: list[str], own: list[int], items: int, size: int, seed: int = 42) -> list[list[int]]:
     """The numbers of each query, without what fills rows up."""
-    found = sample_others(series(ids), np.array(own, dtype=np.int64), items, size, seed)
+    found = sample_items(series(ids), np.array(own, dtype=np.int64), items, size, seed)
     assert found.dtype == np.int64 and found.shape[0] == len(ids)
     assert (np.diff(found, axis=1) >= 0).all()
     return [row[row >= 0].tolist() for row in found]
@@ -135,7 +135,7 @@ class TestOthers:
     @pytest.mark.parametrize(("items", "size"), [(60, 1), (60, 12), (60, 15), (60, 40), (8, 1), (8, 3)])
     @pytest.mark.parametrize("own", [-1, 0, 5])
     def test_every_item_is_as_likely(self, items: int, size: int, own: int) -> None:
-        found = sample_others(series(NAMES), np.full(1_000, own), items, size, 7)
+        found = sample_items(series(NAMES), np.full(1_000, own), items, size, 7)
         counts = np.bincount(found.ravel(), minlength=items)
         if own >= 0:
             assert counts[own] == 0
@@ -149,12 +149,12 @@ class TestOthers:
         counts = np.zeros(items, dtype=np.int64)
         for seed in range(20):
             queries = sample_ids(series(NAMES), 100, seed)
-            counts += np.bincount(sample_others(queries, np.full(100, -1), items, size, seed).ravel(), minlength=items)
+            counts += np.bincount(sample_items(queries, np.full(100, -1), items, size, seed).ravel(), minlength=items)
         assert evenness(counts) > LEAST_P
 
     def test_every_pair_of_items_is_as_likely(self) -> None:
         for items, size in ((9, 2), (5, 2), (5, 3)):
-            found = sample_others(series(NAMES), np.full(1_000, -1), items, size, 3)
+            found = sample_items(series(NAMES), np.full(1_000, -1), items, size, 3)
             together = np.zeros((items, items), dtype=np.int64)
             for first in range(size):
                 for second in range(first + 1, size):

@@ -21,8 +21,8 @@ from rankjury.retrieval.agreement.stats import (
     LOWER_IS_BETTER,
     MOST_RESAMPLES,
     Agreement,
-    Pairs,
-    agreement_of,
+    SimilarityPairs,
+    estimate_agreement,
 )
 from rankjury.stats import resampling
 from rankjury.stats.resampling import Keys, Resampling, bootstrap_weights, query_keys
@@ -45,7 +45,7 @@ def plainly(name: str, x: Floats, y: Floats) -> float:
         return float(peer(x, y).statistic)
 
 
-def repeated(name: str, pairs: Pairs, of: Keys, resamples: int) -> Floats:
+def repeated(name: str, pairs: SimilarityPairs, of: Keys, resamples: int) -> Floats:
     """The figure over each resample, with every pair written down as often as its query was drawn."""
     times = bootstrap_weights(of, 0, resamples).astype(int)[pairs.row]
     return np.array([
@@ -53,13 +53,13 @@ def repeated(name: str, pairs: Pairs, of: Keys, resamples: int) -> Floats:
     ])  # fmt: skip
 
 
-def made(queries: int, each: int, seed: int = 0, decimals: int = 15) -> Pairs:
+def made(queries: int, each: int, seed: int = 0, decimals: int = 15) -> SimilarityPairs:
     """Pairs of a query resemble each other."""
     random = np.random.default_rng(seed)
     row = np.repeat(np.arange(queries), each)
     x = 0.6 * random.normal(size=queries)[row] + random.normal(size=row.size)
     y = 0.8 * x + 0.4 * random.normal(size=queries)[row] + 0.5 * random.normal(size=row.size)
-    return Pairs(row, x.round(decimals), y.round(decimals), "made", 3)
+    return SimilarityPairs(row, x.round(decimals), y.round(decimals), "made", 3)
 
 
 class TestResamples:
@@ -67,7 +67,7 @@ class TestResamples:
     @pytest.mark.parametrize(("queries", "each"), [(2, 1), (2, 9), (3, 4), (17, 6), (60, 10)])
     def test_are_those_of_repeated_pairs(self, queries: int, each: int, decimals: int) -> None:
         pairs, of = made(queries, each, queries, decimals), keys(queries)
-        found = agreement_of(pairs, of, HOW)
+        found = estimate_agreement(pairs, of, HOW)
         for name in EXACT:
             if isnan(found.figures[name].value):
                 assert name not in found.resampled and found.figures[name].ci is None
@@ -83,8 +83,8 @@ class TestResamples:
     def test_of_few_pairs_with_many_ties(self, rows: list[tuple[int, int, int]]) -> None:
         """Some queries have no pair, some resamples draw none, some are constant."""
         row, x, y = (np.array(column) for column in zip(*sorted(rows), strict=True))
-        pairs, of = Pairs(row, x / 4, y / 4, ""), keys(6)
-        found = agreement_of(pairs, of, Resampling(resamples=100))
+        pairs, of = SimilarityPairs(row, x / 4, y / 4, ""), keys(6)
+        found = estimate_agreement(pairs, of, Resampling(resamples=100))
         assert found.queries == len(set(row.tolist())) and found.pairs == len(rows)
         for name, one in found.figures.items():
             assert one.value == pytest.approx(plainly(name, pairs.reference, pairs.candidate), abs=1e-12, nan_ok=True)
@@ -103,7 +103,7 @@ class TestResamples:
     def test_kendalls_are_near_those_of_repeated_pairs(self, queries: int, each: int, decimals: int) -> None:
         """Only to the first order, but with hardly another spread, and never with another sign."""
         pairs, of = made(queries, each, queries, decimals), keys(queries)
-        found = agreement_of(pairs, of, Resampling(resamples=400), ["kendall"])
+        found = estimate_agreement(pairs, of, Resampling(resamples=400), ["kendall"])
         exact = repeated("kendall", pairs, of, 400)
         spread, expected = (float(np.nanstd(some)) for some in (found.resampled["kendall"], exact))
         assert spread == pytest.approx(expected, rel=0.25 if queries < 20 else 0.12)
@@ -116,8 +116,8 @@ class TestResamples:
     @pytest.mark.parametrize("queries", [2, 3, 5, 8])
     def test_perfect_agreement_stays_so_with_few_queries(self, queries: int) -> None:
         pairs = made(queries, 8)
-        same = Pairs(pairs.row, pairs.reference, 2 * pairs.reference, "")
-        found = agreement_of(same, keys(queries), Resampling(resamples=400))
+        same = SimilarityPairs(pairs.row, pairs.reference, 2 * pairs.reference, "")
+        found = estimate_agreement(same, keys(queries), Resampling(resamples=400))
         for name in ("spearman", "kendall", "pearson"):
             assert found.figures[name].ci == pytest.approx((1, 1), abs=1e-9)
             assert np.nanmax(found.resampled[name]) <= 1
@@ -127,7 +127,7 @@ class TestResamples:
         """Whatever rounding of sums leaves: three queries, of which many resamples draw but one."""
         row, of = np.repeat(np.arange(3), each), keys(3)
         x, y = np.random.default_rng(1).uniform(size=(2, 3 * each))
-        found = agreement_of(Pairs(row, x[row], y, ""), of, HOW)
+        found = estimate_agreement(SimilarityPairs(row, x[row], y, ""), of, HOW)
         alone = (bootstrap_weights(of, 0, 128) > 0).sum(axis=0) <= 1
         for name in ("spearman", "kendall", "pearson"):
             undefined = np.isnan(found.resampled[name])
@@ -136,8 +136,10 @@ class TestResamples:
     @pytest.mark.parametrize("scale", [1e-160, 1e-80, 1e80, 1e160, 1e300])
     def test_scales_far_from_one(self, scale: float) -> None:
         pairs = made(20, 5)
-        usual = agreement_of(pairs, keys(20), HOW)
-        found = agreement_of(Pairs(pairs.row, pairs.reference * scale, pairs.candidate * scale, ""), keys(20), HOW)
+        usual = estimate_agreement(pairs, keys(20), HOW)
+        found = estimate_agreement(
+            SimilarityPairs(pairs.row, pairs.reference * scale, pairs.candidate * scale, ""), keys(20), HOW
+        )
         for name, one in found.figures.items():
             assert one.ci is not None and usual.figures[name].ci is not None
             of = scale if name in LOWER_IS_BETTER else 1
@@ -151,7 +153,7 @@ class TestResamples:
             assert alone.shape == (1,) and alone[0] == getattr(many, name)()[0]
 
     def test_no_more_than_needed(self) -> None:
-        found = agreement_of(made(5, 4), keys(5), Resampling(resamples=20_000), ["mae", "spearman"])
+        found = estimate_agreement(made(5, 4), keys(5), Resampling(resamples=20_000), ["mae", "spearman"])
         assert found.resamples == MOST_RESAMPLES == found.resampled["spearman"].size == found.resampled["mae"].size
         assert list(found.figures) == ["mae", "spearman"]
 
@@ -176,7 +178,7 @@ class TestCoverage:
         for number in range(times):
             x, y = between * correlated(queries, shared)[:, row] + within * correlated(row.size, 0.6)
             of = query_keys(pl.Series([f"{number}-{query}" for query in range(queries)]), 0)
-            found = agreement_of(Pairs(row, x, y, ""), of, Resampling(resamples=200))
+            found = estimate_agreement(SimilarityPairs(row, x, y, ""), of, Resampling(resamples=200))
             for name, value in truth.items():
                 bounds = found.figures[name].ci
                 assert bounds is not None
@@ -186,24 +188,24 @@ class TestCoverage:
 
 class TestFigures:
     def test_without_resampling(self) -> None:
-        found = agreement_of(made(5, 4), keys(5), None)
+        found = estimate_agreement(made(5, 4), keys(5), None)
         assert found.resamples is None and found.resampled == {}
         assert all(one.ci is None for one in found.figures.values())
         assert (found.about, found.pairs, found.queries, found.left_out) == ("made", 20, 5, 3)
 
     def test_one_query(self) -> None:
-        found = agreement_of(made(1, 9), keys(1), HOW)
+        found = estimate_agreement(made(1, 9), keys(1), HOW)
         assert found.resamples is None and found.queries == 1
         assert all(one.ci is None and not isnan(one.value) for one in found.figures.values())
 
     def test_one_pair(self) -> None:
-        found = agreement_of(made(1, 1), keys(4), HOW)
+        found = estimate_agreement(made(1, 1), keys(4), HOW)
         assert isnan(found.figures["spearman"].value) and found.figures["mae"].value > 0
 
     def test_a_constant_side(self) -> None:
         """No correlation, and no interval; errors have both."""
         pairs = made(6, 3)
-        found = agreement_of(Pairs(pairs.row, pairs.reference, np.full(18, 0.25), ""), keys(6), HOW)
+        found = estimate_agreement(SimilarityPairs(pairs.row, pairs.reference, np.full(18, 0.25), ""), keys(6), HOW)
         for name, one in found.figures.items():
             assert isnan(one.value) == (one.ci is None) == (name not in LOWER_IS_BETTER)
         assert found.resamples == 128
@@ -213,7 +215,7 @@ class TestFigures:
 
     def test_both_sides_alike(self) -> None:
         pairs = made(6, 3)
-        found = agreement_of(Pairs(pairs.row, pairs.reference, pairs.reference, ""), keys(6), HOW)
+        found = estimate_agreement(SimilarityPairs(pairs.row, pairs.reference, pairs.reference, ""), keys(6), HOW)
         assert found.figures["mae"].value == found.figures["rmse"].value == 0
         assert found.figures["mae"].ci == found.figures["rmse"].ci == (0, 0)
 
@@ -221,16 +223,16 @@ class TestFigures:
         """But their keys are there: those of the others stay where they are."""
         pairs = made(10, 4)
         some = pairs.row % 3 == 0
-        part = Pairs(pairs.row[some], pairs.reference[some], pairs.candidate[some], "part")
-        near = Pairs(part.row // 3, part.reference, part.candidate, "part")
-        assert digits(agreement_of(part, keys(10), HOW)) == digits(agreement_of(near, keys(10)[::3], HOW))
+        part = SimilarityPairs(pairs.row[some], pairs.reference[some], pairs.candidate[some], "part")
+        near = SimilarityPairs(part.row // 3, part.reference, part.candidate, "part")
+        assert digits(estimate_agreement(part, keys(10), HOW)) == digits(estimate_agreement(near, keys(10)[::3], HOW))
 
 
 class TestBeside:
-    def both(self) -> tuple[Agreement, Agreement, Pairs, Pairs]:
+    def both(self) -> tuple[Agreement, Agreement, SimilarityPairs, SimilarityPairs]:
         pairs = made(15, 5)
-        other = Pairs(pairs.row, pairs.reference, np.random.default_rng(9).normal(size=75), "made", 3)
-        return agreement_of(pairs, keys(15), HOW), agreement_of(other, keys(15), HOW), pairs, other
+        other = SimilarityPairs(pairs.row, pairs.reference, np.random.default_rng(9).normal(size=75), "made", 3)
+        return estimate_agreement(pairs, keys(15), HOW), estimate_agreement(other, keys(15), HOW), pairs, other
 
     def test_differences_of_the_same_resamples(self) -> None:
         ours, theirs, pairs, other = self.both()
@@ -251,39 +253,40 @@ class TestBeside:
 
     def test_where_one_is_undefined(self) -> None:
         ours, _, pairs, _ = self.both()
-        flat = agreement_of(Pairs(pairs.row, pairs.reference, np.zeros(75), ""), keys(15), HOW)
+        flat = estimate_agreement(SimilarityPairs(pairs.row, pairs.reference, np.zeros(75), ""), keys(15), HOW)
         for found in (ours.beside(flat, 0.95), flat.beside(ours, 0.95)):
             assert found.figures["spearman"].difference is None and found.figures["spearman"].difference_ci is None
             assert found.figures["mae"].difference_ci is not None
 
     def test_without_intervals(self) -> None:
         _, _, pairs, other = self.both()
-        found = agreement_of(pairs, keys(15), None).beside(agreement_of(other, keys(15), None), 0.95)
+        found = estimate_agreement(pairs, keys(15), None).beside(estimate_agreement(other, keys(15), None), 0.95)
         assert all(one.difference is not None and one.difference_ci is None for one in found.figures.values())
 
 
 class TestNothingElseMatters:
     def test_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        before = agreement_of(made(30, 4), keys(30), HOW)
+        before = estimate_agreement(made(30, 4), keys(30), HOW)
         monkeypatch.setattr(agreement, "_RESAMPLES_AT_ONCE", 8)
         monkeypatch.setattr(resampling, "_QUERIES_PER_BLOCK", 7)
         monkeypatch.setattr(resampling, "_RESAMPLES_PER_PART", 16)
         assert len(cut_rows(128, 8)) == 16
-        after = agreement_of(made(30, 4), keys(30), HOW)
+        after = estimate_agreement(made(30, 4), keys(30), HOW)
         assert digits(after) == digits(before)
         assert all(after.resampled[name].tobytes() == before.resampled[name].tobytes() for name in AGREEMENTS)
 
     def test_what_else_is_asked_for(self) -> None:
-        together = agreement_of(made(30, 4), keys(30), HOW)
+        together = estimate_agreement(made(30, 4), keys(30), HOW)
         for name in AGREEMENTS:
-            assert agreement_of(made(30, 4), keys(30), HOW, [name]).figures[name] == together.figures[name]
+            assert estimate_agreement(made(30, 4), keys(30), HOW, [name]).figures[name] == together.figures[name]
 
     def test_threads(self) -> None:
         program = (
-            "import numpy as np; from rankjury.retrieval.agreement.stats import Pairs, agreement_of;"
+            "import numpy as np; from rankjury.retrieval.agreement.stats import SimilarityPairs, estimate_agreement;"
             "from rankjury.stats.resampling import Resampling;"
             "x, z = np.random.default_rng(0).normal(size=(2, 30_000)); keys = np.arange(600, dtype=np.uint64);"
-            "print(agreement_of(Pairs(np.repeat(np.arange(600), 50), x, x + z, ''), keys, Resampling(100)))"
+            "pairs = SimilarityPairs(np.repeat(np.arange(600), 50), x, x + z, '');"
+            "print(estimate_agreement(pairs, keys, Resampling(100)))"
         )
         found = [
             subprocess.run(

@@ -14,8 +14,8 @@ from rankjury.core.params import Param, Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.points import Point
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.sweep_result import SweepPoint
 from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
@@ -29,9 +29,9 @@ def vectors(count: int, prefix: str, seed: int, dimensions: int = 8) -> Vectors:
     return Vectors(pl.Series([f"{prefix}{number}" for number in range(count)]), values)
 
 
-def bench(engine: str = "glance", *, seed: int = 0, **more: Any) -> Bench:
+def bench(engine: str = "glance", *, seed: int = 0, **more: Any) -> IndexBenchmark:
     given: dict[str, Any] = {"k": K, "resampling": Resampling(resamples=100)} | more
-    return Bench(vectors(ITEMS, "i", seed), vectors(QUERIES, "q", seed + 1), engine=engine, **given)
+    return IndexBenchmark(vectors(ITEMS, "i", seed), vectors(QUERIES, "q", seed + 1), engine=engine, **given)
 
 
 class Glance(Exact):
@@ -148,11 +148,11 @@ def journal_in(folder: Path) -> Journal:
 def point(
     recall: float, p95: float, ci: tuple[float, float] | None = None, *, p95_ci: tuple[float, float] | None = None,
     bounded: bool = True, size: int | None = 100, seconds: float = 1.0, failed: int = 0, **search: Any,
-) -> Point:  # fmt: skip
+) -> SweepPoint:  # fmt: skip
     """A measured point, with intervals as wide as nothing unless given."""
     low, high = p95_ci or (p95, p95)
     ends = {"ms": p95, "ci": [low, high], "bounded": bounded}
-    return Point.measured(
+    return SweepPoint.measured(
         {"m": 8}, search or {"reach": int(1000 * p95)},
         {"mean": recall, "ci": ci or (recall, recall), "p5": recall / 2, "n": 40},
         {"p50": {"ms": p95 / 2, "ci": None}, "p95": ends, "p99": {"ms": 2 * p95, "ci": None}, "qps": 1000 / p95},

@@ -11,13 +11,20 @@ from rankjury.core.progress import Progress
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName
 from rankjury.io.vectors.quantize import normalised
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.measure import Clock, Measured, _shown, equivalence_of, measure, ranking_of
-from rankjury.retrieval.bench.result import Filtered, Indexed, figure_names
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.measure import (
+    Clock,
+    IndexMeasurement,
+    _shown,
+    compare_metrics,
+    measure_index,
+    ranking_from_neighbours,
+)
+from rankjury.retrieval.bench.result import FilterResult, IndexResult, index_value_names
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from tests.retrieval.bench.support import vectors
-from tests.retrieval.bench.test_build import (
+from tests.retrieval.bench.test_benchmark import (
     BOOTS,
     CORPUS,
     HATS,
@@ -48,7 +55,7 @@ def names(found: Neighbours) -> dict[str, list[str]]:
     return {query: [CORPUS.ids[item] for item in row if item != MISSING] for query, row in pairs}
 
 
-def check_form(found: Measured) -> dict[str, Any]:
+def check_form(found: IndexMeasurement) -> dict[str, Any]:
     """It can be written, whatever is not known."""
     return json.loads(json.dumps(found.indexed.to_json(), allow_nan=False))  # type: ignore[no-any-return]
 
@@ -56,7 +63,7 @@ def check_form(found: Measured) -> dict[str, Any]:
 class TestWhole:
     def test_what_is_recorded(self) -> None:
         bench = bench_of("faiss-ivf")
-        found = measure(bench, build={"nlist": 6}, search={"nprobe": 2}, clock=QUICK)
+        found = measure_index(bench, build={"nlist": 6}, search={"nprobe": 2}, clock=QUICK)
         with bench.build({"nlist": 6}) as built:
             recall, size = built.recall({"nprobe": 2}), built.size
         form = check_form(found)
@@ -64,19 +71,19 @@ class TestWhole:
         assert (form["build"], form["search"], form["settings"]) == ({"nlist": 6}, {"nprobe": 2}, {})
         assert form["recall"] == recall.to_json()
         assert form["own_exact"]["mean"] == 1.0 > form["recall"]["mean"]
-        assert Indexed.from_json(form) == found.indexed
+        assert IndexResult.from_json(form) == found.indexed
         assert (form["size_bytes"], form["failed"]) == (size, 0) and form["build_seconds"] > 0
         assert form["facts"]["approximate"] is True and form["facts"]["library"] == "faiss"
         assert (form["loss"], form["equivalence"], form["filters"]) == (None, None, [])
 
     def test_usual_parameters_are_recorded_but_were_not_chosen(self) -> None:
-        found = measure(bench_of("faiss-hnsw"), build={"m": 8}).indexed
+        found = measure_index(bench_of("faiss-hnsw"), build={"m": 8}).indexed
         assert found.build["m"] == 8 and found.build["ef_construction"] > 0 and found.search["ef_search"] > 0
         assert found.given == {"m": 8}
 
     def test_rankings_are_what_the_index_and_what_exact_search_bring(self) -> None:
         bench = bench_of("faiss-ivf")
-        found = measure(bench, build={"nlist": 6}, search={"nprobe": 1}, source="ivf over x")
+        found = measure_index(bench, build={"nlist": 6}, search={"nprobe": 1}, source="ivf over x")
         with bench.build({"nlist": 6}) as built:
             came = built.search({"nprobe": 1})
         assert lists_of(found.ranking) == names(came) and found.ranking.source == "ivf over x"
@@ -87,7 +94,7 @@ class TestWhole:
 
     @pytest.mark.parametrize(("depth", "deep"), [(None, K), (3, K), (12, 12)])
     def test_as_deep_as_asked_and_no_less_than_k(self, depth: int | None, deep: int) -> None:
-        found = measure(bench_of("exact"), depth=depth)
+        found = measure_index(bench_of("exact"), depth=depth)
         assert np.diff(found.ranking.starts).tolist() == [deep] * len(QUERIES)
         assert np.diff(found.exact.starts).tolist() == [deep] * len(QUERIES)
         assert found.scores.shape == (len(QUERIES), deep) and found.indexed.recall.k == K
@@ -95,29 +102,29 @@ class TestWhole:
     def test_recall_is_that_of_a_search_for_k_however_deep_the_ranking(self) -> None:
         """A graph that is asked for a hundred looks further, and would find the first five as well."""
         engine_of("usearch")
-        bench = Bench(vectors(400, "i", 1, 16), vectors(30, "q", 2, 16), engine="usearch", k=K)
+        bench = IndexBenchmark(vectors(400, "i", 1, 16), vectors(30, "q", 2, 16), engine="usearch", k=K)
         build, search = {"connectivity": 8}, {"expansion_search": 5}
         with bench.build(build) as built:
             alone, deeper = built.recall(search), built.recall(found=built.search(search, k=100))
         assert alone.mean < deeper.mean
-        found = measure(bench, build=build, search=search, depth=100)
+        found = measure_index(bench, build=build, search=search, depth=100)
         assert found.indexed.recall.mean == alone.mean
         assert np.diff(found.ranking.starts).tolist() == [100] * 30
 
     def test_steps_are_told(self) -> None:
         told: list[str] = []
-        measure(bench_of("faiss-hnsw"), clock=QUICK, progress=Progress(lambda what, done, of: told.append(what)))
+        measure_index(bench_of("faiss-hnsw"), clock=QUICK, progress=Progress(lambda what, done, of: told.append(what)))
         assert list(dict.fromkeys(told))[:4] == ["Building", "Searching", "Timing the index", "Timing end to end"]
 
     @pytest.mark.parametrize("given", [{"build": {"nlits": 3}}, {"search": {"nprob": 3}}])
     def test_an_unknown_parameter_is_refused_before_the_build(self, given: dict[str, Any]) -> None:
         told: list[str] = []
         with pytest.raises(UnknownName, match="parameter"):
-            measure(bench_of("faiss-ivf"), progress=Progress(lambda what, done, of: told.append(what)), **given)
+            measure_index(bench_of("faiss-ivf"), progress=Progress(lambda what, done, of: told.append(what)), **given)
         assert told == []
 
     def test_it_is_closed_when_it_was_measured(self, watched: type[Watched]) -> None:
-        measure(bench_of("watched"), clock=Clock(1, 0, (1, 3), rate=2_000.0))
+        measure_index(bench_of("watched"), clock=Clock(1, 0, (1, 3), rate=2_000.0))
         assert watched.opened > 1 and watched.open_now == 0
 
     @pytest.mark.parametrize("fails_at", ["build", "search", "again"])
@@ -126,7 +133,7 @@ class TestWhole:
     ) -> None:
         monkeypatch.setattr(watched, "fails_at", fails_at)
         with pytest.raises(MemoryError if fails_at == "build" else DataError):
-            measure(bench_of("watched"), clock=Clock(1, 0, (1, 4)))
+            measure_index(bench_of("watched"), clock=Clock(1, 0, (1, 4)))
         assert watched.opened > 0 and watched.open_now == 0
 
     def test_it_is_closed_when_nobody_waits_for_it_any_more(self, watched: type[Watched]) -> None:
@@ -135,7 +142,7 @@ class TestWhole:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            measure(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
+            measure_index(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
         assert watched.opened > 0 and watched.open_now == 0
 
     def test_secrets_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +153,9 @@ class TestWhole:
             "headers": "X-Key=env:RANKJURY_TEST_TOKEN",
             "timeout": 0.05,
         }
-        bench = Bench(CORPUS, QUERIES.take(np.array([0])), engine="endpoint", settings=settings, k=K)
+        bench = IndexBenchmark(CORPUS, QUERIES.take(np.array([0])), engine="endpoint", settings=settings, k=K)
         with pytest.raises(DataError) as caught:
-            measure(bench)
+            measure_index(bench)
         with bench.build() as built:
             shown = _shown(built.engine)
         assert shown["headers"] == "X-Key=env:RANKJURY_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
@@ -158,7 +165,7 @@ class TestWhole:
 
 class TestServices:
     def test_queries_that_fail_are_counted_and_told(self) -> None:
-        found = measure(bench_of("endpoint", call="unlucky_service"), clock=Clock(2, 0, (1,)))
+        found = measure_index(bench_of("endpoint", call="unlucky_service"), clock=Clock(2, 0, (1,)))
         form = check_form(found)
         assert (form["failed"], form["recall"]["n"], form["recall"]["mean"]) == (1, 10, pytest.approx(0.9))
         (failure,) = form["facts"]["failures"]
@@ -169,18 +176,18 @@ class TestServices:
         assert (latency["end_to_end"]["n"], latency["end_to_end"]["failed"]) == (18, 2)
 
     def test_failures_are_told_too_where_the_ranking_is_deeper_than_k(self) -> None:
-        form = check_form(measure(bench_of("endpoint", call="unlucky_service"), depth=12))
+        form = check_form(measure_index(bench_of("endpoint", call="unlucky_service"), depth=12))
         assert form["failed"] == 1 and [one["query"] for one in form["facts"]["failures"]] == [QUERIES.ids[UNLUCKY]]
 
     def test_no_more_than_five_failures_are_told(self) -> None:
-        form = check_form(measure(bench_of("endpoint", call="lucky_service"), clock=QUICK))
+        form = check_form(measure_index(bench_of("endpoint", call="lucky_service"), clock=QUICK))
         assert form["failed"] == 9 and len(form["facts"]["failures"]) == 5
         assert form["latency"]["end_to_end"]["failed"] == 9 and form["recall"]["mean"] == 0.1
 
     def test_a_service_that_takes_texts_has_no_time_of_its_own(self) -> None:
         """What it does before it searches cannot be told from the search."""
         bench = bench_of("endpoint", call="text_service", text=True, texts=TEXTS)
-        latency = measure(bench, clock=QUICK).indexed.latency
+        latency = measure_index(bench, clock=QUICK).indexed.latency
         assert latency is not None and latency.index_only is None
         assert latency.includes == ("request with the text", "search", "answer to ids")
         assert latency.end_to_end.n == 10 and [one.n for one in latency.closed] == [10]
@@ -188,7 +195,7 @@ class TestServices:
     def test_only_ids_are_known(self) -> None:
         corpus, asked = (Vectors(one.ids, np.empty((len(one), 0), np.float32)) for one in (CORPUS, QUERIES))
         bench = bench_of("endpoint", call="text_service", text=True, texts=TEXTS, corpus=corpus, queries=asked)
-        found = measure(bench, clock=QUICK)
+        found = measure_index(bench, clock=QUICK)
         form = check_form(found)
         assert (form["dimensions"], form["recall"]["n"], form["recall"]["mean"]) == (0, 0, None)
         assert set(map(len, lists_of(found.exact).values())) == {0}
@@ -198,13 +205,15 @@ class TestServices:
 class TestClock:
     def test_without_a_clock_or_without_rounds_nothing_is_timed(self) -> None:
         for clock in (None, Clock(rounds=0)):
-            found = measure(bench_of("exact"), clock=clock).indexed
-            assert found.latency is None and check_form(measure(bench_of("exact"), clock=clock))["latency"] is None
+            found = measure_index(bench_of("exact"), clock=clock).indexed
+            assert (
+                found.latency is None and check_form(measure_index(bench_of("exact"), clock=clock))["latency"] is None
+            )
             assert set(found.figures()) == {f"ann_recall@{K}", f"ann_recall_p5@{K}", "build_seconds", "failed_queries",
                                             "index_mb"}  # fmt: skip
 
     def test_every_number_of_callers_and_the_open_loop(self) -> None:
-        found = measure(bench_of("faiss-hnsw"), clock=Clock(2, 1, (1, 2, 3), rate=2_000.0)).indexed
+        found = measure_index(bench_of("faiss-hnsw"), clock=Clock(2, 1, (1, 2, 3), rate=2_000.0)).indexed
         assert found.latency is not None and found.latency.index_only is not None and found.latency.open is not None
         assert [(one.kind, one.concurrency, one.n) for one in found.latency.closed] == [
             ("closed", 1, 20),
@@ -213,11 +222,11 @@ class TestClock:
         ]
         assert found.latency.closed[0] == found.latency.index_only, "one caller is not timed twice"
         assert (found.latency.open.kind, found.latency.open.rate, found.latency.open.n) == ("open", 2_000.0, 20)
-        known = {name for name in figure_names(K) if not name.startswith(("drift", "churn"))}
+        known = {name for name in index_value_names(K) if not name.startswith(("drift", "churn"))}
         assert set(found.figures()) == known, "all but those that need an earlier report"
 
     def test_figures_are_those_of_the_latency_with_their_intervals(self) -> None:
-        found = measure(bench_of("faiss-hnsw"), clock=Clock(3, 0, ())).indexed
+        found = measure_index(bench_of("faiss-hnsw"), clock=Clock(3, 0, ())).indexed
         assert found.latency is not None and found.latency.index_only is not None and found.latency.closed == ()
         figures, p95 = found.figures(), found.latency.index_only.p95
         one = figures["latency_p95_ms"]
@@ -236,20 +245,20 @@ class TestClock:
             return QUERIES.values[[TEXTS.index(text) for text in texts]]
 
         clock = Clock(1, 0, (1,), embed=embed)
-        with_texts = measure(bench_of("exact", texts=TEXTS), clock=clock).indexed.latency
+        with_texts = measure_index(bench_of("exact", texts=TEXTS), clock=clock).indexed.latency
         assert with_texts is not None and with_texts.includes == ("text to vector", "search", "rows to ids")
         assert sorted(seen) == sorted([TEXTS[0], *TEXTS])  # the first also to see whether it fits the index
-        without = measure(bench_of("exact"), clock=clock).indexed.latency
+        without = measure_index(bench_of("exact"), clock=clock).indexed.latency
         assert without is not None and without.includes == ("search", "rows to ids")
 
 
 class TestFilters:
     FILTERS = (BOOTS, HATS, None, NONE, BOOTS, BOOTS, HATS, None, None, None)
 
-    def filtered(self, engine: str = "faiss-hnsw", **more: Any) -> tuple[Filtered, ...]:
+    def filtered(self, engine: str = "faiss-hnsw", **more: Any) -> tuple[FilterResult, ...]:
         bench = bench_of(engine, filters=self.FILTERS, **more)
         search = {"ef_search": 500} if engine == "faiss-hnsw" else {}
-        found = measure(bench, search=search, clock=Clock(2, 0, (1,)))
+        found = measure_index(bench, search=search, clock=Clock(2, 0, (1,)))
         check_form(found)
         return found.indexed.filters
 
@@ -266,10 +275,10 @@ class TestFilters:
         assert all(one.p95_ms > 0 for one in found) and found[0].to_json()["recall"] is None
 
     def test_without_filters_there_are_no_rows(self) -> None:
-        assert measure(bench_of("exact"), clock=QUICK).indexed.filters == ()
+        assert measure_index(bench_of("exact"), clock=QUICK).indexed.filters == ()
 
     def test_recall_under_filters_is_known_without_a_clock(self) -> None:
-        found = measure(bench_of("exact", filters=self.FILTERS)).indexed.filters
+        found = measure_index(bench_of("exact", filters=self.FILTERS)).indexed.filters
         assert [(one.filter, one.queries) for one in found][1:] == [("kind=boot", 3), ("kind=hat", 2), ("none", 4)]
         assert [one.recall for one in found[1:]] == [1.0] * 3 and all(np.isnan(one.p95_ms) for one in found)
         assert found[1].to_json()["p95_ms"] is None
@@ -278,7 +287,7 @@ class TestFilters:
         """Its time is not known: it is null, and the report can be written."""
         filters: list[Any] = [None] * len(QUERIES)
         filters[UNLUCKY] = HATS
-        found = measure(bench_of("endpoint", call="unlucky_service", filters=filters), clock=QUICK)
+        found = measure_index(bench_of("endpoint", call="unlucky_service", filters=filters), clock=QUICK)
         assert [one["p95_ms"] is None for one in found.indexed.to_json()["filters"]] == [True, False]
         check_form(found)
 
@@ -287,7 +296,7 @@ class TestRankings:
     def test_places_that_stayed_empty_are_left_out(self) -> None:
         found = Neighbours(np.array([[2, 0, MISSING], [MISSING] * 3, [1, MISSING, MISSING]]),
                            np.array([[0.9, 0.5, -np.inf], [-np.inf] * 3, [0.7, -np.inf, -np.inf]]))  # fmt: skip
-        made = ranking_of(pl.Series(["x", "y", "z"]), pl.Series(["a", "b", "c"]), found, "s")
+        made = ranking_from_neighbours(pl.Series(["x", "y", "z"]), pl.Series(["a", "b", "c"]), found, "s")
         assert lists_of(made) == {"x": ["c", "a"], "y": [], "z": ["b"]}
         assert made.scores is not None and made.scores.tolist() == [0.9, 0.5, 0.7]
         assert made.queries.name == "query_id"
@@ -300,7 +309,7 @@ class TestEquivalence:
 
     @pytest.mark.parametrize("seed", range(3))
     def test_normalised_vectors_rank_alike(self, seed: int) -> None:
-        found = equivalence_of(self.units(80, "i", seed), self.units(12, "q", seed + 9), k=10)
+        found = compare_metrics(self.units(80, "i", seed), self.units(12, "q", seed + 9), k=10)
         assert (found.differing, found.example, found.normalised, found.queries, found.k) == (0, None, True, 12, 10)
         form = found.to_json()
         assert form["identical"] is True and form["first_counter_example"] is None
@@ -310,7 +319,7 @@ class TestEquivalence:
         """b is long and aslant: the first by inner product, the last by cosine."""
         corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[1.0, 0.0], [3.0, 4.0], [1.5, 0.5]]))
         asked = Vectors(pl.Series(["y", "x"]), np.array([[1.0, 0.0], [2.0, 0.0]]))
-        form = equivalence_of(corpus, asked, k=2).to_json()
+        form = compare_metrics(corpus, asked, k=2).to_json()
         assert (form["normalised"], form["differing"], form["identical"]) == (False, 2, False)
         assert form["first_counter_example"] == {
             "query": "x",
@@ -322,38 +331,38 @@ class TestEquivalence:
     def test_the_rank_is_the_first_at_which_they_part(self) -> None:
         """a is first by both; then b, which is long, and c, which is short and less aslant, change places."""
         corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[9.0, 0.0], [3.0, 4.0], [0.8, 0.6]]))
-        found = equivalence_of(corpus, Vectors(pl.Series(["q1"]), np.array([[1.0, 0.0]])), k=3)
+        found = compare_metrics(corpus, Vectors(pl.Series(["q1"]), np.array([[1.0, 0.0]])), k=3)
         assert found.example is not None and (found.example["query"], found.example["rank"]) == ("q1", 2)
         assert (found.example["cosine"]["item"], found.example["ip"]["item"]) == ("c", "b")
 
     def test_only_the_first_k_are_looked_at(self) -> None:
         corpus = Vectors(pl.Series(["a", "b", "c"]), np.array([[9.0, 0.0], [3.0, 4.0], [0.8, 0.6]]))
         asked = Vectors(pl.Series(["q"]), np.array([[1.0, 0.0]]))
-        assert equivalence_of(corpus, asked, k=1).differing == 0
+        assert compare_metrics(corpus, asked, k=1).differing == 0
 
     def test_equal_scores_go_by_id_under_both(self) -> None:
         corpus = self.units(6, "i", 3)
         twice = Vectors(
             pl.Series([f"{one}{name}" for name in corpus.ids for one in "zab"]), np.repeat(corpus.values, 3, 0)
         )
-        assert equivalence_of(twice, self.units(8, "q", 4), k=10).differing == 0
+        assert compare_metrics(twice, self.units(8, "q", 4), k=10).differing == 0
 
     def test_fewer_items_than_k(self) -> None:
-        assert equivalence_of(self.units(3, "i", 0), self.units(4, "q", 1), k=10).differing == 0
+        assert compare_metrics(self.units(3, "i", 0), self.units(4, "q", 1), k=10).differing == 0
 
     def test_other_metrics(self) -> None:
-        found = equivalence_of(self.units(50, "i", 5), self.units(8, "q", 6), k=5, metrics=("cosine", "l2"))
+        found = compare_metrics(self.units(50, "i", 5), self.units(8, "q", 6), k=5, metrics=("cosine", "l2"))
         assert found.to_json()["metrics"] == ["cosine", "l2"] and found.differing == 0
 
 
 def test_names_of_figures() -> None:
     """What targets may be about, whatever was measured."""
-    known = figure_names(7)
+    known = index_value_names(7)
     assert {"ann_recall@7", "ann_recall_p5@7", "latency_p95_ms", "end_to_end_p99_ms", "open_loop_p50_ms"} <= set(known)
     assert {"build_seconds", "index_mb", "failed_queries", "drift", "latency_qps", "latency_max_ms"} <= set(known)
     assert len(known) == len(set(known))
 
 
 def test_an_index_of_unknown_size() -> None:
-    found: Indexed = measure(bench_of("endpoint")).indexed
+    found: IndexResult = measure_index(bench_of("endpoint")).indexed
     assert found.size_bytes is None and "index_mb" not in found.figures()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankjury.core.types import Floats
-from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, setting_key, surely_less
+from rankjury.retrieval.bench.sweep_result import PAIRED_ROUNDS, PairedTimes, is_significantly_less, setting_key
 from tests.retrieval.bench.support import point
 
 
@@ -19,25 +19,25 @@ class TestDecision:
         load = rng.uniform(1, 10, PAIRED_ROUNDS)
         quick, slow = rounds(1.0, rng, load, 0.02), rounds(1.2, rng, load, 0.02)
         assert max(quick) > min(slow), "their values overlap"
-        assert surely_less(quick, slow)
-        assert not surely_less(slow, quick)
+        assert is_significantly_less(quick, slow)
+        assert not is_significantly_less(slow, quick)
 
     def test_equal_values_and_a_few_per_cent_are_no_difference(self) -> None:
         one = [1.0] * PAIRED_ROUNDS
-        assert not surely_less(one, one)
-        assert not surely_less(one, [1.04] * PAIRED_ROUNDS)
-        assert surely_less(one, [1.06] * PAIRED_ROUNDS)
+        assert not is_significantly_less(one, one)
+        assert not is_significantly_less(one, [1.04] * PAIRED_ROUNDS)
+        assert is_significantly_less(one, [1.06] * PAIRED_ROUNDS)
 
     def test_a_single_round_under_load_decides_nothing(self) -> None:
         one = [1.0] * PAIRED_ROUNDS
-        assert not surely_less(one, [*one[:-1], 1e6])
-        assert not surely_less([*one[:-1], 1e6], one)
+        assert not is_significantly_less(one, [*one[:-1], 1e6])
+        assert not is_significantly_less([*one[:-1], 1e6], one)
 
     def test_more_rivals_need_more_evidence(self) -> None:
         slow = [1.2] * 12 + [0.95] * 3 + [0.85]
-        assert surely_less([1.0] * PAIRED_ROUNDS, slow)
-        assert not surely_less([1.0] * PAIRED_ROUNDS, slow, tests=10)
-        assert surely_less([1.0] * PAIRED_ROUNDS, [1.2] * PAIRED_ROUNDS, tests=1600)
+        assert is_significantly_less([1.0] * PAIRED_ROUNDS, slow)
+        assert not is_significantly_less([1.0] * PAIRED_ROUNDS, slow, tests=10)
+        assert is_significantly_less([1.0] * PAIRED_ROUNDS, [1.2] * PAIRED_ROUNDS, tests=1600)
 
     def test_the_best_of_equal_settings_is_called_sure_in_no_more_than_five_of_a_hundred(self) -> None:
         rng = np.random.default_rng(1)
@@ -46,7 +46,7 @@ class TestDecision:
             load = rng.uniform(1, 4, PAIRED_ROUNDS)
             settings = [rounds(1.0, rng, load) for _ in range(3)]
             best = min(settings, key=lambda values: float(np.log(values).mean()))
-            wrong += all(surely_less(best, other, 2) for other in settings if other is not best)
+            wrong += all(is_significantly_less(best, other, 2) for other in settings if other is not best)
         assert wrong <= 15
 
 

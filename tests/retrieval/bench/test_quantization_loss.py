@@ -11,23 +11,22 @@ import pytest
 import rankjury
 from rankjury.core.types import Gold, Ranking
 from rankjury.evaluation.evaluate import evaluate, resolve_measures
-from rankjury.retrieval.bench.measure import Measured, measure
-from rankjury.retrieval.bench.quantization_loss import loss_of, measure_of_loss
-from rankjury.retrieval.bench.result import Loss
+from rankjury.retrieval.bench.measure import IndexMeasurement, measure_index, select_loss_measure, split_loss
+from rankjury.retrieval.bench.result import IndexLoss
 from rankjury.stats.resampling import Resampling
-from tests.retrieval.bench.test_build import CORPUS, QUERIES, bench_of, by_numpy
+from tests.retrieval.bench.test_benchmark import CORPUS, QUERIES, bench_of, by_numpy
 
 HOW = Resampling(resamples=200)
 (NDCG,) = resolve_measures(["ndcg(gain=exp)@5"])
 GOLD = {"q1": {"a": 3, "b": 1}, "q2": {"c": 1}, "q3": {"a": 0}}
 
 
-def lost(gold: Gold, exact: Ranking, index: Ranking, measures: tuple[str, ...] = ("ndcg(gain=exp)@5",)) -> Loss:
+def lost(gold: Gold, exact: Ranking, index: Ranking, measures: tuple[str, ...] = ("ndcg(gain=exp)@5",)) -> IndexLoss:
     asked = resolve_measures(measures)
-    return loss_of(gold, exact, evaluate(gold, index, asked), asked[0], HOW)
+    return split_loss(gold, exact, evaluate(gold, index, asked), asked[0], HOW)
 
 
-def runs(gold: Any, exact: dict[str, list[str]], index: dict[str, list[str]]) -> Loss:
+def runs(gold: Any, exact: dict[str, list[str]], index: dict[str, list[str]]) -> IndexLoss:
     ranked: list[Ranking] = []
     for lists in (exact, index):
         rows = [(query, item, -float(rank)) for query, items in lists.items() for rank, item in enumerate(items)]
@@ -47,7 +46,7 @@ class TestMeasure:
         ],
     )
     def test_ndcg_at_k_else_another_else_none(self, asked: list[str], chosen: str | None) -> None:
-        found = measure_of_loss(resolve_measures(asked), 10)
+        found = select_loss_measure(resolve_measures(asked), 10)
         assert (None if found is None else found.label) == chosen
 
 
@@ -102,8 +101,8 @@ def gold() -> Gold:
 
 
 class TestOfAnIndex:
-    def tried(self, engine: str, **more: Any) -> Measured:
-        return measure(bench_of(engine), **more)
+    def tried(self, engine: str, **more: Any) -> IndexMeasurement:
+        return measure_index(bench_of(engine), **more)
 
     @pytest.mark.parametrize(
         ("engine", "build", "search"),
@@ -138,10 +137,10 @@ class TestOfAnIndex:
         low, high = loss.to_json()["index_loss"]["ci"]
         assert low < loss.index_loss.mean < high and low >= 0
         assert loss.index_loss.mean == pytest.approx(loss.exact.mean - loss.index.mean)
-        assert Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
+        assert IndexLoss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
 
     def test_a_query_that_fails_is_the_index_s_loss(self, gold: Gold) -> None:
-        found = measure(bench_of("endpoint", call="unlucky_service"))
+        found = measure_index(bench_of("endpoint", call="unlucky_service"))
         loss = lost(gold, found.exact, found.ranking)
         assert loss.index.n == loss.exact.n == len(QUERIES) and loss.index_loss.mean > 0
         form = loss.to_json()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.core.types import Floats
-from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, recall_of, share_found
+from rankjury.retrieval.bench.result import LOW_PERCENTILE, AnnRecall, estimate_recall, recall_by_query
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
@@ -31,7 +31,7 @@ def found_by(*rows: list[int]) -> Neighbours:
 def shares(queries: Any, items: Any, k: int, *rows: list[int], metric: str = "l2") -> list[float]:
     asked, held = np.atleast_2d(np.asarray(queries, float)), np.asarray(items, float)
     truth = nearest(asked, held, k, metric=metric)
-    return share_found(found_by(*rows), truth, k, asked, held, metric=metric).tolist()
+    return recall_by_query(found_by(*rows), truth, k, asked, held, metric=metric).tolist()
 
 
 class TestByHand:
@@ -80,16 +80,16 @@ class TestByHand:
             np.array([[-5.0, -np.inf, -np.inf], [-0.0, -1.0, -2.0], [-np.inf] * 3]),
         )
         came = found_by([5, 9, 8], [0, 7, 8], [1, 2, 3])
-        found = share_found(came, truth, 3, np.zeros((3, 1)), LINE, metric="l2")
+        found = recall_by_query(came, truth, 3, np.zeros((3, 1)), LINE, metric="l2")
         assert found[:2].tolist() == [1.0, pytest.approx(1 / 3)]
         assert isnan(found[2]), "there was nothing to find"
         nearer = found_by([5, 0, 1], [0, 7, 8], [1, 2, 3])
-        assert share_found(nearer, truth, 3, np.zeros((3, 1)), LINE, metric="l2")[0] == 1.0, "and no more than all"
+        assert recall_by_query(nearer, truth, 3, np.zeros((3, 1)), LINE, metric="l2")[0] == 1.0, "and no more than all"
 
     def test_the_engines_own_scores_do_not_matter(self) -> None:
         truth = nearest(np.zeros((1, 1)), LINE, 2, metric="l2")
         lying = Neighbours(np.array([[8, 9]]), np.array([[np.inf, 1e9]]))
-        assert share_found(lying, truth, 2, np.zeros((1, 1)), LINE, metric="l2").tolist() == [0.0]
+        assert recall_by_query(lying, truth, 2, np.zeros((1, 1)), LINE, metric="l2").tolist() == [0.0]
 
     @pytest.mark.parametrize(
         ("metric", "best"), [("cosine", [0, 1]), ("ip", [2, 1]), ("l2", [0, 3])], ids=["cosine", "ip", "l2"]
@@ -103,7 +103,7 @@ class TestByHand:
 
     def test_what_was_found_is_left_as_it_was(self) -> None:
         came = found_by([0, 0, 1])
-        share_found(came, nearest(np.zeros((1, 1)), LINE, 3, metric="l2"), 3, np.zeros((1, 1)), LINE, metric="l2")
+        recall_by_query(came, nearest(np.zeros((1, 1)), LINE, 3, metric="l2"), 3, np.zeros((1, 1)), LINE, metric="l2")
         assert came.items.tolist() == [[0, 0, 1]]
 
 
@@ -140,7 +140,7 @@ def searches(draw: st.DrawFn) -> tuple[Any, Any, int, str, Any]:
 def test_against_a_naive_implementation(search: tuple[Any, Any, int, str, Any]) -> None:
     queries, items, k, metric, rows = search
     truth = nearest(queries, items, k, metric=metric)
-    found = share_found(Neighbours(rows.copy(), np.zeros(rows.shape)), truth, k, queries, items, metric=metric)
+    found = recall_by_query(Neighbours(rows.copy(), np.zeros(rows.shape)), truth, k, queries, items, metric=metric)
     assert found.tolist() == slowly(queries, items, k, metric, rows)
 
 
@@ -152,7 +152,7 @@ def test_what_exact_search_brings_is_all_whichever_way_ties_are_broken(search: A
     chance.shuffle(order)
     truth = nearest(queries, items, k, metric=metric)
     other = nearest(queries, items, k, metric=metric, places=np.array(order))
-    assert share_found(other, truth, k, queries, items, metric=metric).tolist() == [1.0] * len(queries)
+    assert recall_by_query(other, truth, k, queries, items, metric=metric).tolist() == [1.0] * len(queries)
 
 
 def test_against_numpy_where_nothing_ties() -> None:
@@ -163,7 +163,7 @@ def test_against_numpy_where_nothing_ties() -> None:
     tops = np.argsort(-cosines, axis=1)[:, :10]
     overlap = [len(set(row[:10]) & set(top)) / 10 for row, top in zip(rows.tolist(), tops.tolist(), strict=True)]
     assert 0 < np.mean(overlap) < 1
-    found = share_found(Neighbours(rows, np.zeros(rows.shape)), nearest(queries, items, 10), 10, queries, items)
+    found = recall_by_query(Neighbours(rows, np.zeros(rows.shape)), nearest(queries, items, 10), 10, queries, items)
     assert found.tolist() == overlap
 
 
@@ -176,7 +176,7 @@ def test_duplicates_of_an_item_tie_exactly_whatever_the_numbers() -> None:
     for metric in ("cosine", "l2"):
         truth = nearest(queries, items, 10, metric=metric)
         came = found_by(list(range(90, 100)))
-        assert share_found(came, truth, 10, queries, items, metric=metric).tolist() == [1.0]
+        assert recall_by_query(came, truth, 10, queries, items, metric=metric).tolist() == [1.0]
 
 
 class TestOverAllQueries:
@@ -184,7 +184,7 @@ class TestOverAllQueries:
 
     def of(self, values: Any, resampling: Resampling | None = None, k: int = 10) -> AnnRecall:
         given = np.array(values, dtype=np.float64)
-        return recall_of(given, k, self.NAMES[: given.size], resampling)
+        return estimate_recall(given, k, self.NAMES[: given.size], resampling)
 
     def test_mean_and_fifth_percentile(self) -> None:
         """The 5th percentile of 21 values is the second lowest: the mean alone hides it."""
@@ -209,14 +209,14 @@ class TestOverAllQueries:
     def test_the_interval_is_about_the_mean_and_hangs_on_ids_alone(self) -> None:
         values: Floats = np.random.default_rng(2).integers(5, 11, size=40) / 10
         resampling = Resampling(resamples=500)
-        found = recall_of(values, 10, self.NAMES, resampling)
+        found = estimate_recall(values, 10, self.NAMES, resampling)
         assert found.ci is not None
         low, high = found.ci
         error = values.std(ddof=1) / np.sqrt(values.size)
         assert low < found.mean < high
         assert high - low == pytest.approx(2 * 1.96 * error, rel=0.25)
         order = np.random.default_rng(3).permutation(values.size)
-        again = recall_of(values[order], 10, self.NAMES.gather(order), resampling)
+        again = estimate_recall(values[order], 10, self.NAMES.gather(order), resampling)
         assert (again.mean, again.ci, again.p5) == (found.mean, found.ci, found.p5)
 
     def test_without_resampling_there_is_no_interval(self) -> None:

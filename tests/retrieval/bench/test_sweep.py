@@ -16,30 +16,28 @@ import pytest
 from rankjury.core.journal import Journal
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.retrieval.bench.grid import Grid
-from rankjury.retrieval.bench.identity import identity_of, versions_of
-from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS
-from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.bench.sweep import needless, sweep
-from rankjury.retrieval.bench.sweep_result import Sweep
+from rankjury.retrieval.bench.grid import SweepGrid
+from rankjury.retrieval.bench.sweep import find_dominating, run_sweep
+from rankjury.retrieval.bench.sweep_journal import library_versions, sweep_conditions
+from rankjury.retrieval.bench.sweep_result import PAIRED_ROUNDS, SweepPoint, SweepResult
 from tests.retrieval.bench.support import ITEMS, Glance, bench, journal_in, lines_of, point
 
-GRID = Grid({"m": [4, 8]}, {"reach": [400, 50, 200, 100]})
+GRID = SweepGrid({"m": [4, 8]}, {"reach": [400, 50, 200, 100]})
 """Of 200 items, a reach of 200 finds everything."""
 QUICK: dict[str, Any] = {"rounds": 1, "warm_up": 0}
 
 
-def swept(grid: Grid = GRID, folder: Path | None = None, **more: Any) -> Sweep:
+def swept(grid: SweepGrid = GRID, folder: Path | None = None, **more: Any) -> SweepResult:
     """With a journal where there is a folder for it."""
     tried = more.pop("bench", None) or bench()
     given = QUICK | more
     if folder is None:
-        return sweep(tried, grid, name="glance", **given)
+        return run_sweep(tried, grid, name="glance", **given)
     with journal_in(folder) as journal:
-        return sweep(tried, grid, name="glance", journal=journal, **given)
+        return run_sweep(tried, grid, name="glance", journal=journal, **given)
 
 
-def statuses(points: Sequence[Point]) -> list[str]:
+def statuses(points: Sequence[SweepPoint]) -> list[str]:
     return [one.status for one in points]
 
 
@@ -53,7 +51,7 @@ class TestMeasuring:
         assert [one.search["reach"] for one in found.points] == 2 * [50, 100, 200, 400]
 
     def test_points_tell_what_the_bench_measures(self) -> None:
-        found = swept(Grid({}, {"reach": [100]}), target=0.5, limit_p95_ms=9.0)
+        found = swept(SweepGrid({}, {"reach": [100]}), target=0.5, limit_p95_ms=9.0)
         (one,) = found.points
         with bench().build() as built:
             recall = built.recall({"reach": 100})
@@ -65,7 +63,7 @@ class TestMeasuring:
         assert dict(found.timed) == {"rounds": 1, "warm_up": 0, "concurrency": 1}
 
     def test_recall_rises_to_all(self) -> None:
-        recalls = [one.recall or 0.0 for one in swept(Grid({}, GRID.search), prune=False).points]
+        recalls = [one.recall or 0.0 for one in swept(SweepGrid({}, GRID.search), prune=False).points]
         assert recalls == sorted(recalls)
         assert recalls[0] < recalls[1] < recalls[2] == recalls[3] == 1.0
 
@@ -80,7 +78,7 @@ class TestMeasuring:
 
     def test_what_the_engine_does_not_know_is_refused_before_anything_is_built(self) -> None:
         with pytest.raises(UnknownName, match=r"search\.depth"):
-            swept(Grid({}, {"depth": [1]}))
+            swept(SweepGrid({}, {"depth": [1]}))
         with pytest.raises(UsageError, match="found 0 rounds"):
             swept(rounds=0)
         assert Glance.built == []
@@ -103,11 +101,11 @@ class TestPruning:
         assert statuses(whole.points) == 8 * ["measured"]
 
     def test_other_parameters_are_not_held_against_each_other(self) -> None:
-        found = swept(Grid({}, {"twice": [False, True], "reach": [200, 300]}))
+        found = swept(SweepGrid({}, {"twice": [False, True], "reach": [200, 300]}))
         assert statuses(found.points) == ["measured", "pruned", "measured", "pruned"]
 
     def test_two_parameters_at_once(self) -> None:
-        found = swept(Grid({}, {"reach": [200, 400], "share": [0.5, 1.0]}))
+        found = swept(SweepGrid({}, {"reach": [200, 400], "share": [0.5, 1.0]}))
         assert {one.title: one.status for one in found.points} == {
             "reach=200 share=0.5": "measured",
             "reach=200 share=1": "measured",
@@ -124,16 +122,16 @@ class TestPruning:
 
     def test_between_two_that_find_equally_much_nothing_is_needed(self) -> None:
         low, high = point(0.8, 1.0, reach=100), point(0.8, 2.0, reach=300)
-        assert needless({"reach": 200}, [low, high], Glance.search_params) is low
-        assert needless({"reach": 400}, [low, high], Glance.search_params) is None
-        assert needless({"reach": 50}, [low, high], Glance.search_params) is None
+        assert find_dominating({"reach": 200}, [low, high], Glance.search_params) is low
+        assert find_dominating({"reach": 400}, [low, high], Glance.search_params) is None
+        assert find_dominating({"reach": 50}, [low, high], Glance.search_params) is None
 
     def test_the_target_prunes_nothing_for_more_may_be_found_above(self) -> None:
         low = point(0.96, 1.0, reach=100)
-        assert needless({"reach": 200}, [low], Glance.search_params) is None
+        assert find_dominating({"reach": 200}, [low], Glance.search_params) is None
 
     def test_a_point_with_unanswered_queries_makes_none_needless(self) -> None:
-        assert needless({"reach": 200}, [point(1.0, 1.0, reach=100, failed=1)], Glance.search_params) is None
+        assert find_dominating({"reach": 200}, [point(1.0, 1.0, reach=100, failed=1)], Glance.search_params) is None
 
 
 @pytest.mark.usefixtures("glance")
@@ -154,9 +152,9 @@ class TestResuming:
         assert len(lines_of(tmp_path / "journal.jsonl")) == 6
 
     def test_new_values_are_measured_beside_the_old_ones(self, tmp_path: Path) -> None:
-        swept(Grid({"m": [4]}, {"reach": [50]}), tmp_path)
+        swept(SweepGrid({"m": [4]}, {"reach": [50]}), tmp_path)
         Glance.searched.clear()
-        found = swept(Grid({"m": [4, 8]}, {"reach": [50, 100]}), tmp_path)
+        found = swept(SweepGrid({"m": [4, 8]}, {"reach": [50, 100]}), tmp_path)
         assert Glance.searched == [100, 50, 100]
         assert found.resumed == 1
         assert found.notes == ("m=4 was built again for the searches that were left",)
@@ -168,8 +166,8 @@ class TestResuming:
         assert Glance.searched == [400, 400]
 
     def test_usual_values_spelled_out_are_the_same(self, tmp_path: Path) -> None:
-        swept(Grid({}, {"reach": [50]}), tmp_path)
-        again = swept(Grid({"m": [8]}, {"reach": [50], "twice": [False]}), tmp_path)
+        swept(SweepGrid({}, {"reach": [50]}), tmp_path)
+        again = swept(SweepGrid({"m": [8]}, {"reach": [50], "twice": [False]}), tmp_path)
         assert again.resumed == 1
 
     @pytest.mark.parametrize(
@@ -186,7 +184,7 @@ class TestResuming:
     def test_under_other_conditions_it_begins_anew_and_says_why(
         self, tmp_path: Path, change: dict[str, Any], word: str
     ) -> None:
-        grid = Grid({"m": [4]}, {"reach": [50, 100]})
+        grid = SweepGrid({"m": [4]}, {"reach": [50, 100]})
         swept(grid, tmp_path)
         found = swept(grid, tmp_path, **{**change, "bench": bench(**change.get("bench", {}))})
         assert found.resumed == 0
@@ -196,25 +194,27 @@ class TestResuming:
     def test_another_sweep_of_the_same_index_shares_its_points(self, tmp_path: Path) -> None:
         swept(folder=tmp_path)
         with journal_in(tmp_path) as journal:
-            assert sweep(bench(), GRID, name="other", journal=journal, **QUICK).resumed == 6
+            assert run_sweep(bench(), GRID, name="other", journal=journal, **QUICK).resumed == 6
 
     def test_a_line_that_was_tampered_with_is_measured_anew(self, tmp_path: Path) -> None:
-        swept(Grid({}, {"reach": [50]}), tmp_path)
+        swept(SweepGrid({}, {"reach": [50]}), tmp_path)
         path = tmp_path / "journal.jsonl"
         path.write_text(path.read_text().replace('"build_seconds"', '"seconds"'))
-        found = swept(Grid({}, {"reach": [50]}), tmp_path)
+        found = swept(SweepGrid({}, {"reach": [50]}), tmp_path)
         assert (statuses(found.points), found.resumed) == (["measured"], 0)
 
     def test_secrets_are_neither_kept_nor_part_of_what_decides(self, tmp_path: Path) -> None:
         settings = {"url": "postgresql://me:hunter2@host/db", "api_key": "s3cret"}
         secret = bench(settings=settings)
-        swept(Grid({}, {"reach": [50]}), tmp_path, bench=secret)
+        swept(SweepGrid({}, {"reach": [50]}), tmp_path, bench=secret)
         kept = (tmp_path / "journal.jsonl").read_text()
         assert "hunter2" not in kept and "s3cret" not in kept
         other = bench(settings={"url": "postgresql://me:changed@host/db", "api_key": "new"})
         timed = {"rounds": 1, "warm_up": 0, "concurrency": 1}
-        assert identity_of(secret, **timed) == identity_of(other, **timed)
-        assert identity_of(secret, **timed) != identity_of(bench(settings={"url": "postgresql://me@else/db"}), **timed)
+        assert sweep_conditions(secret, **timed) == sweep_conditions(other, **timed)
+        assert sweep_conditions(secret, **timed) != sweep_conditions(
+            bench(settings={"url": "postgresql://me@else/db"}), **timed
+        )
 
     def test_what_may_be_secret_decides_but_cannot_be_guessed_back(self) -> None:
         """A parameter of no known name may change what is found; a password cannot."""
@@ -222,7 +222,7 @@ class TestResuming:
 
         def identity(**params: Any) -> str:
             settings = {"url": "http://host/find", "params": json.dumps(params)}
-            return str(identity_of(bench("endpoint", settings=settings), **timed)["settings"])
+            return str(sweep_conditions(bench("endpoint", settings=settings), **timed)["settings"])
 
         assert identity(depth_of_mine=1, key="a") == identity(depth_of_mine=1, key="b")
         assert identity(depth_of_mine=1) != identity(depth_of_mine=2)
@@ -234,8 +234,8 @@ def test_the_libraries_of_an_engines_extra_decide_too() -> None:
     class OfVectors(Glance):
         extra = "vectors"
 
-    assert versions_of(OfVectors).keys() - versions_of(Glance).keys() == {"safetensors"}
-    assert {"rankjury", "numpy"} <= versions_of(Glance).keys()
+    assert library_versions(OfVectors).keys() - library_versions(Glance).keys() == {"safetensors"}
+    assert {"rankjury", "numpy"} <= library_versions(Glance).keys()
 
 
 @pytest.mark.usefixtures("glance")
@@ -262,7 +262,7 @@ class TestFailures:
 
     def test_an_engine_that_is_lost_while_it_is_timed_has_failed(self) -> None:
         Glance.lost_when_timed.add((4, 50))
-        found = swept(Grid({"m": [4, 8]}, {"reach": [50]}))
+        found = swept(SweepGrid({"m": [4, 8]}, {"reach": [50]}))
         assert statuses(found.points) == ["failed", "measured"]
         assert found.points[0].because is not None
         assert "12 of 12 timed queries failed: RuntimeError: server closed the connection" in found.points[0].because
@@ -271,7 +271,7 @@ class TestFailures:
         monkeypatch.setattr("rankjury.retrieval.bench.sweep._SILENT", 0.05)
         monkeypatch.setattr(Glance, "waits", 0.11)  # the loop tells of itself ten times a second
         Glance.lost_when_timed.add((4, 50))
-        found = swept(Grid({"m": [4]}, {"reach": [50, 100]}), rounds=100)
+        found = swept(SweepGrid({"m": [4]}, {"reach": [50, 100]}), rounds=100)
         assert statuses(found.points) == ["failed", "failed"]
         assert found.points[0].because == "RuntimeError: server closed the connection unexpectedly"
         assert Glance.lost < 5
@@ -279,24 +279,24 @@ class TestFailures:
     def test_an_impossible_setting_is_skipped_and_not_tried_again(self, tmp_path: Path) -> None:
         """It used to fail in every sweep again, and its build was made anew each time."""
         Glance.impossible |= {4, 100}
-        first = swept(Grid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
+        first = swept(SweepGrid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
         assert statuses(first.points) == [*3 * ["skipped"], "measured", "skipped", "measured"]
         assert first.points[0].because == "m is 4; expected a divisor of 8"
         assert first.points[4].because == "reach is 100; expected k or more"
         Glance.built.clear()
-        again = swept(Grid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
+        again = swept(SweepGrid({"m": [4, 8]}, {"reach": [50, 100, 200]}), tmp_path)
         assert (Glance.built, again.points, again.resumed) == ([], first.points, 2)
 
     def test_an_impossible_setting_is_tried_where_the_data_is_another(self, tmp_path: Path) -> None:
         Glance.impossible.add(4)
-        grid = Grid({"m": [4]}, {"reach": [50]})
+        grid = SweepGrid({"m": [4]}, {"reach": [50]})
         swept(grid, tmp_path)
         Glance.impossible.clear()
         assert statuses(swept(grid, tmp_path, bench=bench(seed=7)).points) == ["measured"]
 
     def test_a_setting_that_is_refused_loses_only_itself(self) -> None:
         Glance.refused.add(100)
-        found = swept(Grid({"m": [4]}, GRID.search))
+        found = swept(SweepGrid({"m": [4]}, GRID.search))
         assert statuses(found.points) == ["measured", "failed", "measured", "pruned"]
         assert found.points[1].because == "reach is 100; expected another"
 
@@ -311,7 +311,7 @@ class TestFailures:
 
     def test_an_index_that_cannot_be_closed_costs_nothing_but_a_note(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Glance, "stuck", True)
-        found = swept(Grid({"m": [4]}, {"reach": [50]}))
+        found = swept(SweepGrid({"m": [4]}, {"reach": [50]}))
         assert statuses(found.points) == ["measured"]
         assert found.notes == ("m=4 could not be closed: OSError: will not close",)
 
@@ -329,7 +329,7 @@ class TestFailures:
 @pytest.mark.usefixtures("glance")
 class TestComparing:
     AIMED: ClassVar[dict[str, Any]] = {"target": 0.1, "rounds": 2}
-    GRID = Grid({"m": [4, 8]}, {"reach": [100, 200]})
+    GRID = SweepGrid({"m": [4, 8]}, {"reach": [100, 200]})
 
     def test_the_settings_that_meet_the_target_take_turns_in_every_round(self) -> None:
         found = swept(self.GRID, **self.AIMED)
@@ -345,7 +345,7 @@ class TestComparing:
         assert {found.times.mean(one) is not None for one in found.points} == {True}
 
     def test_those_below_the_target_are_neither_compared_nor_held_open(self) -> None:
-        found = swept(Grid({"m": [4, 8, 16]}, {"reach": [5, 50]}), target=1.0)
+        found = swept(SweepGrid({"m": [4, 8, 16]}, {"reach": [5, 50]}), target=1.0)
         assert (found.times, Glance.most_open) == (None, 1)
 
     def test_without_a_target_or_by_size_nothing_is_compared(self) -> None:
@@ -380,14 +380,14 @@ class TestComparing:
             if what.endswith("round 3 of 16"):
                 Glance.lost_when_timed.add((8, 100))
 
-        found = swept(Grid({"m": [4, 8]}, {"reach": [100]}), progress=Progress(lose), **self.AIMED)
+        found = swept(SweepGrid({"m": [4, 8]}, {"reach": [100]}), progress=Progress(lose), **self.AIMED)
         assert statuses(found.points) == ["measured", "measured"]
         assert found.times is None
         assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
 
     def test_more_builds_than_memory_holds_are_not_held_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rankjury.retrieval.bench.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
-        found = swept(Grid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
+        found = swept(SweepGrid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
         assert Glance.most_open == 4, "three, and the one that is being measured"
         assert found.times is not None and len(found.times.settings) == 3
         assert found.notes[0].startswith("2 settings that met the target took no part in the interleaved rounds")
@@ -401,12 +401,12 @@ class TestComparing:
         assert told[-1][1] == 7 and ("glance: comparing 4 settings, round 1 of 16", 6, 7) in told
 
 
-REAL = Grid({"m": [4, 16]}, {"ef_search": [8, 16, 32, 300]})
+REAL = SweepGrid({"m": [4, 16]}, {"ef_search": [8, 16, 32, 300]})
 KILLED = """
 import sys, time
 from pathlib import Path
 from rankjury.core.journal import Journal
-from rankjury.retrieval.bench.sweep import sweep
+from rankjury.retrieval.bench.sweep import run_sweep
 from rankjury.core.progress import Progress
 from tests.retrieval.bench.support import bench
 from tests.retrieval.bench.test_sweep import QUICK, REAL
@@ -417,7 +417,7 @@ def wait(what, done, of):
         time.sleep(60)
 
 with Journal(Path(sys.argv[1])) as journal:
-    sweep(bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, progress=Progress(wait), **QUICK)
+    run_sweep(bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, progress=Progress(wait), **QUICK)
 """
 
 
@@ -434,7 +434,7 @@ class TestRealEngines:
         assert [json.loads(line)["point"]["build"]["m"] for line in kept] == [4, 4, 4, 4, 16]
         told: list[str] = []
         with Journal(path) as journal:
-            found = sweep(
+            found = run_sweep(
                 bench("faiss-hnsw"), REAL, name="hnsw", journal=journal, prune=False, **QUICK,
                 progress=Progress(lambda what, done, of: told.append(what)),
             )  # fmt: skip
@@ -447,20 +447,25 @@ class TestRealEngines:
     @pytest.mark.parametrize(
         ("engine", "grid", "least", "most"),
         [
-            ("faiss-hnsw", Grid({"m": [4, 16]}, {"ef_search": [5, 200]}), "m=4 ef_search=5", "m=16 ef_search=200"),
-            ("faiss-ivf", Grid({"nlist": [16]}, {"nprobe": [16, 1, 4]}), "nlist=16 nprobe=1", "nlist=16 nprobe=16"),
-            ("exact", Grid({}, {}), "as usual", "as usual"),
+            ("faiss-hnsw", SweepGrid({"m": [4, 16]}, {"ef_search": [5, 200]}), "m=4 ef_search=5", "m=16 ef_search=200"),
+            (
+                "faiss-ivf",
+                SweepGrid({"nlist": [16]}, {"nprobe": [16, 1, 4]}),
+                "nlist=16 nprobe=1",
+                "nlist=16 nprobe=16",
+            ),
+            ("exact", SweepGrid({}, {}), "as usual", "as usual"),
         ],
     )
-    def test_more_finds_more(self, engine: str, grid: Grid, least: str, most: str) -> None:
-        found = sweep(bench(engine), grid, name=engine, prune=False, **QUICK)
+    def test_more_finds_more(self, engine: str, grid: SweepGrid, least: str, most: str) -> None:
+        found = run_sweep(bench(engine), grid, name=engine, prune=False, **QUICK)
         recalls = {one.title: one.recall or 0.0 for one in found.points}
         assert recalls[least] == min(recalls.values())
         assert recalls[most] == max(recalls.values()) == 1.0
         assert found.frontier()[-1].recall == 1.0
 
     def test_impossible_settings_of_faiss_are_skipped_and_the_rest_is_compared(self, tmp_path: Path) -> None:
-        grid = Grid({"nlist": [4, 5000], "m": [3, 4]}, {"nprobe": [1, 4]})
+        grid = SweepGrid({"nlist": [4, 5000], "m": [3, 4]}, {"nprobe": [1, 4]})
         found = [swept(grid, tmp_path, bench=bench("faiss-ivfpq"), target=0.01, rounds=4) for _ in range(2)]
         assert {statuses(one.points)[place] for one in found for place in (0, 1, 4, 5, 6, 7)} == {"skipped"}
         assert statuses(found[0].points)[2:4] == ["measured", "measured"]
@@ -471,7 +476,7 @@ class TestRealEngines:
 
     def test_the_times_are_of_the_sweep(self) -> None:
         started = time.perf_counter()
-        (one,) = sweep(bench("exact"), Grid({}, {}), name="exact", rounds=2, warm_up=0).points
+        (one,) = run_sweep(bench("exact"), SweepGrid({}, {}), name="exact", rounds=2, warm_up=0).points
         spent = 1e3 * (time.perf_counter() - started)
         assert one.latency["n"] == 24
         assert one.p99 is not None and 0 < one.p99.ms < spent

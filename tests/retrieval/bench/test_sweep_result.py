@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes
-from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.bench.sweep_result import SCHEMA, Sweep
+from rankjury.retrieval.bench.sweep_result import PAIRED_ROUNDS, SCHEMA, PairedTimes, SweepPoint, SweepResult
 from tests.retrieval.bench.support import point
 
 
-def swept(*points: Point, target: float | None = None, limit: float | None = None, paired: bool = True) -> Sweep:
+def swept(
+    *points: SweepPoint, target: float | None = None, limit: float | None = None, paired: bool = True
+) -> SweepResult:
     """With paired rounds that repeat the P95 of the points, unless these are not wanted."""
-    sweep = Sweep("hnsw", "glance", "cosine", 10, 200, 8, 40, points, target, limit, 0.95)
+    sweep = SweepResult("hnsw", "glance", "cosine", 10, 200, 8, 40, points, target, limit, 0.95)
     return replace(sweep, times=times(*sweep.comparable)) if paired else sweep
 
 
-def times(*points: Point, noise: float = 0.0, seed: int = 0) -> PairedTimes:
+def times(*points: SweepPoint, noise: float = 0.0, seed: int = 0) -> PairedTimes:
     """The P95 of the points in rounds of different load, which slows all of them alike, with a noise of their own."""
     rng = np.random.default_rng(seed)
     load = rng.uniform(1, 5, PAIRED_ROUNDS)
@@ -47,7 +47,7 @@ class TestFrontier:
 
     def test_what_was_not_measured_or_not_answered_is_not_on_it(self) -> None:
         failing = point(1.0, 0.1, failed=3)
-        pruned = Point({}, {}, "pruned", because="…")
+        pruned = SweepPoint({}, {}, "pruned", because="…")
         good = point(0.5, 1.0)
         assert swept(failing, pruned, good).frontier() == [good]
         assert swept(pruned).frontier() == []
@@ -160,7 +160,7 @@ class TestCheapest:
         assert swept(low, high, target=0.95).cheapest(0.85).point is low
 
     def test_of_nothing_measured_there_is_none(self) -> None:
-        choice = swept(Point({}, {}, "failed", because="lost"), target=0.9).cheapest()
+        choice = swept(SweepPoint({}, {}, "failed", because="lost"), target=0.9).cheapest()
         assert (choice.outcome, choice.point) == ("none", None)
 
 
@@ -168,13 +168,13 @@ class TestForm:
     def test_it_reads_back_what_it_wrote(self) -> None:
         points = (
             point(0.9, 1.0, (0.85, 0.95), p95_ci=(0.9, 1.2), bounded=False, size=None),
-            Point({"m": 8}, {"reach": 9}, "pruned", because="reach=5 finds everything", by={"reach": 5}),
-            Point({"m": 9}, {"reach": 9}, "failed", because="lost"),
-            Point({"m": 9}, {"reach": 1}, "skipped", because="reach is 1"),
+            SweepPoint({"m": 8}, {"reach": 9}, "pruned", because="reach=5 finds everything", by={"reach": 5}),
+            SweepPoint({"m": 9}, {"reach": 9}, "failed", because="lost"),
+            SweepPoint({"m": 9}, {"reach": 1}, "skipped", because="reach is 1"),
         )
         sweep = replace(swept(*points, target=0.8, limit=2.0), timed={"rounds": 3}, notes=("so",), resumed=1)
         form = json.loads(json.dumps(sweep.to_json(), allow_nan=False))
-        again = Sweep.from_json(form)
+        again = SweepResult.from_json(form)
         assert again == sweep
         assert again.to_json() == sweep.to_json()
 
@@ -191,19 +191,19 @@ class TestForm:
     @pytest.mark.parametrize("form", [{}, {"schema": "rankjury.report/1"}, [], None])
     def test_what_is_no_sweep_is_refused(self, form: object) -> None:
         with pytest.raises(DataError, match=f"expected schema {SCHEMA}"):
-            Sweep.from_json(form, "x.json")  # type: ignore[arg-type]
+            SweepResult.from_json(form, "x.json")  # type: ignore[arg-type]
 
     def test_what_lacks_a_part_or_has_a_strange_status_is_refused(self) -> None:
         form = swept(point(0.7, 3.0)).to_json()
         with pytest.raises(DataError, match=r"x\.json: the sweep cannot be read: 'engine' is missing"):
-            Sweep.from_json({key: value for key, value in form.items() if key != "engine"}, "x.json")
+            SweepResult.from_json({key: value for key, value in form.items() if key != "engine"}, "x.json")
         form["points"][0]["status"] = "guessed"
         with pytest.raises(DataError, match="status is 'guessed'"):
-            Sweep.from_json(form)
+            SweepResult.from_json(form)
 
 
 def test_costs_that_are_not_known_are_infinite() -> None:
     from rankjury.retrieval.bench.sweep_result import COSTS
 
-    bare = Point({}, {}, "failed")
+    bare = SweepPoint({}, {}, "failed")
     assert [cost(bare) for cost in COSTS.values()] == [inf, inf, inf]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.embedding.chunking import Chunking, Tokens, chunked, parse_chunking, tokens_of
-from rankjury.retrieval.embedding.wordllama import WordLlamaModel
+from rankjury.retrieval.embedding.chunking import Chunking, Tokenizer, chunk_texts, find_tokenizer, parse_chunking
+from rankjury.retrieval.embedding.models.wordllama import WordLlamaModel
 
 FIELD = st.text(st.characters(exclude_characters="+/", exclude_categories=("Zs", "Cc", "Cs", "Zl", "Zp")), min_size=1)
 QUICKLY = settings(max_examples=60, deadline=None, derandomize=True)
@@ -103,13 +103,13 @@ class TestWindows:
 
 
 def cut(texts: list[str], spelling: str, **more: object) -> "list[tuple[str, str]]":
-    found = chunked(pl.Series([f"i{n}" for n in range(len(texts))]), {"t": texts}, parse_chunking(spelling), **more)  # type: ignore[arg-type]
+    found = chunk_texts(pl.Series([f"i{n}" for n in range(len(texts))]), {"t": texts}, parse_chunking(spelling), **more)  # type: ignore[arg-type]
     return list(zip(found.ids, found.texts, strict=True))
 
 
 class TestChunks:
     def test_by_hand(self) -> None:
-        found = chunked(
+        found = chunk_texts(
             pl.Series(["a", "b#1"]),
             {
                 "title": pl.Series(["Red  dress", "Boots"]),
@@ -138,7 +138,7 @@ class TestChunks:
         overlap %= window
         texts = [f"{text} end" for text in texts]
         chunking = Chunking(("t",), window, overlap)
-        found = chunked(pl.Series([f"i{n}" for n in range(len(texts))]), {"t": texts}, chunking)
+        found = chunk_texts(pl.Series([f"i{n}" for n in range(len(texts))]), {"t": texts}, chunking)
         for row, text in enumerate(texts):
             mine = found.owners == row
             words: list[str] = []
@@ -155,16 +155,16 @@ class TestChunks:
     def test_items_without_text(self) -> None:
         ids, texts = pl.Series(["a", "b", "c"]), {"t": ["x", " \n", None], "u": ["", "", "z"]}
         with pytest.raises(DataError, match="items: no text in t for b, c"):
-            chunked(ids, texts, parse_chunking("t"))
-        found = chunked(ids, texts, parse_chunking("t+u"), empty="skip")
+            chunk_texts(ids, texts, parse_chunking("t"))
+        found = chunk_texts(ids, texts, parse_chunking("t+u"), empty="skip")
         assert (found.items.to_list(), found.skipped) == (["a", "c"], ["b"])
         assert (found.ids.to_list(), found.owners.tolist()) == (["a#0", "c#0"], [0, 1])
         with pytest.raises(DataError, match="no text in v"):
-            chunked(ids, {"v": ["", "", ""]}, parse_chunking("v"), empty="skip")
+            chunk_texts(ids, {"v": ["", "", ""]}, parse_chunking("v"), empty="skip")
 
     def test_a_field_that_is_not_there(self) -> None:
         with pytest.raises(UnknownName, match=r"cat\.csv: unknown field 'titel'\. Did you mean title\?"):
-            chunked(pl.Series(["a"]), {"title": ["x"]}, parse_chunking("titel"), source="cat.csv")
+            chunk_texts(pl.Series(["a"]), {"title": ["x"]}, parse_chunking("titel"), source="cat.csv")
 
 
 class LettersModel:
@@ -176,21 +176,24 @@ class LettersModel:
 
 class TestTokens:
     def test_words_unless_the_model_tells(self) -> None:
-        assert tokens_of(WordLlamaModel()).name == "words"
-        found = chunked(
-            pl.Series(["a"]), {"t": ["(ab) c, d!"]}, parse_chunking("t/2"), tokens=tokens_of(LettersModel())
+        assert find_tokenizer(WordLlamaModel()).name == "words"
+        found = chunk_texts(
+            pl.Series(["a"]), {"t": ["(ab) c, d!"]}, parse_chunking("t/2"), tokens=find_tokenizer(LettersModel())
         )
         assert found.texts.to_list() == ["(ab)", "c, d!"]
         assert (found.tokens, found.tokens_are) == (4, "tokens of letters")
 
     def test_nothing_falls_between_windows(self) -> None:
         """Signs that are no token stay with the one before; what has no token at all is one piece."""
-        assert [piece for _, piece in cut(["?! a - b"], "t/1", tokens=tokens_of(LettersModel()))] == ["?! a -", "b"]
-        assert cut(["?!"], "t/1", tokens=tokens_of(LettersModel())) == [("i0#0", "?!")]
+        assert [piece for _, piece in cut(["?! a - b"], "t/1", tokens=find_tokenizer(LettersModel()))] == [
+            "?! a -",
+            "b",
+        ]
+        assert cut(["?!"], "t/1", tokens=find_tokenizer(LettersModel())) == [("i0#0", "?!")]
 
     def test_tokens_that_are_parts_of_a_character(self) -> None:
         """As byte tokens are: the dress is four of them."""
         spans = [(0, 1), (2, 3), (2, 3), (2, 3), (2, 3), (4, 5)]
-        found = cut(["a 👗 b"], "t/2", tokens=Tokens("bytes", lambda text: spans))
+        found = cut(["a 👗 b"], "t/2", tokens=Tokenizer("bytes", lambda text: spans))
         assert [piece for _, piece in found] == ["a", "👗 b"]
         assert [name for name, _ in found] == ["i0#0", "i0#1"]

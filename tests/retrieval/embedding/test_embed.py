@@ -13,7 +13,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.io.vectors import read_vectors
 from rankjury.retrieval.embedding.embed import embed
-from rankjury.retrieval.embedding.resume import keeping
+from rankjury.retrieval.embedding.vector_files import open_row_cache
 from tests.labeling.support import EXPECTED, Plain, corpus, into
 
 
@@ -147,9 +147,9 @@ def test_what_is_finished_outlives_a_choice_that_cannot_be(tmp_path: Path) -> No
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="this system has no locks")
-    with keeping(tmp_path / "parts", {"a": 1}) as rows:
+    with open_row_cache(tmp_path / "parts", {"a": 1}) as rows:
         rows.add(np.ones((2, 3), np.float32))
-        with pytest.raises(UsageError, match="another run"), keeping(tmp_path / "parts", {"a": 2}):
+        with pytest.raises(UsageError, match="another run"), open_row_cache(tmp_path / "parts", {"a": 2}):
             pass
         assert rows.cut(1, 10) == 2 and rows.all().tolist() == [[1, 1, 1]] * 2
     assert not (tmp_path / "parts").exists()
@@ -160,8 +160,8 @@ import os, signal, sys
 from pathlib import Path
 import polars as pl
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.function import CallableModel
-from rankjury.retrieval.embedding.vector_files import Choices, embed_into
+from rankjury.retrieval.embedding.models.function import FunctionModel
+from rankjury.retrieval.embedding.vector_files import VectorOptions, embed_to_file
 
 def encode(texts):
     with open("calls.txt", "a") as log:
@@ -172,7 +172,7 @@ def encode(texts):
 
 names = [f"t{number}" for number in range(10)]
 corpus = Corpus(pl.Series(names), pl.Series(names), ("t",))
-embed_into(Path("v.npz"), corpus, CallableModel("m:encode", encode), Choices(), batch_size=2)
+embed_to_file(Path("v.npz"), corpus, FunctionModel("m:encode", encode), VectorOptions(), batch_size=2)
 """
 
 

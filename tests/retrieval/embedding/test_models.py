@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.embedding.models import find_model
-from rankjury.retrieval.embedding.sentence_transformers import TransformerFolder
+from rankjury.retrieval.embedding.embed import find_model
+from rankjury.retrieval.embedding.models.sentence_transformers import SentenceTransformerModel
 from tests import paths
 
 SHARED = paths.SHARED / "papers"
@@ -83,9 +83,9 @@ def test_a_folder_is_known_by_its_content(here: Path) -> None:
     assert (one.name, two.name) == ("one", "two") and one.version == two.version
     assert find_model("models--maker--name/snapshots/12ab").name == "maker/name"
     (here / "two" / "weights.bin").write_bytes(b"1")
-    assert TransformerFolder(here / "two").version != one.version
+    assert SentenceTransformerModel(here / "two").version != one.version
     (here / "one" / "weights.bin").write_bytes(b"2")
-    assert TransformerFolder(here / "one").version != TransformerFolder(here / "two").version
+    assert SentenceTransformerModel(here / "one").version != SentenceTransformerModel(here / "two").version
 
 
 def test_a_folder_that_no_library_can_load(here: Path) -> None:

@@ -11,7 +11,7 @@ from rankjury.errors import RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
 from rankjury.io.vectors.scan import read_metadata
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.vector_files import Choices, embed_into, vary_into
+from rankjury.retrieval.embedding.vector_files import VectorOptions, embed_to_file, vary_to_file
 from tests.labeling.support import Plain, corpus, into
 
 
@@ -54,7 +54,7 @@ def test_files_of_others_are_refused_too(tmp_path: Path) -> None:
     with pytest.raises(RankjuryError, match="cannot be read"):
         into(tmp_path, Plain())
     with pytest.raises(UsageError, match=r"ends in \.npz"):
-        embed_into(tmp_path / "v.npy", corpus(), Plain(), Choices())
+        embed_to_file(tmp_path / "v.npy", corpus(), Plain(), VectorOptions())
 
 
 def test_the_record_says_how_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,16 +81,16 @@ def test_a_variant_says_of_what_it_is(tmp_path: Path) -> None:
     first = into(tmp_path, Plain())
     vectors = read_vectors(tmp_path / "v.npz")
     small = tmp_path / "small.npz"
-    made = vary_into(small, vectors, Choices(truncate=2, dtype="int8"), source=first.metadata)
+    made = vary_to_file(small, vectors, VectorOptions(truncate=2, dtype="int8"), source=first.metadata)
     told = made.metadata
     assert told["of"] == {"name": "v.npz", "sha256": first.metadata["vectors_sha256"]}
     assert (told["model"], told["text"], told["corpus_sha256"]) == ("plain", ["t"], corpus().sha256)
-    again = vary_into(small, vectors, Choices(truncate=2, dtype="int8"), source=first.metadata)
+    again = vary_to_file(small, vectors, VectorOptions(truncate=2, dtype="int8"), source=first.metadata)
     assert made.anew and not again.anew and again.metadata == told
     with pytest.raises(UsageError, match="truncation 2, now 1"):
-        vary_into(small, vectors, Choices(truncate=1, dtype="int8"), source=first.metadata)
+        vary_to_file(small, vectors, VectorOptions(truncate=1, dtype="int8"), source=first.metadata)
     with pytest.raises(UsageError, match="nothing is to be changed"):
-        vary_into(small, vectors, Choices())
+        vary_to_file(small, vectors, VectorOptions())
 
 
 def test_vectors_of_zeros_are_told(tmp_path: Path) -> None:

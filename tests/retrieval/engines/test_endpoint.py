@@ -15,8 +15,8 @@ import pytest
 
 from rankjury.core.types import Matrix, Vectors
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.latency import summarise
 from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.endpoint import Endpoint
 from rankjury.retrieval.engines.exact import Exact
@@ -580,7 +580,9 @@ def test_a_bench_notes_the_queries_that_failed(service: Service) -> None:
 
     service.answer = at_times
     queries = Vectors(pl.Series("id", [f"q{number}" for number in range(9)]), QUERIES)
-    bench = Bench(Vectors(IDS, VECTORS), queries, engine="endpoint", settings={"url": f"{service.url}/search"}, k=5)
+    bench = IndexBenchmark(
+        Vectors(IDS, VECTORS), queries, engine="endpoint", settings={"url": f"{service.url}/search"}, k=5
+    )
     with bench.build() as built:
         found = built.search()
         timed = summarise(built.timed(rounds=2, warm_up=0, concurrency=3))

@@ -17,7 +17,7 @@ from rankjury.evaluation.sections import Stability
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.plan.systems.index import on_database
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.copy import blocks_of
@@ -405,7 +405,7 @@ def test_a_table_that_lost_its_normalisation_fails_the_drift_target(live: Any, t
     """Norms, similarities and drift were those of the export, so that nothing of the table was ever seen."""
     first = run_live(tmp_path, live, more).report
     assert first.needed_section(Stability, "pg").norm.mean == pytest.approx(1.0, abs=1e-6)
-    same = first.needed_section(Indexed, "pg").equivalence
+    same = first.needed_section(IndexResult, "pg").equivalence
     assert same is not None and same.normalised and same.differing == 0
     live.execute("UPDATE live SET embedding = embedding * array_fill(1 + length(id) % 3, ARRAY[16])::vector")
     outcome = run_live(tmp_path, live, more)
@@ -413,8 +413,8 @@ def test_a_table_that_lost_its_normalisation_fails_the_drift_target(live: Any, t
     assert outcome.gate is not None and outcome.gate.outcome == "fail"
     assert again.needed_section(Stability, "pg").norm.mean > 1.5
     assert again.to_json()["systems"]["pg"]["drift"]["worst"]["figure"].startswith("norm")
-    assert again.needed_section(Indexed, "pg").recall.mean > 0.95, "against exact search over what the table holds"
-    same = again.needed_section(Indexed, "pg").equivalence
+    assert again.needed_section(IndexResult, "pg").recall.mean > 0.95, "against exact search over what the table holds"
+    same = again.needed_section(IndexResult, "pg").equivalence
     if more:
         assert same is not None and not same.normalised and same.differing > 0
         assert any("normalise = true" in note for note in again.warning_lines)
@@ -489,7 +489,7 @@ def test_a_plan_on_a_database_that_the_command_names(users: Any, tmp_path: Path)
     checked = on_database(read_plan(tmp_path / "plan.toml"), dsn_of(users))
     report = execute_plan(checked).report
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'rankjury%'"
-    assert users.execute(schemas).fetchone() == (0,) and report.sections_of(Indexed)["pg"].recall.mean > 0.9
+    assert users.execute(schemas).fetchone() == (0,) and report.sections_of(IndexResult)["pg"].recall.mean > 0.9
     form = json.dumps(report.to_json(queries=True))
     assert "users" in form and "hush" not in form
     (tmp_path / "other.toml").write_text(f"{plan}[systems.x]\nkind = 'index'\nengine = 'exact'\n{files}")

@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.errors import DamagedRun, DataError, MissingExtra, UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.retrieval.bench.result import AnnRecall, Indexed
+from rankjury.retrieval.bench.result import AnnRecall, IndexResult
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.integrations.loggable import (
     clean_name,
@@ -150,7 +150,7 @@ class TestValues:
         for one in form["systems"].values():
             one["measures"]["ndcg@5"]["convention"] = "ndcg(gain=exp)@5"
         recall = AnnRecall(10, np.array([1.0]), 1.0, None, 1.0)
-        index = Indexed("hnsw", "cosine", {}, {}, {"dsn": "postgres://secret"}, 9, 3, 0.1, None, recall, None, 0)
+        index = IndexResult("hnsw", "cosine", {}, {}, {"dsn": "postgres://secret"}, 9, 3, 0.1, None, recall, None, 0)
         flat = flatten(Report.from_json(form).with_sections(index, system="new"))
         wanted = {"plan": "rankjury.toml", "seed": "0", "baseline": "old", "systems": "old, new, third"}
         wanted |= {"meta.model.name": "m", "new.params.factors": "32", "new.layers": "1, 2", "new.engine": "hnsw"}

@@ -16,7 +16,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import rankjury
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.agreement.pairs import OfVectors, sampled_pairs
+from rankjury.retrieval.agreement.pairs import VectorSimilarities, sample_pairs
 from rankjury.tracking.integrations import ReferenceComparison, check_pairs, list_of_strings, match_reference
 
 Numbers = NDArray[np.float64]
@@ -177,9 +177,9 @@ def test_a_sample_of_the_queries() -> None:
 def test_pairs_are_drawn_as_everywhere_in_rankjury() -> None:
     vectors = made_vectors(2)
     ids = pl.int_range(N, eager=True).cast(pl.String)
-    drawn = sampled_pairs(ids, ids, 60, 7)
+    drawn = sample_pairs(ids, ids, 60, 7)
     assert len(drawn.queries) == 60
-    ours, theirs = (OfVectors(rankjury.Vectors(ids, one.copy())).of(drawn.queries, drawn.items) for one in
+    ours, theirs = (VectorSimilarities(rankjury.Vectors(ids, one.copy())).of(drawn.queries, drawn.items) for one in
                     (REFERENCE, vectors))  # fmt: skip
     figures = against(n_pairs=60, seed=7).figures(vectors)
     expected = plain_agreement(ours, theirs)

@@ -4,19 +4,289 @@ Queries are items themselves (their own keywords are asked for, and they are not
 with a list of keywords, such as texts that were mapped onto the vocabulary.
 """
 
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Bools, Gold, gathered
+from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates
+from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
+from rankjury.labeling.keywords.annotations import _WIDTH, Annotations, Bits
+
+
+def bit_positions(bits: Bits) -> tuple[Ints, Ints]:
+    """The rows and places of the bits that are set, ascending; few words are looked into where few are set."""
+    row, word = np.nonzero(bits)
+    inside = np.unpackbits(bits[row, word].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, _WIDTH)
+    at, bit = np.nonzero(inside)
+    return row[at], word[at] * _WIDTH + bit
+
+
+_ITEMS_PER_WORD = 64
+
+
+_PAIRS_AT_ONCE = 1 << 19
+
+
+_WORDS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class KeywordMatch:
+    """How many of a query's keywords an item must have; prints as its own spelling and parses back.
+
+    A query of fewer keywords than ``at_least`` asks for all of its own.
+    """
+
+    at_least: int | None = None
+    """None: all of them."""
+    graded: bool = False
+    """Grades are the share of the keywords that an item has, instead of 1."""
+
+    def __str__(self) -> str:
+        if self.graded:
+            return "graded"
+        return "all" if self.at_least is None else "any" if self.at_least == 1 else f"at-least-{self.at_least}"
+
+    @classmethod
+    def parse(cls, text: str) -> "KeywordMatch":
+        if text == "all":
+            return cls()
+        if text in ("any", "graded"):
+            return cls(1, graded=text == "graded")
+        found = re.fullmatch(r"at-least-([1-9]\d{0,3})", text)
+        if found is None:
+            raise UsageError(f"the match is {text!r}", expected="all, any, at-least-2 (3, 4 …) or graded")
+        return cls(int(found[1]))
+
+    def needed(self, asked: int) -> int:
+        """How many keywords make an item relevant, of so many that are asked for."""
+        return asked if self.at_least is None else min(self.at_least, asked)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicates:
+    """Queries with their keywords (CSR), over annotated items.
+
+    A query without a keyword is met by every item.
+    """
+
+    annotations: Annotations
+    queries: pl.Series
+    starts: Ints
+    codes: Ints
+    match: KeywordMatch = KeywordMatch()
+    own: Ints | None = None
+    """The row of the item that each query is itself, which it does not ask for; −1, or None: of none."""
+    source: str = "predicates"
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def codes_of(self, query: int) -> Ints:
+        """The numbers of a query's keywords, by the query's row."""
+        return self.codes[self.starts[query] : self.starts[query + 1]]
+
+    @cached_property
+    def _alike(self) -> tuple[list[Ints], Ints]:
+        """The different sets of keywords, and which of them each query has."""
+        numbers: dict[bytes, int] = {}
+        sets: list[Ints] = []
+        which = np.empty(len(self), dtype=np.int64)
+        for query in range(len(self)):
+            codes = self.codes_of(query)
+            which[query] = numbers.setdefault(codes.tobytes(), len(sets))
+            if which[query] == len(sets):
+                sets.append(codes)
+        return sets, which
+
+    def met_by(self, rows: Ints, items: Ints) -> Ints:
+        """For pairs of a query's row and an item's: how many of the query's keywords the item has."""
+        starts, at = gathered(self.starts, rows)
+        has = self.annotations.have(np.repeat(items, np.diff(starts)), self.codes[at])
+        total = np.concatenate(([0], np.cumsum(has)))
+        return np.asarray(np.diff(total[starts]), dtype=np.int64)
+
+    def grades_of(self, rows: Ints, items: Ints) -> Floats:
+        """For such pairs the grade, 0 where the item is not relevant, not annotated (−1), or the query itself."""
+        asked, met = np.diff(self.starts)[rows], self.met_by(rows, items)
+        needed = asked if self.match.at_least is None else np.minimum(self.match.at_least, asked)
+        relevant = (met >= needed) & (items >= 0)
+        if self.own is not None:
+            relevant &= items != self.own[rows]
+        shares = met / np.maximum(asked, 1) if self.match.graded else np.ones(rows.size)
+        return np.where(relevant, np.where(asked == 0, 1.0, shares), 0.0)
+
+    @cached_property
+    def levels(self) -> Runs:
+        """How many relevant items of each grade every query has, best grade first."""
+        sets, which = self._alike
+        counts = [np.zeros(self._grades(codes.size).size, dtype=np.int64) for codes in sets]
+        for members, codes in self._blocks():
+            for level, bits in enumerate(self._levels(codes)):
+                for member, number in zip(members, np.bitwise_count(bits).sum(axis=1, dtype=np.int64), strict=True):
+                    counts[member][level] = number
+        lengths = np.array([one.size for one in counts], dtype=np.int64)
+        starts, at = gathered(np.concatenate(([0], np.cumsum(lengths))), which)
+        numbers = np.concatenate([np.empty(0, np.int64), *counts])[at]
+        grades = np.concatenate([np.empty(0), *(self._grades(codes.size) for codes in sets)])[at]
+        if self.own is not None:  # an item has all keywords of its own: it is of the best grade
+            numbers[starts[:-1][self.own >= 0]] -= 1
+        return Runs(starts, grades, numbers)
+
+    @cached_property
+    def relevant_counts(self) -> Ints:
+        """How many relevant items every query has."""
+        total = np.concatenate(([0], np.cumsum(self.levels.counts)))
+        return total[self.levels.starts[1:]] - total[self.levels.starts[:-1]]
+
+    def gold(self) -> Gold:
+        """Every relevant item of every query by name."""
+        of_set, places, grades = self._relevant()
+        starts, at = gathered(of_set, self._alike[1])
+        places, grades = places[at], grades[at]
+        if self.own is not None:
+            others = places != np.repeat(self.own, np.diff(starts))
+            starts = np.concatenate(([0], np.cumsum(others)))[starts]
+            places, grades = places[others], grades[others]
+        return Gold(
+            self.queries,
+            starts,
+            self.annotations.ids.gather(places),
+            grades,
+            complete=True,
+            source=self.source,
+        )
+
+    def gold_by_number(self) -> Gold:
+        """The same where that would be too many: items are looked up when a ranking names them."""
+        none = np.zeros(len(self) + 1, dtype=np.int64)
+        return Gold(
+            self.queries,
+            none,
+            self.annotations.ids[:0],
+            np.empty(0),
+            complete=True,
+            counted=self.levels,
+            lookup=self.gold_for,
+            source=self.source,
+        )
+
+    def gold_for(self, ranking: Ranking) -> Gold:
+        """The relevant items that a ranking names; how many there are of each grade in all is told by number."""
+        row = places_in(self.queries.cast(pl.String), ranking.queries.cast(pl.String))
+        rows = np.repeat(row, np.diff(ranking.starts))
+        at = np.flatnonzero(rows >= 0)
+        known = self.annotations.rows_of(ranking.items)
+        if not (known >= 0).any():
+            ids = SharedIds(
+                IdSample.of(self.annotations.ids.cast(pl.String)), IdSample.of(ranking.items.cast(pl.String))
+            )
+            if ids.surely_disjoint:
+                raise no_item_in_common(ids, f"{self.source} × {ranking.source}")
+        items = known[at]
+        grades = np.concatenate(
+            [np.empty(0), *(self.grades_of(rows[at[part]], items[part]) for part in _slices(at.size))]
+        )
+        kept = np.flatnonzero(grades)
+        pairs = rows[at[kept]] * len(self.annotations) + items[kept]
+        order = kept[np.unique(pairs, return_index=True)[1]]  # by query; what a ranking names twice is here once
+        starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
+        return Gold(
+            self.queries,
+            starts.astype(np.int64),
+            ranking.items.gather(at[order]),
+            grades[order],
+            complete=True,
+            counted=self.levels,
+            source=self.source,
+        )
+
+    def _relevant(self) -> tuple[Ints, Ints, Floats]:
+        """For each set of keywords the rows of the relevant items, ascending, and their grades (CSR)."""
+        found: list[tuple[Ints, Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        for members, codes in self._blocks():
+            for grade, bits in zip(self._grades(codes.shape[1]), self._levels(codes), strict=True):
+                row, place = bit_positions(bits)
+                found.append((members[row], place, np.full(place.size, grade)))
+        member, places, grades = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.lexsort((places, member))
+        sizes = np.bincount(member, minlength=len(self._alike[0]))
+        return np.concatenate(([0], np.cumsum(sizes))), places[order], grades[order]
+
+    def _blocks(self) -> Iterator[tuple[Ints, Ints]]:
+        """Sets of equally many keywords, some at a time: which they are, and their keywords, a row a set."""
+        sets = self._alike[0]
+        sizes = np.array([codes.size for codes in sets], dtype=np.int64)
+        words = max(1, self.annotations.bits.shape[1])
+        for size in np.unique(sizes):
+            members = np.flatnonzero(sizes == size)
+            step = max(1, _WORDS_AT_ONCE // (words * max(1, int(size))))
+            for first in range(0, members.size, step):
+                some = members[first : first + step]
+                yield some, np.array([sets[one] for one in some], dtype=np.int64).reshape(some.size, int(size))
+
+    def _grades(self, asked: int) -> Floats:
+        """The grades that there are for so many keywords, best first."""
+        if not self.match.graded or not asked:
+            return np.ones(1)
+        return np.arange(asked, self.match.needed(asked) - 1, -1) / asked
+
+    def _levels(self, codes: Ints) -> Iterator[Bits]:
+        """Who is of each grade, best first: as bits, a row a set."""
+        asked = codes.shape[1]
+        if not asked:
+            yield np.repeat(self._everyone[None], len(codes), axis=0)
+            return
+        rows = self.annotations.bits[codes]
+        needed = self.match.needed(asked)
+        if needed == asked:
+            yield np.bitwise_and.reduce(rows, axis=1)
+        elif needed == 1 and not self.match.graded:
+            yield np.bitwise_or.reduce(rows, axis=1)
+        elif not self.match.graded:
+            yield _reached(rows)[needed - 1]
+        else:
+            above = np.zeros_like(rows[:, 0])
+            for bits in _reached(rows)[needed - 1 :][::-1]:
+                yield bits & ~above
+                above = bits
+
+    @cached_property
+    def _everyone(self) -> Bits:
+        bits = np.full(self.annotations.bits.shape[1], ~np.uint64(0))
+        rest = len(self.annotations) % _ITEMS_PER_WORD
+        if rest:
+            bits[-1] = np.uint64((1 << rest) - 1)
+        return bits
+
+
+def _slices(size: int) -> Iterator[slice]:
+    return (slice(first, first + _PAIRS_AT_ONCE) for first in range(0, size, _PAIRS_AT_ONCE))
+
+
+def _reached(rows: Bits) -> Bits:
+    """Level j, a row a set: who has more than j of the set's keywords."""
+    sets, asked, words = rows.shape
+    reached = np.zeros((asked, sets, words), dtype=np.uint64)
+    for number in range(asked):
+        row = rows[:, number]
+        for level in range(number, 0, -1):
+            reached[level] |= reached[level - 1] & row
+        reached[0] |= row
+    return reached
+
 
 MOST_LISTED = 5_000_000
 """Relevant items of all queries that are held by name; where there are more, only those that a ranking names."""
@@ -58,12 +328,12 @@ def keyword_gold(
     """
     counted = annotations.select(tuple(groups)) if len(groups) else annotations
     if queries is None:
-        return _told(ask_items(counted, None, Match.parse(match), without))
+        return _told(gold_from_items(counted, None, KeywordMatch.parse(match), without))
     for name, keywords in queries.items():
         if isinstance(keywords, str):
             raise UsageError(f"the keywords of {name!r} are the text {keywords!r}", expected=f"a list: [{keywords!r}]")
     numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
-    return _told(ask_keywords(counted, list(queries), numbers, Match.parse(match), without))
+    return _told(gold_from_keywords(counted, list(queries), numbers, KeywordMatch.parse(match), without))
 
 
 def _told(asked: KeywordGold) -> Gold:
@@ -73,10 +343,10 @@ def _told(asked: KeywordGold) -> Gold:
     return asked.gold()
 
 
-def ask_items(
+def gold_from_items(
     annotations: Annotations,
     wanted: pl.Series | None = None,
-    match: Match | None = None,
+    match: KeywordMatch | None = None,
     without: WithoutKeywords = "skip",
 ) -> KeywordGold:
     """Each of these items, or of all, asks for others with its keywords."""
@@ -94,18 +364,18 @@ def ask_items(
         annotations.ids.gather(rows),
         starts,
         annotations.codes[at],
-        match or Match(),
+        match or KeywordMatch(),
         rows,
         annotations.source,
     )
     return _settled(predicates, without)
 
 
-def ask_keywords(
+def gold_from_keywords(
     annotations: Annotations,
     queries: Sequence[str],
     numbers: Sequence[Sequence[int]],
-    match: Match | None = None,
+    match: KeywordMatch | None = None,
     without: WithoutKeywords = "skip",
     *,
     source: str = "queries",
@@ -115,7 +385,7 @@ def ask_keywords(
     starts = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
     codes = np.array([code for one in lists for code in one], dtype=np.int64)
     names = pl.Series(list(queries), dtype=pl.String)
-    return _settled(Predicates(annotations, names, starts, codes, match or Match(), None, source), without)
+    return _settled(Predicates(annotations, names, starts, codes, match or KeywordMatch(), None, source), without)
 
 
 def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:

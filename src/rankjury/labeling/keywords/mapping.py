@@ -5,7 +5,7 @@ settled in one place for all methods (``settling``). What is kept says by which 
 method it was found, and what is dropped says why.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,14 +14,14 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
+from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 
 _MOST_WORDS = 10
 _NEAREST_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Mapped(Record):
+class MappedKeyword(Record):
     """A keyword, and why it was found."""
 
     keyword: Keyword
@@ -44,10 +44,10 @@ class Mapped(Record):
 
 
 @dataclass(frozen=True)
-class Dropped(Record):
+class DroppedKeyword(Record):
     """What came near enough, but lost; the reason in plain words."""
 
-    mapped: Mapped
+    mapped: MappedKeyword
     reason: str
 
     def to_json(self) -> dict[str, Any]:
@@ -59,10 +59,10 @@ class Extraction(Record):
     """The keywords of a text in the order of its words."""
 
     text: str
-    mapped: tuple[Mapped, ...]
-    dropped: tuple[Dropped, ...] = ()
-    nearest: tuple[Mapped, ...] = ()
-    """Of a text without keywords: what came nearest, though not near enough (``with_nearest``)."""
+    mapped: tuple[MappedKeyword, ...]
+    dropped: tuple[DroppedKeyword, ...] = ()
+    nearest: tuple[MappedKeyword, ...] = ()
+    """Of a text without keywords: what came nearest, though not near enough (``add_nearest``)."""
 
     @property
     def keywords(self) -> tuple[Keyword, ...]:
@@ -74,7 +74,7 @@ class Extraction(Record):
 
 
 @dataclass(frozen=True)
-class Settings:
+class MappingSettings:
     """How texts are mapped."""
 
     method: str = "exact"
@@ -145,13 +145,13 @@ class Mapper(Protocol):
         ...
 
 
-MAPPERS: Registry[Callable[[Vocabulary, Settings], Mapper]] = Registry(
+MAPPERS: Registry[Callable[[Vocabulary, MappingSettings], Mapper]] = Registry(
     "method", home="rankjury.labeling.keywords.mappers", group="rankjury.keywords"
 )
 """By the name of the method."""
 
 
-def make_mapper(vocabulary: Vocabulary, settings: Settings) -> Mapper:
+def make_mapper(vocabulary: Vocabulary, settings: MappingSettings) -> Mapper:
     """The method of that name, ready for a vocabulary."""
     if not len(vocabulary):
         raise DataError("the vocabulary is empty", where=vocabulary.source, expected="at least one keyword")
@@ -162,7 +162,7 @@ def make_mapper(vocabulary: Vocabulary, settings: Settings) -> Mapper:
 def map_texts(
     texts: Sequence[str],
     vocabulary: Vocabulary,
-    settings: Settings | None = None,
+    settings: MappingSettings | None = None,
     progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
     *,
     groups: Sequence[str] | None = None,
@@ -174,11 +174,11 @@ def map_texts(
     dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
     ``progress`` is called with how many steps are done, and of how many.
     """
-    from rankjury.labeling.keywords.resolve import settle
+    from rankjury.labeling.keywords.mapping import resolve_candidates
 
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")
-    settings = settings or Settings()
+    settings = settings or MappingSettings()
     for group in () if groups is None else groups:
         if group not in vocabulary.groups:
             raise UnknownName("group", group, vocabulary.groups, where=vocabulary.source)
@@ -186,22 +186,131 @@ def map_texts(
     different = list(dict.fromkeys(texts))
     candidates = mapper.candidates(different, Progress.of(progress))
     found = {
-        text: settle(text, near, vocabulary, settings.method, groups)
+        text: resolve_candidates(text, near, vocabulary, settings.method, groups)
         for text, near in zip(different, candidates, strict=True)
     }
     return [found[text] for text in texts]
 
 
-def with_nearest(
+def add_nearest(
     extraction: Extraction, mapper: Mapper, vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
 ) -> Extraction:
     """A text without keywords, with those of these groups that came nearest to it; one that has any as it is."""
     if extraction.mapped:
         return extraction
     near = (
-        Mapped(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)
+        MappedKeyword(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)
         for one in mapper.nearest(extraction.text, len(vocabulary))
         if not one.sharing
     )
     fitting = [one for one in near if groups is None or one.keyword.group in groups]
     return replace(extraction, nearest=tuple(fitting[:_NEAREST_SHOWN]))
+
+
+# MERGED rankjury.labeling.keywords.mapping
+# """Which of a text's candidates stand: words mean one thing, a keyword is found once, and whoever lost is told why."""
+
+
+_NAMED = 3
+
+
+def resolve_candidates(
+    text: str, candidates: Sequence[Candidate], vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
+) -> Extraction:
+    """Keep candidates best first: literal matches, then the higher score, the longer n-gram, the earlier n-gram, the
+    vocabulary's order.
+
+    A candidate whose words are taken, in part or whole, is dropped; so is one whose keyword is there already, though
+    its words are taken then; so is a part that several keywords share. Of what is left, keywords of groups that are not
+    among ``groups`` are dropped as well.
+    """
+    standing: list[Candidate] = []
+    kept: dict[int, Candidate] = {}
+    dropped: list[tuple[Candidate, str]] = []
+    for one in sorted((_counting(one, vocabulary, groups) for one in candidates), key=_order):
+        winner = next((other for other in standing if one.start < other.end and other.start < one.end), None)
+        if one.sharing:
+            dropped.append((one, _shared(one, vocabulary)))
+        elif winner is not None:
+            dropped.append((one, _overlapping(one, winner, vocabulary)))
+        else:
+            standing.append(one)
+            earlier = kept.setdefault(one.number, one)
+            if earlier is not one:
+                dropped.append((one, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
+    dropped += _beaten(kept, vocabulary)
+    for number, one in list(kept.items()):
+        group = vocabulary.keywords[number].group
+        if groups is not None and group not in groups:
+            dropped.append((one, f"{group} is not selected"))
+            del kept[number]
+    in_place = sorted(kept.values(), key=lambda one: one.start)
+    lost = sorted(dropped, key=lambda pair: _order(pair[0]))
+    return Extraction(
+        text,
+        tuple(_mapped(one, vocabulary, method) for one in in_place),
+        tuple(DroppedKeyword(_mapped(one, vocabulary, method), reason) for one, reason in lost),
+    )
+
+
+def _counting(one: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
+    """Of keywords that the same words mean equally well, one of a group that counts."""
+    if groups is None or vocabulary.keywords[one.number].group in groups:
+        return one
+    for other in one.beaten:
+        if other.score == one.score and vocabulary.keywords[other.number].group in groups:
+            rest = tuple(third for third in one.beaten if third is not other)
+            return replace(other, beaten=(replace(one, beaten=()), *rest))
+    return one
+
+
+def best_candidates(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
+    """So many, each keyword once, and those that were beaten among them."""
+    found: dict[int, Candidate] = {}
+    everyone = [other for one in candidates for other in (one, *one.beaten)]
+    for one in sorted(everyone, key=_order):
+        found.setdefault(one.number, one)
+    return list(found.values())[:count]
+
+
+def _order(one: Candidate) -> tuple[bool, float, int, int, int]:
+    return not one.literal, -one.score, one.start - one.end, one.start, one.number
+
+
+def _shared(one: Candidate, vocabulary: Vocabulary) -> str:
+    names = [vocabulary.keywords[number].name for number in one.sharing]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{one.ngram!r} is only a part, which {', '.join(names[:_NAMED])}{more} share"
+
+
+def _overlapping(one: Candidate, winner: Candidate, vocabulary: Vocabulary) -> str:
+    name = vocabulary.keywords[winner.number].name
+    if winner.number == one.number:
+        return f"found by {winner.ngram!r} ({winner.score:.2f}), which it overlaps"
+    if winner.score > one.score:
+        how = f"comes nearer to {name} ({winner.score:.2f})"
+    elif winner.literal and not one.literal:
+        how = f"is a literal match of {name}"
+    elif winner.end - winner.start > one.end - one.start:
+        how = f"is longer, and means {name}"
+    elif winner.start < one.start:
+        how = f"comes before it, and means {name}"
+    else:
+        how = f"may as well mean {name}, which the vocabulary has first"
+    return f"overlaps {winner.ngram!r}, which {how}"
+
+
+def _beaten(kept: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
+    """Keywords that the words of another came near to as well."""
+    for winner in kept.values():
+        for one in winner.beaten:
+            if one.number in kept:
+                continue
+            mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[one.number]
+            name = mine.name if mine.name != other.name else str(mine)
+            how = "is nearer to" if winner.score > one.score else "may as well mean"
+            yield one, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
+
+
+def _mapped(one: Candidate, vocabulary: Vocabulary, method: str) -> MappedKeyword:
+    return MappedKeyword(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)

@@ -18,12 +18,13 @@ from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
 from rankjury.core.validation import Record
 from rankjury.evaluation.query_lists import require_scores, top_rows
 from rankjury.evaluation.sections import Section
-from rankjury.labeling.keywords.vocabulary import Annotations, Predicates
+from rankjury.labeling.keywords.annotations import Annotations
+from rankjury.labeling.keywords.gold import Predicates
 from rankjury.measures.judged import TieRule
 
 
 @dataclass(frozen=True)
-class Result(Record):
+class ResultMatch(Record):
     """An item that was found: where, how alike it is, and which of the query's keywords it has and lacks."""
 
     item: str
@@ -39,18 +40,18 @@ class Result(Record):
 
 
 @dataclass(frozen=True)
-class Looked(Record):
+class QueryMatches(Record):
     """A query with its keywords, how many items are relevant to it, and its first results."""
 
     query: str
     keywords: tuple[str, ...]
     """As ``group=name``."""
     relevant: int
-    results: tuple[Result, ...]
+    results: tuple[ResultMatch, ...]
 
 
 @dataclass(frozen=True)
-class Instead(Record):
+class Substitute(Record):
     """A keyword that results have instead of another of its group, and how many have it."""
 
     keyword: str
@@ -58,7 +59,7 @@ class Instead(Record):
 
 
 @dataclass(frozen=True)
-class Missed(Record):
+class MissedKeyword(Record):
     """How often results lack a keyword, or a keyword of a group, that their query asks for."""
 
     computed = ("share",)
@@ -72,7 +73,7 @@ class Missed(Record):
     lacking: int
     group: str = ""
     """Of a keyword."""
-    instead: tuple[Instead, ...] = ()
+    instead: tuple[Substitute, ...] = ()
     """Other keywords of the group that those results have, the most frequent first."""
 
     @property
@@ -91,7 +92,7 @@ class LookAlike(Record):
 
 
 @dataclass(frozen=True)
-class Alike(Record):
+class ContextSimilarity(Record):
     """How much of a query item's other keywords, of groups that do not count, items have on average."""
 
     json_keys = MappingProxyType({"relevant": "relevant_results", "others": "other_results", "anything": "any_item"})
@@ -115,7 +116,7 @@ class ResultCounts(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Partial(Section):
+class PartialMatches(Section):
     """What the first k results of all queries have and lack."""
 
     name = "partial_matches"
@@ -124,11 +125,11 @@ class Partial(Section):
     k: int
     threshold: float | None
     results: ResultCounts
-    keywords: tuple[Missed, ...]
+    keywords: tuple[MissedKeyword, ...]
     """By how many results lack it, most first."""
-    groups: tuple[Missed, ...]
-    queries: tuple[Looked, ...]
-    alike: Alike | None = None
+    groups: tuple[MissedKeyword, ...]
+    queries: tuple[QueryMatches, ...]
+    alike: ContextSimilarity | None = None
     """Of queries that are items with other keywords than those that count."""
     look_alikes: tuple[LookAlike, ...] = ()
     """Of those that are not relevant, the results that score highest."""
@@ -137,7 +138,7 @@ class Partial(Section):
     unknown: tuple[str, ...] = ()
     """Those results."""
 
-    def of(self, query: str) -> Looked | None:
+    def of(self, query: str) -> QueryMatches | None:
         return next((one for one in self.queries if one.query == query), None)
 
 
@@ -147,7 +148,7 @@ _LOOK_ALIKES_KEPT = 10
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _ResultPairs:
     """Results as arrays: each with its query's row, its item's row (−1: not annotated), and what it has.
 
     The keywords that result i's query asks for are ``asked[starts[i]:starts[i + 1]]``.
@@ -180,7 +181,7 @@ def partial_matches(
     everything: Annotations | None = None,
     kept: Collection[str] = (),
     ties: TieRule = "id",
-) -> Partial:
+) -> PartialMatches:
     """Look at the first k results of each query; those that score below the threshold are found, but not shown.
 
     ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
@@ -194,7 +195,7 @@ def partial_matches(
     whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())
     keywords = tuple(sorted(_keywords(predicates, pairs), key=lambda one: (-one.lacking, -one.results, one.name)))
     unknown = tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort())
-    return Partial(
+    return PartialMatches(
         k,
         threshold,
         ResultCounts(whole, met.size - whole - none, none),
@@ -208,7 +209,9 @@ def partial_matches(
     )
 
 
-def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float | None) -> tuple[_Pairs, pl.DataFrame]:
+def _pairs(
+    predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float | None
+) -> tuple[_ResultPairs, pl.DataFrame]:
     numbers = pl.DataFrame({QUERY: predicates.queries.cast(pl.String), "row": np.arange(len(predicates))})
     frame = frame.join(numbers, on=QUERY, maintain_order="left")
     query, item = frame["row"].to_numpy(), predicates.annotations.rows_of(frame[ITEM])
@@ -221,7 +224,7 @@ def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float
     starts, at = gathered(predicates.starts, query)
     asked = predicates.codes[at]
     shown = np.ones(query.size, dtype=bool) if threshold is None else frame[SCORE].to_numpy() >= threshold
-    pairs = _Pairs(
+    pairs = _ResultPairs(
         query,
         item,
         starts,
@@ -233,7 +236,7 @@ def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float
     return pairs, frame
 
 
-def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
+def _keywords(predicates: Predicates, pairs: _ResultPairs) -> Iterator[MissedKeyword]:
     """Every keyword that a query asks for."""
     vocabulary = predicates.annotations.vocabulary
     size = len(vocabulary)
@@ -246,13 +249,13 @@ def _keywords(predicates: Predicates, pairs: _Pairs) -> Iterator[Missed]:
     results_lacking = of_result[lacking]
     instead = _instead(predicates, pairs.asked[lacking], pairs.query[results_lacking], pairs.item[results_lacking])
     for code in np.flatnonzero(queries):
-        yield Missed(
+        yield MissedKeyword(
             str(vocabulary.keywords[code]),
             int(queries[code]),
             int(results[code]),
             int(missed[code]),
             vocabulary.keywords[code].group,
-            tuple(Instead(vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
+            tuple(Substitute(vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
         )
 
 
@@ -278,7 +281,7 @@ def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) ->
     }
 
 
-def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Missed]:
+def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iterator[MissedKeyword]:
     vocabulary = predicates.annotations.vocabulary
     group_of = np.array(vocabulary.group_numbers)
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
@@ -287,12 +290,12 @@ def _groups(predicates: Predicates, keywords: tuple[Missed, ...]) -> Iterator[Mi
         own = [one for one in keywords if one.group == group]
         if own:
             queries = int((asking == number).sum())
-            yield Missed(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
+            yield MissedKeyword(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
 
 
 def _looked(
-    predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame, kept: Collection[str], *, scored: bool
-) -> Iterator[Looked]:
+    predicates: Predicates, pairs: _ResultPairs, frame: pl.DataFrame, kept: Collection[str], *, scored: bool
+) -> Iterator[QueryMatches]:
     ids = predicates.queries.cast(pl.String)
     place = ids.rank("ordinal").to_numpy()
     order = [row for row in ids.arg_sort().to_list() if place[row] <= _QUERIES_KEPT or ids[row] in kept]
@@ -304,7 +307,7 @@ def _looked(
     for query in order:
         asked = tuple(names[code] for code in predicates.codes_of(query).tolist())
         results = [
-            Result(
+            ResultMatch(
                 items[at],
                 ranks[at],
                 scores[at] if scored else None,
@@ -316,10 +319,10 @@ def _looked(
             )
             for at in by_query[bounds[query] : bounds[query + 1]].tolist()
         ]
-        yield Looked(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
+        yield QueryMatches(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
 
 
-def _look_alikes(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame) -> Iterator[LookAlike]:
+def _look_alikes(predicates: Predicates, pairs: _ResultPairs, frame: pl.DataFrame) -> Iterator[LookAlike]:
     wrong = pl.Series(pairs.shown & ~pairs.relevant & (pairs.item >= 0))
     best = frame.with_row_index("at").filter(wrong).sort(SCORE, QUERY, ITEM, descending=[True, False, False])
     names = predicates.annotations.vocabulary.keywords
@@ -329,7 +332,7 @@ def _look_alikes(predicates: Predicates, pairs: _Pairs, frame: pl.DataFrame) -> 
         yield LookAlike(query, item, score, lacks)
 
 
-def _alike(predicates: Predicates, pairs: _Pairs, everything: Annotations) -> Alike | None:
+def _alike(predicates: Predicates, pairs: _ResultPairs, everything: Annotations) -> ContextSimilarity | None:
     """Shares of the query item's other keywords, averaged over results, and over all items of the same queries."""
     counted = predicates.annotations.vocabulary.groups
     groups = tuple(group for group in everything.vocabulary.groups if group not in counted)
@@ -349,7 +352,7 @@ def _alike(predicates: Predicates, pairs: _Pairs, everything: Annotations) -> Al
     asked = np.flatnonzero(sizes)
     by_chance[asked] = np.add.reduceat(per_keyword, asking.starts[asked]) / sizes[asked]
     anything = by_chance[pairs.query[known]]
-    return Alike(_mean(shares[relevant]), _mean(shares[~relevant]), fsum(anything) / anything.size, groups)
+    return ContextSimilarity(_mean(shares[relevant]), _mean(shares[~relevant]), fsum(anything) / anything.size, groups)
 
 
 def _mean(values: Floats) -> float | None:

@@ -7,15 +7,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from math import fsum, nan
+from pathlib import Path
+from typing import Any
 
 from rankjury.core.validation import Record
-from rankjury.labeling.keywords.vocabulary import Keyword, Vocabulary
+from rankjury.errors import DataError
+from rankjury.io.attributes import is_query_lines
+from rankjury.io.records import Row, parsed, read_records
+from rankjury.io.source import Source
+from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
+from rankjury.labeling.products.query_sets import read_queries
 
 Numbers = Sequence[AbstractSet[int]]
 
 
 @dataclass(frozen=True)
-class Quality(Record):
+class MappingQuality(Record):
     """Over all pairs of a text and a keyword; NaN where there is nothing to divide by."""
 
     precision: float
@@ -35,7 +42,7 @@ class Quality(Record):
 
 
 @dataclass(frozen=True)
-class Mistake:
+class MappingMistake:
     """A text that was not mapped as people did."""
 
     text: str
@@ -43,7 +50,7 @@ class Mistake:
     wrong: tuple[Keyword, ...]
 
 
-def quality(found: Numbers, given: Numbers) -> Quality:
+def quality(found: Numbers, given: Numbers) -> MappingQuality:
     """``found`` and ``given`` hold the numbers of each text's keywords."""
     pairs = list(zip(found, given, strict=True))
     right = sum(len(mine & theirs) for mine, theirs in pairs)
@@ -51,7 +58,7 @@ def quality(found: Numbers, given: Numbers) -> Quality:
     both = Counter(number for mine, theirs in pairs for number in (*mine, *theirs))
     met = Counter(number for mine, theirs in pairs for number in mine & theirs)
     own = [2 * met[number] / both[number] for number in sorted(both)]
-    return Quality(
+    return MappingQuality(
         precision=_share(right, all_found),
         recall=_share(right, all_given),
         f1=_share(2 * right, all_found + all_given),
@@ -64,7 +71,7 @@ def quality(found: Numbers, given: Numbers) -> Quality:
     )
 
 
-def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> dict[str, Quality]:
+def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> dict[str, MappingQuality]:
     """The same within each group of the vocabulary."""
     members: Mapping[str, set[int]] = {group: set() for group in vocabulary.groups}
     for number, keyword in enumerate(vocabulary.keywords):
@@ -75,21 +82,21 @@ def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> 
     }
 
 
-def mistakes(texts: Sequence[str], found: Numbers, given: Numbers, vocabulary: Vocabulary) -> list[Mistake]:
+def mistakes(texts: Sequence[str], found: Numbers, given: Numbers, vocabulary: Vocabulary) -> list[MappingMistake]:
     """Texts that are not wholly right, in their order."""
 
     def named(numbers: Iterable[int]) -> tuple[Keyword, ...]:
         return tuple(vocabulary.keywords[number] for number in sorted(numbers))
 
     return [
-        Mistake(text, named(theirs - mine), named(mine - theirs))
+        MappingMistake(text, named(theirs - mine), named(mine - theirs))
         for text, mine, theirs in zip(texts, found, given, strict=True)
         if mine != theirs
     ]
 
 
 @dataclass(frozen=True)
-class Compared:
+class MappingComparison:
     """What was found beside what was given, within the groups that count."""
 
     found: Numbers
@@ -98,24 +105,74 @@ class Compared:
     groups: tuple[str, ...]
 
     @property
-    def whole(self) -> Quality:
+    def whole(self) -> MappingQuality:
         return quality(self.found, self.given)
 
     @property
-    def by_group(self) -> dict[str, Quality]:
+    def by_group(self) -> dict[str, MappingQuality]:
         every = quality_by_group(self.found, self.given, self.vocabulary)
         return {group: every[group] for group in self.groups}
 
-    def mistakes(self, texts: Sequence[str]) -> list[Mistake]:
+    def mistakes(self, texts: Sequence[str]) -> list[MappingMistake]:
         return mistakes(texts, self.found, self.given, self.vocabulary)
 
 
-def within(found: Numbers, given: Numbers, vocabulary: Vocabulary, groups: Sequence[str] | None = None) -> Compared:
+def compare_mappings(
+    found: Numbers, given: Numbers, vocabulary: Vocabulary, groups: Sequence[str] | None = None
+) -> MappingComparison:
     """Only keywords of some groups; None: of all."""
     counted = tuple(vocabulary.groups if groups is None else groups)
     kept = {number for number, one in enumerate(vocabulary.keywords) if one.group in counted}
-    return Compared([one & kept for one in found], [one & kept for one in given], vocabulary, counted)
+    return MappingComparison([one & kept for one in found], [one & kept for one in given], vocabulary, counted)
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else nan
+
+
+# MERGED rankjury.labeling.keywords.quality
+# """Texts whose keywords people gave: ``{"query_id": "t01", "text": "…", "keywords": ["bicyclist", …]}``."""
+
+
+KEYWORDS = "keywords"
+_EXPECTED = f'a list such as "{KEYWORDS}": ["bicyclist", "entering ego path"]'
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text, and the numbers of its keywords."""
+
+    id: str
+    text: str
+    numbers: frozenset[int]
+
+
+def read_labelled_texts(
+    given: str | Path, vocabulary: Vocabulary, *, separator: str = "|", partly: bool = False
+) -> list[LabelledText]:
+    """From .jsonl, .json, .csv or .parquet; keywords are a list, or a text in which they are split by a separator.
+
+    ``partly``: texts without any are left out, instead of being refused.
+    """
+    if str(given) == "-" or is_query_lines(Source.open(given)):
+        raise DataError(f"no {KEYWORDS}", where=str(given), expected=f"a file of texts, each with {_EXPECTED}")
+    queries, records = read_queries(given, needs_texts=False), read_records(Source.open(given))
+    return [
+        LabelledText(
+            name, text, frozenset(vocabulary.find(one, where=record.place) for one in _names(record, separator))
+        )
+        for name, text, record in zip(queries["id"], queries["text"], records, strict=True)
+        if not partly or record.fields.get(KEYWORDS) is not None
+    ]
+
+
+def _names(record: Row, separator: str) -> Sequence[str]:
+    value: Any = record.fields.get(KEYWORDS)
+    if isinstance(value, str):
+        listed = parsed(value) if value.lstrip().startswith("[") else None
+        value = listed if isinstance(listed, list) else [part for part in value.split(separator) if part.strip()]
+    if value is None:
+        raise DataError(f"no {KEYWORDS}", where=record.place, expected=_EXPECTED)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{KEYWORDS} is {value!r}", where=record.place, expected=_EXPECTED)
+    return [one.strip() for one in value]

@@ -4,7 +4,7 @@ At its top may stand ``ignored = ["video", "show me"]``; then a table ``[synonym
 without it: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -13,10 +13,67 @@ from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
 from rankjury.io.source import Source
-from rankjury.labeling.keywords.mapping import Candidate, Settings
-from rankjury.labeling.keywords.ngrams import FILLERS, STOP_WORDS, Words, phrase_of, read_words
-from rankjury.labeling.keywords.vocabulary import Vocabulary
-from rankjury.labeling.normalize import Phrase, key_of
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mapping import Candidate, MappingSettings
+from rankjury.labeling.normalize import BREAK, Phrase, phrase_key, singular, surfaces
+
+# MERGED rankjury.labeling.keywords.spellings
+# """The words of a text that are looked at, and its n-grams: runs of these words that may mean something."""
+
+
+_FILLERS = "a an the this that these those there is are was were am be been being some any"
+_STOP_WORDS = (
+    "about after and as at before but by for from he her him his i in into it its me my of off on onto or our out over "
+    "she so than their them then they to toward towards under up us we what when where which while who whose with you "
+    "your"
+)
+FILLERS = frozenset(_FILLERS.split())
+"""Left out of texts and of spellings, so that *entering the ego lane* is *entering ego lane*."""
+STOP_WORDS = FILLERS | frozenset(_STOP_WORDS.split())
+"""They mean nothing by themselves, but with others: *cutting in*, *on left*."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a text without fillers; a BREAK stands where a phrase ends."""
+
+    shown: tuple[str, ...]
+    compared: tuple[str, ...]
+
+    def phrase(self, start: int, end: int) -> str:
+        return " ".join(self.shown[start:end])
+
+    def key(self, start: int, end: int) -> str:
+        return phrase_key(self.compared[start:end])
+
+    def spans(self, low: int, high: int, closed: Collection[int] = ()) -> Iterator[tuple[int, int]]:
+        """Runs of ``low`` to ``high`` words, over no break and none of the ``closed`` places."""
+        size = len(self.compared)
+        for start in range(size):
+            for end in range(start + 1, min(start + high, size) + 1):
+                if self.compared[end - 1] == BREAK or end - 1 in closed:
+                    break
+                if end - start >= low:
+                    yield start, end
+
+    def says_something(self, start: int, end: int) -> bool:
+        return any(word not in STOP_WORDS for word in self.shown[start:end])
+
+
+def split_words(text: str, fillers: Collection[str] = FILLERS) -> Words:
+    """Of a text, or of a keyword: an underscore is a blank."""
+    shown = tuple(word for word in surfaces(text) if word not in fillers)
+    return Words(shown, tuple(map(singular, shown)))
+
+
+def parse_phrase(text: str, fillers: Collection[str] = FILLERS) -> tuple[str, Phrase]:
+    """How a spelling is shown and compared: its words without fillers, unless it has no others, and without breaks."""
+    words = split_words(text, fillers)
+    if all(word == BREAK for word in words.compared):
+        words = split_words(text, ())
+    kept = [place for place, word in enumerate(words.compared) if word != BREAK]
+    return " ".join(words.shown[place] for place in kept), tuple(words.compared[place] for place in kept)
+
 
 _TABLE, _IGNORED = "synonyms", "ignored"
 _EXPECTED = 'phrases, such as ["cyclist", "bike rider"]'
@@ -70,7 +127,7 @@ def _phrases(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _is_phrase(value: Any) -> bool:
-    return isinstance(value, str) and bool(phrase_of(value)[1])
+    return isinstance(value, str) and bool(parse_phrase(value)[1])
 
 
 @dataclass(frozen=True)
@@ -92,14 +149,14 @@ class Spellings:
     notes: tuple[str, ...] = ()
 
     def read(self, text: str) -> Words:
-        return read_words(text, self.fillers)
+        return split_words(text, self.fillers)
 
     @cached_property
     def by_key(self) -> dict[str, list[Spelling]]:
         """The keywords that a key may stand for, each once."""
         found: dict[str, list[Spelling]] = {}
         for one in self.listed:
-            same = found.setdefault(key_of(one.phrase), [])
+            same = found.setdefault(phrase_key(one.phrase), [])
             if one.number not in {other.number for other in same}:
                 same.append(one)
         return found
@@ -148,22 +205,22 @@ def _telling(phrase: Phrase) -> Phrase:
     return tuple(word for word in phrase if word not in STOP_WORDS)
 
 
-def spellings_of(vocabulary: Vocabulary, settings: Settings) -> Spellings:
+def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellings:
     """Names and synonyms; a keyword that has no word at all is noted: no text can mean it."""
     synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
     texts = [(number, one.name) for number, one in enumerate(vocabulary.keywords)]
     texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
     # a spelling may have fillers only: then they count in texts, too
-    spelled = (read_words(text, ()).shown for _, text in texts)
+    spelled = (split_words(text, ()).shown for _, text in texts)
     fillers = FILLERS.difference(*(words for words in spelled if FILLERS.issuperset(words)))
-    listed = tuple(Spelling(number, *phrase_of(text, fillers)) for number, text in texts)
+    listed = tuple(Spelling(number, *parse_phrase(text, fillers)) for number, text in texts)
     written = tuple(one for one in listed if one.phrase)
     if not written:
         raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
     wordless = [repr(str(vocabulary.keywords[one.number])) for one in listed if not one.phrase]
     notes = [f"no text can mean {', '.join(wordless)}: there is no word in it"] if wordless else []
     notes += _alike(written, vocabulary)
-    ignored = frozenset(phrase_of(text, fillers)[1] for text in synonyms.ignored)
+    ignored = frozenset(parse_phrase(text, fillers)[1] for text in synonyms.ignored)
     return Spellings(written, ignored, fillers, (*synonyms.notes, *notes))
 
 
@@ -172,8 +229,8 @@ def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[st
     found: dict[tuple[str, str], dict[str, None]] = {}
     for one in written[: len(vocabulary)]:
         keyword = vocabulary.keywords[one.number]
-        if one.shown and phrase_of(keyword.name)[1] == one.phrase:
-            found.setdefault((keyword.group, key_of(one.phrase)), {})[keyword.name] = None
+        if one.shown and parse_phrase(keyword.name)[1] == one.phrase:
+            found.setdefault((keyword.group, phrase_key(one.phrase)), {})[keyword.name] = None
     for (_, key), names in found.items():
         if len(names) > 1:
             yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"

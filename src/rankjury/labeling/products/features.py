@@ -1,16 +1,17 @@
 """What the items of a catalogue are, by their own fields: the names of each kind, and who has no such field."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankjury.core.types import Bools, Ints
 from rankjury.labeling.normalize import BREAK, Phrase
-from rankjury.labeling.products.catalog import Catalogue
+from rankjury.labeling.products.catalog import TEXTS, ProductCatalogue
 from rankjury.labeling.products.synonyms import CATEGORY, Synonyms
 
 AUDIENCE, BRAND = "audience", "brand"
@@ -37,14 +38,14 @@ class Features:
     """Items without such a field."""
 
 
-def features_of(catalogue: Catalogue, synonyms: Synonyms) -> dict[str, Features]:
+def extract_features(catalogue: ProductCatalogue, synonyms: Synonyms) -> dict[str, Features]:
     """By kind: category, color, material, audience, brand, and the columns that hold attributes of their own."""
     frame = catalogue.frame
     audiences = {phrase[0] for phrases in synonyms.known(AUDIENCE) for phrase in phrases if len(phrase) == 1}
     paths = [_types_of(steps or [], synonyms, audiences) for steps in frame["categories"].to_list()]
     types = _without_departments([of_types for of_types, _ in paths], synonyms)
     found = {CATEGORY: _features(CATEGORY, types, synonyms, ends_only=True)}
-    read = cache(lambda text: phrases_of(text, synonyms))
+    read = cache(lambda text: parse_phrases(text, synonyms))
     for kind in FIELDS:
         values = [read(cell or "") for cell in frame[kind]]
         if kind == BRAND:
@@ -54,12 +55,12 @@ def features_of(catalogue: Catalogue, synonyms: Synonyms) -> dict[str, Features]
         found[kind] = _features(kind, values, synonyms)
     for name in _attribute_columns(catalogue):
         cells = ([cell] if isinstance(cell, str) else cell or [] for cell in frame[name].to_list())
-        values = [[phrase for text in texts for phrase in phrases_of(text, synonyms)] for texts in cells]
+        values = [[phrase for text in texts for phrase in parse_phrases(text, synonyms)] for texts in cells]
         found[name] = _features(name, values, synonyms)
     return found
 
 
-def runs(words: list[str]) -> Iterator[Phrase]:
+def split_at_breaks(words: list[str]) -> Iterator[Phrase]:
     """The stretches between breaks."""
     held: list[str] = []
     for word in (*words, BREAK):
@@ -70,10 +71,10 @@ def runs(words: list[str]) -> Iterator[Phrase]:
             held = []
 
 
-def phrases_of(text: str, synonyms: Synonyms) -> list[Phrase]:
+def parse_phrases(text: str, synonyms: Synonyms) -> list[Phrase]:
     """The values that a field names: ``Black/White`` are two, as are ``95% cotton, 5% elastane``."""
     words = (BREAK if word in _JOINTS or word.isdigit() else word for word in synonyms.tokens(text))
-    return list(runs(list(words)))
+    return list(split_at_breaks(list(words)))
 
 
 def _brand(text: str | None, synonyms: Synonyms) -> list[Phrase]:
@@ -82,7 +83,7 @@ def _brand(text: str | None, synonyms: Synonyms) -> list[Phrase]:
     return [name] if name else []
 
 
-def spellings(kind: str, phrases: frozenset[Phrase], synonyms: Synonyms) -> set[Phrase]:
+def expand_spellings(kind: str, phrases: frozenset[Phrase], synonyms: Synonyms) -> set[Phrase]:
     """Phrases and all that mean the same."""
     return {same for phrase in phrases for same in synonyms.same(kind, phrase)}
 
@@ -95,7 +96,7 @@ def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tupl
     """
     types, told = [], []
     for path in paths:
-        steps = [phrases_of(step, synonyms) for step in path.split(_STEP)]
+        steps = [parse_phrases(step, synonyms) for step in path.split(_STEP)]
         department = len(steps) >= _DEPARTMENT_STEPS or (len(steps) > 1 and len(steps[0]) > 1)
         for number, phrases in enumerate(steps):
             for phrase in phrases:
@@ -135,7 +136,7 @@ def _features(kind: str, values: list[list[Phrase]], synonyms: Synonyms, *, ends
     return Features(kind, frozenset(phrases), {name: np.array(held) for name, held in rows.items()}, lacking)
 
 
-def _attribute_columns(catalogue: Catalogue) -> list[str]:
+def _attribute_columns(catalogue: ProductCatalogue) -> list[str]:
     """Columns of short texts that come again: fit, pattern, season."""
     found = []
     for name in catalogue.extras:
@@ -149,3 +150,55 @@ def _attribute_columns(catalogue: Catalogue) -> list[str]:
         if len(values) and few and float(values.str.count_matches(r"\s+").mean() or 0) < _WORDS_OF_A_VALUE:  # type: ignore[arg-type]
             found.append(name)
     return found[:_MOST_COLUMNS]
+
+
+# MERGED rankjury.labeling.products.features
+# """Where in the texts of a catalogue phrases stand: in the title, in the bullets, or in the description."""
+
+
+Codes = NDArray[np.uint8]
+NOWHERE = 255
+
+
+class TextIndex:
+    """Where each phrase stands."""
+
+    def __init__(self, found: dict[str, tuple[list[int], ...]], items: int) -> None:
+        self._found = found
+        self._items = items
+
+    def codes(self, keys: Iterable[str]) -> Codes:
+        """For every item the place among TEXTS of the first that has one of these spellings, or NOWHERE."""
+        held = [self._found[key] for key in keys if key in self._found]
+        codes = np.full(self._items, NOWHERE, dtype=np.uint8)
+        for code in reversed(range(len(TEXTS))):
+            for rows in held:
+                codes[rows[code]] = code
+        return codes
+
+    def items_with(self, keys: Iterable[str]) -> int:
+        """In how many items one of these spellings stands."""
+        return int(np.count_nonzero(self.codes(keys) != NOWHERE))
+
+
+def index_texts(catalogue: ProductCatalogue, synonyms: Synonyms, wanted: set[str]) -> TextIndex:
+    """Look for phrases, all at once."""
+    found: dict[str, tuple[list[int], ...]] = {}
+    for code, name in enumerate(TEXTS):
+        cells = catalogue.frame[name]
+        texts = cells.list.join(f" {BREAK} ") if isinstance(cells.dtype, pl.List) else cells
+        for row, text in enumerate(texts):
+            if text:
+                for key in phrase_keys(synonyms.tokens(text)) & wanted:
+                    found.setdefault(key, tuple([] for _ in TEXTS))[code].append(row)
+    return TextIndex(found, len(catalogue))
+
+
+def phrase_keys(words: list[str]) -> set[str]:
+    """Of every phrase in a text."""
+    found = set(words)
+    phrases = words
+    for length in range(1, LONGEST):
+        phrases = list(map(str.__add__, phrases, words[length:]))
+        found.update(phrases)
+    return found

@@ -39,12 +39,12 @@ class Kappa:
         return {"value": value, "ci": None if self.ci is None else list(self.ci), "weighting": self.weighting}
 
 
-def confusion(first: Ints, second: Ints, grades: int) -> Ints:
+def confusion_counts(first: Ints, second: Ints, grades: int) -> Ints:
     """How often the first side says i and the second j; grades are whole numbers from 0 on."""
     return np.bincount(first * grades + second, minlength=grades * grades).reshape(grades, grades)
 
 
-def kappa_of(counts: Ints | Floats, weighting: Weighting = "none") -> Floats:
+def kappa_from_counts(counts: Ints | Floats, weighting: Weighting = "none") -> Floats:
     """κ of tables of counts, the last two axes; NaN where both sides always say the same one thing, or there is none.
 
     Formula: 1 − Σ w·observed ÷ Σ w·expected, w = 0 on the diagonal and else 1, |i − j| or (i − j)².
@@ -77,15 +77,15 @@ def cohen_kappa(
     With ``group`` (of each pair, from 0 on) and the ``keys`` of groups there is an interval: whole groups, such as all
     pairs of a query, are resampled, for they are graded by the same eyes; the percentiles of their κ are its ends.
     """
-    table = confusion(first, second, grades)
-    value = float(kappa_of(table, weighting))
+    table = confusion_counts(first, second, grades)
+    value = float(kappa_from_counts(table, weighting))
     if group is None or keys is None or isnan(value) or keys.size < 2:
         return Kappa(value, None, weighting)
     chosen = resampling or Resampling()
     cells = np.zeros((keys.size, grades * grades))
     np.add.at(cells, (group, first * grades + second), 1.0)
     sums = draw_sums(keys, cells, chosen.resamples).T.reshape(-1, grades, grades)
-    drawn = kappa_of(sums, weighting)
+    drawn = kappa_from_counts(sums, weighting)
     defined = drawn[~np.isnan(drawn)]
     if defined.size < _FEWEST_DEFINED * drawn.size:
         return Kappa(value, None, weighting)
@@ -126,7 +126,7 @@ class LabelAgreement:
         }
 
 
-def read_human(given: str | Path, labels: Labels) -> pl.DataFrame:
+def read_human_labels(given: str | Path, labels: Labels) -> pl.DataFrame:
     """query_id, item_id, grade: each pair once, of queries and items that there are, graded 0 to 3."""
     source = Source.open(given)
     with guard_reading(source.name, "judgements"):
@@ -144,7 +144,7 @@ def read_human(given: str | Path, labels: Labels) -> pl.DataFrame:
         return pl.DataFrame(rows, schema={QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64})
 
 
-def merge(
+def merge_human_labels(
     labels: Labels, human: pl.DataFrame, *, resampling: Resampling | None = None
 ) -> tuple[Labels, LabelAgreement]:
     """Labels in which people's grades stand instead of the rules', and how far the two agreed."""
@@ -200,6 +200,6 @@ def _agreement(pairs: pl.DataFrame, resampling: Resampling | None) -> LabelAgree
         int((heuristic == human).sum()),
         kappa(),
         kappa(weighting="quadratic"),
-        tuple(map(tuple, confusion(heuristic, human, len(GRADES)).tolist())),
+        tuple(map(tuple, confusion_counts(heuristic, human, len(GRADES)).tolist())),
         differing.select(QUERY, ITEM, _HEURISTIC, HUMAN, "rule", "category", "attributes", "brand"),
     )

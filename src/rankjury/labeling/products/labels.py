@@ -11,35 +11,218 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, gold_from_frame
 from rankjury.core.text import FORMULA_START
-from rankjury.core.types import Gold
+from rankjury.core.types import Bools, Gold, Ints
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import FORMATS, form_to_write, write, write_table
-from rankjury.labeling.normalize import key_of
-from rankjury.labeling.products.catalog import Catalogue
-from rankjury.labeling.products.features import features_of
-from rankjury.labeling.products.match import Matcher
-from rankjury.labeling.products.parse_query import (
-    Reading,
-    Term,
-    Vocabulary,
-    find_spans,
-    leftovers,
-    read_query,
-    vocabulary_of,
+from rankjury.labeling.normalize import Phrase, phrase_key
+from rankjury.labeling.products.catalog import TEXTS, ProductCatalogue
+from rankjury.labeling.products.features import (
+    FIELDS,
+    NOWHERE,
+    Codes,
+    Features,
+    TextIndex,
+    extract_features,
+    index_texts,
+    phrase_keys,
 )
-from rankjury.labeling.products.rules import SCHEMA, grade_pairs
-from rankjury.labeling.products.scan import NOWHERE, keys_in, scan
+from rankjury.labeling.products.parse_query import (
+    KindsByKey,
+    ParsedQuery,
+    QueryTerm,
+    build_vocabulary,
+    find_spans,
+    parse_query,
+    unknown_spans,
+)
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
+
+# MERGED rankjury.labeling.products.labels
+# """Which items have what a query asks for, and where they say so."""
+
+
+class Matcher:
+    """Looks terms up in fields and, for items without the field, in texts.
+
+    A category, colour, material, audience or brand counts where the item's own field says so; where an item has no such
+    field, its title, its bullets or its description may. Other attributes count wherever they stand.
+    """
+
+    def __init__(
+        self,
+        catalogue: ProductCatalogue,
+        features: Mapping[str, Features],
+        vocabulary: KindsByKey,
+        synonyms: Synonyms,
+        scanned: TextIndex,
+    ) -> None:
+        self.places = (*features, *TEXTS)
+        """What the codes stand for."""
+        self._catalogue = catalogue
+        self._features = features
+        self._vocabulary = vocabulary
+        self._synonyms = synonyms
+        self._scanned = scanned
+        self._held: dict[QueryTerm, Codes] = {}
+
+    def codes(self, term: QueryTerm) -> Codes:
+        """For every item the first of the places that say so, or NOWHERE."""
+        if term not in self._held:
+            self._held[term] = np.minimum.reduce([self._of_kind(kind, term) for kind in term.kinds])
+        return self._held[term]
+
+    def _of_kind(self, kind: str, term: QueryTerm) -> Codes:
+        phrase = term.phrase
+        if kind == OTHER:
+            return self._in_texts(kind, term.written or phrase)
+        features = self._features[kind]
+        name = self._synonyms.name(kind, phrase)
+        if kind == CATEGORY:
+            codes = np.full(len(self._catalogue), NOWHERE, dtype=np.uint8)
+            codes[self._types_in_titles.get(name, [])] = len(self._features)
+        elif kind in FIELDS:
+            codes = np.where(features.lacking, self._in_texts(kind, phrase), np.uint8(NOWHERE))
+        else:
+            codes = self._in_texts(kind, phrase).copy()
+        codes[features.rows.get(name, np.empty(0, dtype=np.int64))] = list(self._features).index(kind)
+        if term.within:
+            codes[self.codes(QueryTerm("", term.within, (CATEGORY,))) == NOWHERE] = NOWHERE
+        return codes
+
+    def _in_texts(self, kind: str, phrase: Phrase) -> Codes:
+        codes = self._scanned.codes(self._synonyms.keys_for(kind, phrase))
+        return np.where(codes == NOWHERE, codes, codes + np.uint8(len(self._features)))
+
+    @cached_property
+    def _types_in_titles(self) -> dict[str, list[int]]:
+        """Types that titles name: of items without a category, and those that are a kind of the item's own category.
+
+        So an item of ``Shoes`` whose title says ``sneakers`` is found under both.
+        """
+        own: list[set[str]] = [set() for _ in range(len(self._catalogue))]
+        for name, rows in self._features[CATEGORY].rows.items():
+            for row in rows:
+                own[row].add(name)
+        found: dict[str, list[int]] = {}
+        for row, title in enumerate(self._catalogue.frame["title"]):
+            for phrase in self._types_of(title or ""):
+                names = self._synonyms.covers(CATEGORY, phrase)
+                if not own[row] or names & own[row]:
+                    for name in names - own[row]:
+                        held = found.setdefault(name, [])
+                        if not held or held[-1] != row:
+                            held.append(row)
+        return found
+
+    def _types_of(self, title: str) -> Iterator[Phrase]:
+        """Before ``with`` or ``for``; one right before another only says what kind: a shirt dress is no shirt."""
+        words = self._synonyms.tokens(title)
+        beside = next((place for place, word in enumerate(words) if word in self._synonyms.beside), len(words))
+        words = words[:beside]
+        spans = [one for one in find_spans(words, self._vocabulary, self._synonyms) if one.kinds == (CATEGORY,)]
+        starts = {span.start for span in spans}
+        yield from (tuple(words[span.start : span.end]) for span in spans if span.end not in starts)
+
+
+# MERGED rankjury.labeling.products.labels
+# """The rules of grading, and what each grade rests on.
+#
+# 3   the category, and two attributes or more
+# 2   the category, or two attributes or more
+# 1   one attribute, or nothing but the brand
+# 0   else
+# """
+
+
+RULES = {
+    "category and attributes": 3,
+    "category": 2,
+    "attributes": 2,
+    "one attribute": 1,
+    "brand": 1,
+    "nothing": 0,
+}
+"""The grade that each rule gives; the first that holds counts."""
+_NAMES = tuple(RULES)
+_SEVERAL = 2
+_AT_ONCE = 4
+"""Codes of eight bits that are packed into one number beside one of 31 bits."""
+SCHEMA: dict[str, Any] = {
+    **{QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64, "rule": pl.String},
+    **{"category": pl.String, "attributes": pl.List(pl.String), "brand": pl.String},
+}
+_MATCHES = {name: SCHEMA[name] for name in ("category", "attributes", "brand")}
+
+
+def rule_numbers(category: Bools, attributes: Ints, brand: Bools) -> Ints:
+    """The number of each item's rule: whether the category fits, how many attributes do, whether the brand does."""
+    several = attributes >= _SEVERAL
+    conditions = [category & several, category, several, attributes > 0, brand]
+    return np.select(conditions, list(range(len(conditions))), len(conditions)).astype(np.int64)
+
+
+def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: Matcher) -> pl.DataFrame:
+    """The pairs above grade 0, query by query, with their rules and matches."""
+    rows, rules, which = ([np.empty(0, dtype=np.int64)] for _ in range(3))
+    told: list[dict[str, Any]] = []
+    nowhere = np.empty((0, len(items)), dtype=np.uint8)
+    for reading in readings.values():
+        codes = np.concatenate([nowhere, *(matcher.codes(term)[None] for term in reading.terms)])  # terms × items
+        has = codes != NOWHERE
+        first = 1 if reading.category else 0
+        last = first + len(reading.attributes)
+        of_query = rule_numbers(has[:first].any(axis=0), has[first:last].sum(axis=0), has[last:].any(axis=0))
+        rows.append(np.flatnonzero(of_query < _NAMES.index("nothing")))
+        rules.append(of_query[rows[-1]])
+        patterns, places = _patterns(codes[:, rows[-1]])
+        which.append(places + len(told))
+        told += [_told(reading, pattern, matcher.places) for pattern in patterns.T]
+    numbers = np.repeat(np.arange(len(readings)), [part.size for part in rows[1:]])
+    rule = np.concatenate(rules)
+    held = {
+        QUERY: pl.Series(list(readings), dtype=pl.String).gather(numbers),
+        ITEM: items.gather(np.concatenate(rows)),
+        GRADE: pl.Series(list(RULES.values())).gather(rule),
+        "rule": pl.Series(_NAMES).gather(rule),
+    }
+    matches = pl.DataFrame(told, schema=_MATCHES).select(pl.all().gather(np.concatenate(which)))
+    return pl.DataFrame(held, schema_overrides=SCHEMA).hstack(matches)
+
+
+def _patterns(codes: Codes) -> tuple[Codes, Ints]:
+    """The different columns, and which of them each is: as ``np.unique`` along an axis finds them, but quicker."""
+    which = np.zeros(codes.shape[1], dtype=np.int64)
+    first = np.zeros(min(1, which.size), dtype=np.int64)
+    for start in range(0, len(codes), _AT_ONCE):
+        for code in codes[start : start + _AT_ONCE]:
+            which = which * (NOWHERE + 1) + code
+        _, first, which = np.unique(which, return_index=True, return_inverse=True)
+    return codes[:, first], which
+
+
+def _told(reading: ParsedQuery, pattern: Codes, places: tuple[str, ...]) -> dict[str, Any]:
+    """Matches as ``red (color)``, with the place that says so."""
+    shown = [
+        None if code == NOWHERE else f"{term.shown} ({places[code]})"
+        for term, code in zip(reading.terms, pattern.tolist(), strict=True)
+    ]
+    first = 1 if reading.category else 0
+    last = first + len(reading.attributes)
+    return {
+        "category": shown[0] if first else None,
+        "attributes": [one for one in shown[first:last] if one],
+        "brand": next((one for one in shown[last:] if one), None),
+    }
+
 
 GRADES = (0, 1, 2, 3)
 RELEVANT_FROM = 2
-_MATCHES = ("category", "attributes", "brand")
-"""Columns of texts from the catalogue."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +235,7 @@ class Labels:
     found: pl.DataFrame
     """query_id, item_id, grade, rule, category, attributes, brand of every pair above grade 0, and of those below that
     people graded."""
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, ParsedQuery]
     matcher: Matcher = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -101,7 +284,7 @@ class Labels:
         return [name for name in self.queries["id"] if name not in held]
 
     @check_arguments
-    def reading(self, query: str) -> Reading:
+    def reading(self, query: str) -> ParsedQuery:
         """How a query was taken apart."""
         if query not in self.readings:
             raise _unknown("query", query, list(self.readings), "the query set")
@@ -119,7 +302,7 @@ class Labels:
         nothing = {QUERY: query, ITEM: item, GRADE: 0, "rule": "nothing", "attributes": []}
         return held if held.height else pl.DataFrame([nothing], schema=SCHEMA)
 
-    def explain(self, query: str, item: str) -> list[tuple[Term, str, str | None]]:
+    def explain(self, query: str, item: str) -> list[tuple[QueryTerm, str, str | None]]:
         """Each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
         reading, place = self.reading(query), self._place_of(item)
         terms = [(term, "category") for term in (reading.category,) if term]
@@ -137,7 +320,7 @@ class Labels:
 
 @check_arguments
 def label(
-    catalogue: Catalogue, queries: pl.DataFrame, *, synonyms: Synonyms | None = None, own_category: bool = False
+    catalogue: ProductCatalogue, queries: pl.DataFrame, *, synonyms: Synonyms | None = None, own_category: bool = False
 ) -> Labels:
     """Grade every pair of a query (a frame with id and text, perhaps type and category) and an item.
 
@@ -145,15 +328,15 @@ def label(
     """
     known = synonyms or read_synonyms()
     queries = _whole(queries)
-    features = features_of(catalogue, known)
-    vocabulary = vocabulary_of(features, known)
+    features = extract_features(catalogue, known)
+    vocabulary = build_vocabulary(features, known)
     texts = queries["text"].to_list()
     wanted: set[str] = set().union(*(_wanted(known.tokens(text), vocabulary, known) for text in texts))
-    scanned = scan(catalogue, known, wanted)
+    scanned = index_texts(catalogue, known, wanted)
     matcher = Matcher(catalogue, features, vocabulary, known, scanned)
     own = queries["category"].to_list() if own_category else [None] * len(texts)
     readings = {
-        name: read_query(name, text, vocabulary, known, scanned, items=len(catalogue), category=category)
+        name: parse_query(name, text, vocabulary, known, scanned, items=len(catalogue), category=category)
         for name, text, category in zip(queries["id"], texts, own, strict=True)
     }
     found = grade_pairs(readings, catalogue.ids, matcher)
@@ -197,20 +380,22 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
     return found
 
 
-def _wanted(words: list[str], vocabulary: Vocabulary, known: Synonyms) -> set[str]:
+def _wanted(words: list[str], vocabulary: KindsByKey, known: Synonyms) -> set[str]:
     """The keys of all that a query may have to be looked for in texts."""
     spans = find_spans(words, vocabulary, known)
-    found = {key_of(words[one.start : next_.end]) for one, next_ in pairwise(spans) if one.kinds == (CATEGORY,)}
+    found = {phrase_key(words[one.start : next_.end]) for one, next_ in pairwise(spans) if one.kinds == (CATEGORY,)}
     for span in spans:
         phrase = tuple(words[span.start : span.end])
         for kind in (*span.kinds, OTHER):
             found |= set() if kind == CATEGORY else known.keys_for(kind, phrase)
-    for stretch in leftovers(words, spans, known):
-        found |= keys_in(words[stretch.start : stretch.end])
+    for stretch in unknown_spans(words, spans, known):
+        found |= phrase_keys(words[stretch.start : stretch.end])
     return found
 
 
-def _notes(catalogue: Catalogue, readings: Mapping[str, Reading], features: Mapping[str, Any]) -> Iterator[str]:
+def _notes(
+    catalogue: ProductCatalogue, readings: Mapping[str, ParsedQuery], features: Mapping[str, Any]
+) -> Iterator[str]:
     yield from catalogue.notes
     lacking = int(features["category"].lacking.sum())
     if lacking:

@@ -10,12 +10,11 @@ where more than half of them do, for then it tells none from another.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rankjury.labeling.normalize import BREAK, Phrase, key_of
-from rankjury.labeling.products.features import BRAND, LONGEST, Features, phrases_of, spellings
-from rankjury.labeling.products.scan import Scanned
+from rankjury.labeling.normalize import BREAK, Phrase, phrase_key
+from rankjury.labeling.products.features import BRAND, LONGEST, Features, TextIndex, expand_spellings, parse_phrases
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
-Vocabulary = Mapping[str, tuple[str, ...]]
+KindsByKey = Mapping[str, tuple[str, ...]]
 """The kinds that a key may be of; category alone where it is one."""
 
 _FEWEST_TOGETHER = 2
@@ -23,7 +22,7 @@ _TOO_COMMON, _ITEMS_TO_TELL = 0.5, 20
 
 
 @dataclass(frozen=True)
-class Term:
+class QueryTerm:
     """A word or phrase of a query, and what it may be."""
 
     shown: str
@@ -36,19 +35,19 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedQuery:
     """A query taken apart."""
 
     query: str
     text: str
-    category: Term | None = None
-    attributes: tuple[Term, ...] = ()
-    brands: tuple[Term, ...] = ()
+    category: QueryTerm | None = None
+    attributes: tuple[QueryTerm, ...] = ()
+    brands: tuple[QueryTerm, ...] = ()
     unused: tuple[str, ...] = ()
     """Words that no item has, or too many have to tell one from another."""
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[QueryTerm, ...]:
         return (*((self.category,) if self.category else ()), *self.attributes, *self.brands)
 
 
@@ -61,39 +60,39 @@ class Span:
     kinds: tuple[str, ...] = ()
 
 
-def vocabulary_of(features: Mapping[str, Features], synonyms: Synonyms) -> Vocabulary:
+def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> KindsByKey:
     """What the catalogue's fields hold, all that means the same, and what is known beside.
 
     Known phrases are categories only where the catalogue has none that they end in: where all boots are ``Boots``,
     ``hiking boots`` are boots with an attribute.
     """
-    spelled = spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
+    spelled = expand_spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
     own = {phrase[start:] for phrase in spelled for start in range(len(phrase))}
     ends = {phrase[-1:] for phrase in own}
     known = {phrase for phrases in synonyms.known(CATEGORY) for phrase in phrases if phrase[-1:] not in ends}
     found: dict[str, set[str]] = {}
     for kind, of_kind in features.items():
         if kind != CATEGORY:
-            for phrase in spellings(kind, of_kind.phrases, synonyms):
-                found.setdefault(key_of(phrase), set()).add(kind)
+            for phrase in expand_spellings(kind, of_kind.phrases, synonyms):
+                found.setdefault(phrase_key(phrase), set()).add(kind)
     for kind in (*features, OTHER):
         if kind in synonyms.groups and kind != CATEGORY:
             for phrase in (one for phrases in synonyms.known(kind) for one in phrases):
-                found.setdefault(key_of(phrase), set()).add(kind)
+                found.setdefault(phrase_key(phrase), set()).add(kind)
     return {
         **{key: tuple(sorted(kinds)) for key, kinds in found.items()},
-        **{key_of(phrase): (CATEGORY,) for phrase in own | known},
+        **{phrase_key(phrase): (CATEGORY,) for phrase in own | known},
     }
 
 
-def find_spans(words: list[str], vocabulary: Vocabulary, synonyms: Synonyms) -> list[Span]:
+def find_spans(words: list[str], vocabulary: KindsByKey, synonyms: Synonyms) -> list[Span]:
     """Known phrases, the longest first, none over another; then the words between them, one by one."""
     taken = [word == BREAK for word in words]
     found = []
     for length in range(min(LONGEST, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             end = start + length
-            kinds = vocabulary.get(key_of(words[start:end]))
+            kinds = vocabulary.get(phrase_key(words[start:end]))
             if kinds and not any(taken[start:end]) and (length > 1 or words[start] not in synonyms.ignored):
                 found.append(Span(start, end, kinds))
                 taken[start:end] = [True] * length
@@ -101,7 +100,7 @@ def find_spans(words: list[str], vocabulary: Vocabulary, synonyms: Synonyms) -> 
     return sorted(found, key=lambda span: span.start)
 
 
-def leftovers(words: list[str], spans: list[Span], synonyms: Synonyms) -> list[Span]:
+def unknown_spans(words: list[str], spans: list[Span], synonyms: Synonyms) -> list[Span]:
     """Stretches of words that no dictionary has."""
     found: list[Span] = []
     for span in spans:
@@ -114,46 +113,46 @@ def leftovers(words: list[str], spans: list[Span], synonyms: Synonyms) -> list[S
     return found
 
 
-def read_query(
+def parse_query(
     query: str,
     text: str,
-    vocabulary: Vocabulary,
+    vocabulary: KindsByKey,
     synonyms: Synonyms,
-    scanned: Scanned,
+    scanned: TextIndex,
     *,
     items: int,
     category: str | None = None,
-) -> Reading:
+) -> ParsedQuery:
     """``category`` is the query's own, where that is to count instead of what its text says."""
     pairs = synonyms.words(text)
     words = [word for word, _ in pairs]
     spans = find_spans(words, vocabulary, synonyms)
 
-    def term(span: Span, *kinds: str) -> Term:
+    def term(span: Span, *kinds: str) -> QueryTerm:
         shown = " ".join(shown for _, shown in pairs[span.start : span.end])
-        return Term(shown, tuple(words[span.start : span.end]), kinds or span.kinds)
+        return QueryTerm(shown, tuple(words[span.start : span.end]), kinds or span.kinds)
 
     # The category is the last one named (denim shirt dress), but for what goes with it: a dress with a belt.
     named = [span for span in spans if span.kinds == (CATEGORY,)]
     beside = next((place for place, word in enumerate(words) if word in synonyms.beside), len(words))
     chosen = next(reversed([span for span in named if span.start < beside] or named), None)
-    own = phrases_of(category or "", synonyms)
-    found = Term(category, own[-1], (CATEGORY,)) if category and own else term(chosen) if chosen else None
+    own = parse_phrases(category or "", synonyms)
+    found = QueryTerm(category, own[-1], (CATEGORY,)) if category and own else term(chosen) if chosen else None
     kinds_of = {span: [kind for kind in span.kinds if kind not in (BRAND, CATEGORY)] for span in spans}
     attributes = [term(span, *kinds) for span, kinds in kinds_of.items() if kinds]
     if found and chosen:
         others = _other_categories(words, spans, chosen, found, synonyms)
         attributes += [replace(term(span, CATEGORY, OTHER), within=found.phrase, written=how) for span, how in others]
-    stretches = leftovers(words, spans, synonyms)
+    stretches = unknown_spans(words, spans, synonyms)
     parts = [part for stretch in stretches for part in _parted(words, stretch, synonyms, scanned, items)]
     attributes += [term(span) for span in parts if span.kinds]
     brands = [term(span, BRAND) for span in spans if BRAND in span.kinds]
     unused = tuple(term(span).shown for span in parts if not span.kinds)
-    return Reading(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), unused)
+    return ParsedQuery(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), unused)
 
 
 def _other_categories(
-    words: list[str], spans: list[Span], chosen: Span, category: Term, synonyms: Synonyms
+    words: list[str], spans: list[Span], chosen: Span, category: QueryTerm, synonyms: Synonyms
 ) -> Iterator[tuple[Span, Phrase | None]]:
     """Categories that the query names beside its own, and how texts put them.
 
@@ -166,7 +165,7 @@ def _other_categories(
             yield span, tuple(words[span.start : chosen.end]) if span.end == chosen.start else None
 
 
-def _parted(words: list[str], stretch: Span, synonyms: Synonyms, scanned: Scanned, items: int) -> Iterator[Span]:
+def _parted(words: list[str], stretch: Span, synonyms: Synonyms, scanned: TextIndex, items: int) -> Iterator[Span]:
     """Unknown words: those that stand together in the catalogue as one, the others by themselves."""
 
     def count(start: int, end: int) -> int:
@@ -188,7 +187,7 @@ def _parted(words: list[str], stretch: Span, synonyms: Synonyms, scanned: Scanne
         start = end
 
 
-def _distinct(terms: list[Term], synonyms: Synonyms) -> tuple[Term, ...]:
+def _distinct(terms: list[QueryTerm], synonyms: Synonyms) -> tuple[QueryTerm, ...]:
     """What means the same counts once."""
     found = {(term.kinds, *(synonyms.name(kind, term.phrase) for kind in term.kinds)): term for term in reversed(terms)}
     return tuple(reversed(found.values()))

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankjury.errors import DataError, UnknownName, parse_toml
 from rankjury.io.source import Source
-from rankjury.labeling.normalize import BREAK, Phrase, key_of, singular, surfaces, tokens
+from rankjury.labeling.normalize import BREAK, Phrase, phrase_key, singular, surfaces, tokens
 
 CATEGORY, OTHER = "category", "other"
 KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
@@ -38,30 +38,30 @@ class Synonyms:
 
     def same(self, kind: str, phrase: Phrase) -> tuple[Phrase, ...]:
         """All spellings of a phrase."""
-        return self.groups.get(_spoken(kind), {}).get(key_of(phrase), (phrase,))
+        return self.groups.get(_spoken(kind), {}).get(phrase_key(phrase), (phrase,))
 
     def name(self, kind: str, phrase: Phrase) -> str:
         """One key for all spellings of a phrase."""
-        return min(map(key_of, self.same(kind, phrase)))
+        return min(map(phrase_key, self.same(kind, phrase)))
 
     def tokens(self, text: str) -> list[str]:
         """The words of a text, phrases that are not what their words say written together."""
         words = tokens(text)
         if self.whole.isdisjoint(map(str.__add__, words, words[1:])):
             return words
-        return [key_of(words[start:end]) for start, end in self._spans(words)]
+        return [phrase_key(words[start:end]) for start, end in self._spans(words)]
 
     def words(self, text: str) -> list[tuple[str, str]]:
         """The same, each with how it is shown."""
         shown = surfaces(text)
         words = [singular(one) for one in shown]
-        return [(key_of(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
+        return [(phrase_key(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
 
     def _spans(self, words: list[str]) -> list[tuple[int, int]]:
         spans, place = [], 0
         while place < len(words):
             pair = words[place : place + 2]
-            end = place + (2 if len(pair) == 2 and key_of(pair) in self.whole else 1)
+            end = place + (2 if len(pair) == 2 and phrase_key(pair) in self.whole else 1)
             spans.append((place, end))
             place = end
         return spans
@@ -83,7 +83,7 @@ class Synonyms:
     def keys_for(self, kind: str, phrase: Phrase) -> set[str]:
         """What in a text stands for a phrase: its spellings, and all that it covers."""
         covered = self._covered_by.get(_spoken(kind), {}).get(self.name(kind, phrase), set())
-        return covered | set(map(key_of, self.same(kind, phrase)))
+        return covered | set(map(phrase_key, self.same(kind, phrase)))
 
     @cached_property
     def _covered_by(self) -> dict[str, dict[str, set[str]]]:
@@ -161,7 +161,7 @@ def _is_phrase(value: Any) -> bool:
 
 def _made(tables: list[dict[str, Any]]) -> Synonyms:
     whole = {_phrase(text) for table in tables for kind in KINDS for text in table.get(kind, {}).get("whole", [])}
-    fusing = Synonyms(whole=frozenset(map(key_of, whole)))
+    fusing = Synonyms(whole=frozenset(map(phrase_key, whole)))
 
     def phrase(text: str) -> Phrase:
         return tuple(word for word in fusing.tokens(text) if word != BREAK)
@@ -180,7 +180,7 @@ def _made(tables: list[dict[str, Any]]) -> Synonyms:
             name = spoken.name(kind, phrase(one))
             counted[name] = counted.get(name, frozenset()) | {spoken.name(kind, phrase(other)) for other in others}
         also[kind] = counted
-    words = {name: frozenset(key_of(_phrase(one)) for t in tables for one in t.get(name, [])) for name in _LISTS}
+    words = {name: frozenset(phrase_key(_phrase(one)) for t in tables for one in t.get(name, [])) for name in _LISTS}
     return Synonyms(groups, also, fusing.whole, words["ignored"], words["beside"])
 
 
@@ -192,7 +192,7 @@ def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
     """Groups that share a phrase are one."""
     found: dict[str, list[Phrase]] = {}
     for phrases in lists:
-        joined = list(dict.fromkeys(one for phrase in phrases for one in (*found.get(key_of(phrase), ()), phrase)))
+        joined = list(dict.fromkeys(one for phrase in phrases for one in (*found.get(phrase_key(phrase), ()), phrase)))
         for one in joined:
-            found[key_of(one)] = joined
+            found[phrase_key(one)] = joined
     return {key: tuple(phrases) for key, phrases in found.items()}

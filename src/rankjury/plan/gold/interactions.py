@@ -42,7 +42,7 @@ from rankjury.recsys.summary import Interactions
 from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_style
-from rankjury.retrieval.embedding.models import find_model
+from rankjury.retrieval.embedding.embed import find_model
 
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
 _OF_LOGS = ("user", "item", "value", "time", "scale", "split")

@@ -20,14 +20,19 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.io.source import Source
-from rankjury.labeling.keywords.gold import KeywordGold, WithoutKeywords, ask_items, ask_keywords
-from rankjury.labeling.keywords.labelled import KEYWORDS, read_labelled
-from rankjury.labeling.keywords.mapping import MAPPERS, Extraction, Settings, make_mapper, map_texts
+from rankjury.labeling.keywords.annotations import NO_VALUE, SEPARATOR, Annotations, Vocabulary, read_annotations
+from rankjury.labeling.keywords.gold import (
+    KeywordGold,
+    KeywordMatch,
+    Predicates,
+    WithoutKeywords,
+    gold_from_items,
+    gold_from_keywords,
+)
+from rankjury.labeling.keywords.mapping import MAPPERS, Extraction, MappingSettings, make_mapper, map_texts
 from rankjury.labeling.keywords.partial_match import partial_matches
-from rankjury.labeling.keywords.quality import within
-from rankjury.labeling.keywords.read_annotations import NO_VALUE, SEPARATOR, read_annotations
-from rankjury.labeling.keywords.vocabulary import Annotations, Match, Predicates, Vocabulary
-from rankjury.labeling.products.queries import query_records, read_queries
+from rankjury.labeling.keywords.quality import KEYWORDS, compare_mappings, read_labelled_texts
+from rankjury.labeling.products.query_sets import read_queries, read_query_records
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
@@ -85,9 +90,9 @@ class MappingTable(PlanTable):
         [], description="Further methods whose quality is measured against given keywords, where they are installed."
     )
 
-    def settings(self, context: GoldContext, method: str) -> Settings:
+    def settings(self, context: GoldContext, method: str) -> MappingSettings:
         """Of a method; any but the chosen one has its usual threshold."""
-        return Settings(
+        return MappingSettings(
             method=method,
             model=self.model,
             threshold=self.threshold if method == self.method else None,
@@ -127,10 +132,10 @@ class KeywordsGold(GoldTable):
             context.path(self.path), self._columns, id_column=self.id, separator=self.separator, no_value=self.no_value
         )
         counted = everything.select(tuple(self.select)) if self.select else everything
-        match, texts = Match.parse(self.match), QueryTexts()
+        match, texts = KeywordMatch.parse(self.match), QueryTexts()
         if self.queries is None:
             wanted = None if self.sample is None else sample_ids(everything.ids, self.sample, self.seed)
-            asked = ask_items(counted, wanted, match, self.without_keywords)
+            asked = gold_from_items(counted, wanted, match, self.without_keywords)
         else:
             texts = self._texts(context, context.path(self.queries), everything.vocabulary, counted.vocabulary.groups)
             asked = self._asked(texts, everything, counted, match)
@@ -170,11 +175,13 @@ class KeywordsGold(GoldTable):
         skipped = self.without_keywords != "all"
         return map_query_texts(path, vocabulary, self.mapping, context, groups, given, skipped=skipped)
 
-    def _asked(self, texts: QueryTexts, everything: Annotations, counted: Annotations, match: Match) -> KeywordGold:
+    def _asked(
+        self, texts: QueryTexts, everything: Annotations, counted: Annotations, match: KeywordMatch
+    ) -> KeywordGold:
         numbers = counted.vocabulary.number_of
         known = [numbers.get(one, -1) for one in everything.vocabulary.keywords]
         chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
-        return ask_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
+        return gold_from_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
 
     def _cautions(self, asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
         """Under graded, an item with any one of the keywords is relevant, unless a measure says from which grade on."""
@@ -190,7 +197,7 @@ class KeywordsGold(GoldTable):
     def faults(self) -> Iterator[tuple[str, str]]:
         """Keys whose values are not known, or do not fit together."""
         try:
-            Match.parse(self.match)
+            KeywordMatch.parse(self.match)
         except RankjuryError as error:
             yield "match", str(error)
         for method in (self.mapping.method, *self.mapping.check):
@@ -331,9 +338,9 @@ def read_given_texts(
 
     ``partly``: only those that have any.
     """
-    if not needed and not any(KEYWORDS in one.fields for one in query_records(Source.open(path))):
+    if not needed and not any(KEYWORDS in one.fields for one in read_query_records(Source.open(path))):
         return None
-    labelled = read_labelled(path, vocabulary, separator=separator, partly=partly)
+    labelled = read_labelled_texts(path, vocabulary, separator=separator, partly=partly)
     ids, texts = [one.id for one in labelled], [one.text for one in labelled]
     return QueryTexts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
 
@@ -389,7 +396,7 @@ class _Judge:
     def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
         judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
         mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
-        compared = within(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
+        compared = compare_mappings(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
         groups = {name: one.to_json() for name, one in compared.by_group.items()}
         return {**compared.whole.to_json(), "groups": groups}
 
@@ -413,7 +420,7 @@ def _checked(
 
 
 def _mapping_to_json(
-    settings: Settings, threshold: float, ids: Sequence[str], found: Sequence[Extraction]
+    settings: MappingSettings, threshold: float, ids: Sequence[str], found: Sequence[Extraction]
 ) -> dict[str, Any]:
     return {
         "method": settings.method,

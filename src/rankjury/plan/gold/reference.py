@@ -30,8 +30,14 @@ from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.systems.vectors import VectorFiles
 from rankjury.plan.toml import toml_key, toml_string
 from rankjury.retrieval.agreement import stats as agreement
-from rankjury.retrieval.agreement.pairs import OfRun, OfVectors, ReferenceSide, chosen_ids, sample_ids
-from rankjury.retrieval.agreement.reference import Reference, measures_for, reference_gold
+from rankjury.retrieval.agreement.pairs import (
+    ReferenceModel,
+    RunSimilarities,
+    VectorSimilarities,
+    sample_ids,
+    select_ids,
+)
+from rankjury.retrieval.agreement.reference import ReferenceJudgments, reference_gold, reference_measures
 from rankjury.retrieval.diagnostics import GoldSpaces
 from rankjury.retrieval.rank import Space, drop_self, rank_vectors, resolve_exclude_self, self_note, self_rows
 
@@ -83,9 +89,9 @@ class ReferenceModelGold(VectorFiles, GoldTable):
         asked, notes = self._asked((queries or corpus).ids, context, corpus.source, (queries or corpus).numbered)
         found = self._gold(rank, asked, context, corpus.source)
         exclude = resolve_exclude_self(self.exclude_self, corpus, queries)
-        side = ReferenceSide(found.gold, OfVectors(corpus, queries, self.metric), corpus, exclude)
+        side = ReferenceModel(found.gold, VectorSimilarities(corpus, queries, self.metric), corpus, exclude)
         notes += [*(f"reference: {note}" for note in spaces[0].ranking.notes), *found.notes(context.cuts)]
-        source = (agreement.ReferenceGold(found.gold.source),) if context.cuts else ()
+        source = (agreement.ReferenceSource(found.gold.source),) if context.cuts else ()
         name = "reference (gold)" if "reference" in context.checked.plan.systems else "reference"
         return LoadedGold(
             {ONLY_ASPECT: found.gold},
@@ -120,13 +126,13 @@ class ReferenceModelGold(VectorFiles, GoldTable):
         asked, _ = self._asked(run.queries, context, run.source, numbered=False)
         found = self._gold(rank, asked, context, run.source)
         exclude = self.exclude_self if self.exclude_self is not None or not own else False
-        side = ReferenceSide(found.gold, OfRun(run), exclude_self=bool(exclude))
+        side = ReferenceModel(found.gold, RunSimilarities(run), exclude_self=bool(exclude))
         notes = [f"reference: {self_note(own, len(run), exclude=bool(exclude))}"] if own else []
         return LoadedGold(
             {ONLY_ASPECT: found.gold},
             reference=side,
             warnings=tuple(as_warnings((*notes, *found.notes(context.cuts)), "reference")),
-            sections=(agreement.ReferenceGold(found.gold.source),) if context.cuts else (),
+            sections=(agreement.ReferenceSource(found.gold.source),) if context.cuts else (),
             exclude_self=exclude,
         )
 
@@ -140,11 +146,11 @@ class ReferenceModelGold(VectorFiles, GoldTable):
         if self.sample_ids is None:
             return sample_ids(ids, self.sample, self.seed, where=source), []
         path = context.path(self.sample_ids)
-        return chosen_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
+        return select_ids(ids, names_of(read_ids(path), path), numbered=numbered, where=path)
 
     def _gold(
         self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: GoldContext, source: str
-    ) -> Reference:
+    ) -> ReferenceJudgments:
         if self.depth is not None and self.depth < context.gold_cut:
             raise UsageError(
                 f"the gold is {self.depth:,} deep, and cut at {context.gold_cut:,}", where=f"{source}, depth",
@@ -165,7 +171,7 @@ def _draft_reference(found: FolderContents) -> list[str]:
     vectors = found.vectors or ["reference.npy", "candidate.npy"]
     reference = found.reference or vectors[0]
     candidates = system_names([path for path in vectors if path != reference] or ["candidate.npy"])
-    measures = measures_for()
+    measures = reference_measures()
     baseline = next(iter(candidates)) if len(candidates) > 1 else None
     lines = top_level_lines(
         measures, [10, 1, 3, 5], baseline, found, ["report.html", "report.json", "metrics_vs_k.png"]

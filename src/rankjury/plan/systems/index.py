@@ -17,9 +17,8 @@ from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import LoadedIndex, add_lab_results, vector_sections
 from rankjury.plan.context import GoldContext, Loaded, SystemContext, SystemTable
 from rankjury.plan.systems.vectors import VectorFiles
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.measure import equivalence_of, measure
-from rankjury.retrieval.bench.stored import read_stored
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.measure import compare_metrics, measure_index, read_stored_vectors
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.temp_folder import clear_left_over
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
@@ -94,7 +93,7 @@ class IndexSystem(VectorFiles, SystemTable):
         context.loaded_gold.check_search()
         bench, warnings = self.bench(context)
         corpus, asked = bench.corpus, bench.queries
-        found = measure(
+        found = measure_index(
             bench,
             build=self.build,
             search=self.search,
@@ -111,7 +110,7 @@ class IndexSystem(VectorFiles, SystemTable):
             and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
             and are_units(asked.values)
         ):
-            same = equivalence_of(corpus, asked, k=bench.k)
+            same = compare_metrics(corpus, asked, k=bench.k)
         vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
         sections = (
             replace(found.indexed, vectors=vectors, equivalence=same),
@@ -119,7 +118,7 @@ class IndexSystem(VectorFiles, SystemTable):
         )
         return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
 
-    def bench(self, context: SystemContext) -> tuple[Bench, list[ReportWarning]]:
+    def bench(self, context: SystemContext) -> tuple[IndexBenchmark, list[ReportWarning]]:
         """Return what the index is tried with, and warnings about it."""
         clear_left_over()
         warnings: list[ReportWarning] = []
@@ -130,7 +129,7 @@ class IndexSystem(VectorFiles, SystemTable):
             attributes = lab.attributes_of(corpus.ids, self.filter)
             filters = lab.filters_of(asked.ids, self.filter)
             warnings += _check_filters(filters, attributes)
-        bench = Bench(
+        bench = IndexBenchmark(
             corpus,
             asked,
             engine=self.engine,
@@ -164,7 +163,7 @@ class IndexSystem(VectorFiles, SystemTable):
     def _stored(self, context: GoldContext, warnings: list[ReportWarning]) -> Vectors:
         """Read the vectors of an existing table; a file of vectors is only compared with them."""
         given = self.read(context)[0] if self.path else None
-        found = read_stored(self.engine, self.metric, self._opened(context), given)
+        found = read_stored_vectors(self.engine, self.metric, self._opened(context), given)
         warnings += as_warnings(found.notes, "stored-vectors")
         if self.normalise and not are_units(found.vectors.values):
             lengths = norms_of(found.vectors.values)

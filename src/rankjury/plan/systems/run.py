@@ -8,7 +8,7 @@ from rankjury.evaluation.sections import as_warnings
 from rankjury.io.formats import read_run
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
-from rankjury.retrieval.agreement.pairs import OfRun
+from rankjury.retrieval.agreement.pairs import RunSimilarities
 from rankjury.retrieval.rank import drop_self, self_note, self_rows
 
 
@@ -31,4 +31,6 @@ class RunSystem(SystemTable):
         own = int(self_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
         notes = [self_note(own, len(ranking), exclude=bool(exclude))] if own else []
         ranking, found = context.loaded_gold.check_run(drop_self(ranking) if exclude and own else ranking)
-        return Loaded(ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=OfRun(ranking))
+        return Loaded(
+            ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=RunSimilarities(ranking)
+        )

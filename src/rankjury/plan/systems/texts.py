@@ -16,17 +16,17 @@ from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import top_scores
 from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.io.attributes import read_attributes
-from rankjury.labeling.products.catalog import Catalogue, read_catalogue
-from rankjury.labeling.products.pinned_queries import check_pins, read_query_set
+from rankjury.labeling.products.catalog import ProductCatalogue, read_catalogue
+from rankjury.labeling.products.query_sets import check_pins, read_query_set
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import Lab, add_lab_results, vector_sections
 from rankjury.plan.context import DEFAULT_DEPTH, FULL_DEPTH, Loaded, SystemContext, SystemTable, default_depth
-from rankjury.retrieval.agreement.pairs import OfRun, OfVectors
+from rankjury.retrieval.agreement.pairs import RunSimilarities, VectorSimilarities
 from rankjury.retrieval.diagnostics import HUB_K
-from rankjury.retrieval.embedding.chunking import Chunks, chunked, parse_chunking, tokens_of
+from rankjury.retrieval.embedding.chunking import Chunks, chunk_texts, find_tokenizer, parse_chunking
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.embed import embed
-from rankjury.retrieval.embedding.models import MODELS, Embedder, find_model
+from rankjury.retrieval.embedding.embed import embed, find_model
+from rankjury.retrieval.embedding.models import MODELS, Embedder
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
@@ -89,10 +89,12 @@ class TextsSystem(SystemTable):
         loaded = loaded.adding(*vector_sections(corpus, queries, scores, context))
         return replace(loaded, last_steps=(add_lab_results,))
 
-    def _chunks(self, catalogue: Catalogue, model: Embedder) -> tuple[Chunks, list[ReportWarning]]:
+    def _chunks(self, catalogue: ProductCatalogue, model: Embedder) -> tuple[Chunks, list[ReportWarning]]:
         chunking = parse_chunking(self.chunking)
         texts = {name: catalogue.texts([name]) for name in chunking.fields}
-        found = chunked(catalogue.ids, texts, chunking, tokens=tokens_of(model), empty="skip", source=catalogue.source)
+        found = chunk_texts(
+            catalogue.ids, texts, chunking, tokens=find_tokenizer(model), empty="skip", source=catalogue.source
+        )
         warnings = []
         if found.skipped:
             are = plural(len(found.skipped), "item has", "items have")
@@ -133,13 +135,13 @@ class TextsSystem(SystemTable):
                 exclude_self=self.exclude_self,
                 progress=context.progress,
             )
-            return Loaded(space.ranking, (space.hygiene,), similarities=OfVectors(whole, queries, self.metric))
+            return Loaded(space.ranking, (space.hygiene,), similarities=VectorSimilarities(whole, queries, self.metric))
         space = rank_vectors(corpus.chunks, queries, k=HUB_K, metric=self.metric, exclude_self=False)
         ranking = rank_chunks(
             corpus, queries, k=depth, how=self.aggregate, metric=self.metric, exclude_self=self.exclude_self,
             progress=context.progress,
         )  # fmt: skip
-        return Loaded(ranking, (space.hygiene,), similarities=OfRun(ranking))
+        return Loaded(ranking, (space.hygiene,), similarities=RunSimilarities(ranking))
 
 
 @dataclass
@@ -147,7 +149,7 @@ class _Kept:
     """What systems of one run share: models, catalogues, and vectors of the same texts by the same model."""
 
     models: dict[str, Embedder] = field(default_factory=dict)
-    catalogues: dict[str, Catalogue] = field(default_factory=dict)
+    catalogues: dict[str, ProductCatalogue] = field(default_factory=dict)
     vectors: dict[tuple[int, str], Matrix] = field(default_factory=dict)
 
     def model(self, name: str, context: SystemContext) -> Embedder:
@@ -157,7 +159,7 @@ class _Kept:
             self.models[name] = find_model(folder if MODELS.find(name) is None and isdir(folder) else name)
         return self.models[name]
 
-    def catalogue(self, path: str) -> Catalogue:
+    def catalogue(self, path: str) -> ProductCatalogue:
         if path not in self.catalogues:
             self.catalogues[path] = read_catalogue(path)
         return self.catalogues[path]

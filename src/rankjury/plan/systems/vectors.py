@@ -29,7 +29,7 @@ from rankjury.plan.context import (
     SystemTable,
     default_depth,
 )
-from rankjury.retrieval.agreement.pairs import OfVectors
+from rankjury.retrieval.agreement.pairs import VectorSimilarities
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import check_same_items, rank_listed, rank_vectors, select_vectors
 
@@ -114,7 +114,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         context.loaded_gold.check_search()
         corpus, queries = self.read(context)
         exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
-        similarities = OfVectors(corpus, queries, self.metric)
+        similarities = VectorSimilarities(corpus, queries, self.metric)
         candidates, warnings = self._candidates(corpus, context)
         if isinstance(candidates, pl.DataFrame):
             listed = rank_listed(corpus, queries, candidates, k=self.depth, metric=self.metric, exclude_self=exclude)

@@ -32,7 +32,7 @@ from rankjury.recsys.split import WINDOWS
 from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.result import ModelTuning, Trial
 from rankjury.recsys.tuning.search import SearchSpace, settings_to_try, widen_grid
-from rankjury.retrieval.bench.grid import key_of
+from rankjury.retrieval.bench.grid import params_key
 from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
 
@@ -154,7 +154,7 @@ def tune_model(
     while True:
         of = len(subject.settings)
         for params in subject.settings:
-            key = key_of(params, subject.known)
+            key = params_key(params, subject.known)
             if key in trials:
                 continue
             progress.update(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)

@@ -22,7 +22,7 @@ from rankjury.core.types import Floats, freeze
 from rankjury.measures.measure import Aggregate
 from rankjury.recsys.split import Window
 from rankjury.recsys.tuning.search import GridEdge, SearchSpace, grid_edges
-from rankjury.retrieval.bench.grid import spelled
+from rankjury.retrieval.bench.grid import format_params
 from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
 from rankjury.stats.estimates import Estimate, estimate_all
 from rankjury.stats.resampling import Resampling, query_keys
@@ -236,7 +236,7 @@ class ModelTuning:
     def spelled(self, trial: Trial) -> str:
         """``factors=64 alpha=0.1``: those parameters in which settings differ."""
         whole = settled(self.known, trial.params, "parameter")
-        return spelled({name: whole[name] for name in self.tried})
+        return format_params({name: whole[name] for name in self.tried})
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rankjury.core.params import Param, Params, Setting
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.retrieval.bench.grid import key_of
+from rankjury.retrieval.bench.grid import params_key
 
 SearchKind = Literal["grid", "random"]
 MOST_TRIALS = 10_000
@@ -57,7 +57,7 @@ def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: S
             elif not values:
                 raise UsageError("no value to try", expected="one or more")
             for value in values:
-                key_of({name: value}, known)
+                params_key({name: value}, known)
         except RankjuryError as error:
             error.where = f"params.{name}"
             raise
@@ -115,12 +115,12 @@ def settings_to_try(
         others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
     else:
         others = islice(_drawn(known, own, tried, trials, seed), trials)
-    found: dict[str, dict[str, Setting]] = {key_of(own, known): dict(own)}
+    found: dict[str, dict[str, Setting]] = {params_key(own, known): dict(own)}
     for some in others:
         whole = {**own, **some}
-        found.setdefault(key_of(whole, known), whole)
+        found.setdefault(params_key(whole, known), whole)
     for whole in list(found.values())[: None if search == "grid" else 1] if simpler else ():
-        found.setdefault(key_of({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
+        found.setdefault(params_key({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
     return list(found.values())
 
 
@@ -224,7 +224,7 @@ def _drawn(
                 some[name] = values.at(share, whole=_is_whole(known[name]))
             else:
                 some[name] = values[int(share * len(values))]
-        key = key_of({**own, **some}, known)
+        key = params_key({**own, **some}, known)
         if key not in seen:
             seen.add(key)
             yield {name: some[name] for name in tried}

@@ -12,14 +12,13 @@ from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import ScoreHistogram, Stability
 from rankjury.reporting.charts.measures import interval_name, style_places
 from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, DotRow, HistogramChart, Mark, Ring, Scatter, ScatterPoint
-from rankjury.retrieval.bench.result import Indexed
-from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+from rankjury.retrieval.bench.result import IndexResult
+from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 from rankjury.stats.formatting import NO_VALUE, format_interval, format_percent, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
-    from rankjury.retrieval.bench.points import Point as Setting
-    from rankjury.retrieval.bench.sweep_result import Cost, Sweep
+    from rankjury.retrieval.bench.sweep_result import Cost, SweepPoint as Setting, SweepResult
 
 _LOG_FROM = 6.0
 """Times are by their ratio where the longest is so many times the shortest."""
@@ -83,7 +82,7 @@ def frontier_chart(report: Report) -> Scatter | None:
 
 def _recorded(report: Report, system: str) -> dict[str, RecordedValue]:
     """Return a system's recorded values, and what was found of its index where they lack it."""
-    index = report.section(Indexed, system)
+    index = report.section(IndexResult, system)
     return (index.figures() if index is not None else {}) | dict(report.systems[system].recorded)
 
 
@@ -102,7 +101,7 @@ def _told(value: float, ci: Bounds | None) -> str:
     return f"{format_value(value, interval_decimals(ci))}" + (f" {format_interval(ci)}" if ci else "")
 
 
-def sweeps_chart(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> Scatter:
+def sweeps_chart(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> Scatter:
     """Return the measured settings of sweeps: a line for each build, and rings around the cheapest (``by``)."""
     builds = dict.fromkeys((sweep.name, point.build_title) for sweep in sweeps for point in sweep.comparable)
     by_build = len(builds) <= _MOST_BUILDS
@@ -164,7 +163,7 @@ def _value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _label_names(sweep: "Sweep", by_build: bool) -> list[str]:
+def _label_names(sweep: "SweepResult", by_build: bool) -> list[str]:
     """Return the parameters in which searches differ; and builds, where the legend does not distinguish them."""
     values: dict[str, set[Any]] = {}
     for point in sweep.points:
@@ -175,7 +174,7 @@ def _label_names(sweep: "Sweep", by_build: bool) -> list[str]:
     return searched if searched and by_build else differing
 
 
-def _sweeps_footnote(sweeps: Sequence["Sweep"], labels: Mapping[str, str], drawn: int) -> str:
+def _sweeps_footnote(sweeps: Sequence["SweepResult"], labels: Mapping[str, str], drawn: int) -> str:
     """Say what labels and bars are, what is wanted, over how many queries, and what is not in the chart."""
     from rankjury.reporting.tables.sweep import format_targets
 
@@ -241,7 +240,7 @@ def top1_charts(report: Report) -> list[HistogramChart]:
 def norm_charts(report: Report) -> list[HistogramChart]:
     """Return the lengths of vectors, of systems and of other spaces."""
     gold = report.section(GoldSpaces)
-    spaces = [*report.sections_of(Hygiene).items(), *(gold.spaces.items() if gold is not None else ())]
+    spaces = [*report.sections_of(SpaceDiagnostics).items(), *(gold.spaces.items() if gold is not None else ())]
     found = [(name, one.norm.histogram) for name, one in spaces]
     strips = [_bars(name, one.edges, one.counts, "vector", "vectors") for name, one in found]
     return _charts(report, strips, "Lengths of vectors", "length (L2 norm)", "vectors")

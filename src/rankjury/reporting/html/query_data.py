@@ -11,7 +11,7 @@ import numpy as np
 from rankjury.core.types import Floats
 from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.evaluation.report import Report
-from rankjury.labeling.keywords.partial_match import Partial
+from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.stats.formatting import format_value
 
 LONGEST_TEXT = 300
@@ -125,7 +125,7 @@ def keyword_results(report: Report) -> dict[str, dict[str, Any]]:
             }
             for looked in section.to_json()["queries"]
         }
-        for name, section in report.sections_of(Partial).items()
+        for name, section in report.sections_of(PartialMatches).items()
     }
 
 

@@ -9,7 +9,7 @@ from rankjury.measures.measure import LEGEND
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.reporting.tables.cutoffs import cutoff_grid, display_names
-from rankjury.retrieval.agreement.stats import Agreed, Agreement
+from rankjury.retrieval.agreement.stats import Agreement, AgreementValue
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import NO_VALUE, format_interval, format_p, format_value, interval_decimals
@@ -77,14 +77,14 @@ def render_agreement(report: Report, brief: bool) -> SectionBlock | None:
     )
 
 
-def _shown(one: Agreed) -> str:
+def _shown(one: AgreementValue) -> str:
     if isnan(one.value):
         return NO_VALUE
     text = format_value(one.value, interval_decimals(one.ci))
     return f"{text} {format_interval(one.ci)}" if one.ci else text
 
 
-def _difference(one: Agreed) -> str:
+def _difference(one: AgreementValue) -> str:
     if one.difference is None:
         return ""
     ends = "" if one.difference_ci is None else ", ".join(_signed(end, _DECIMALS) for end in one.difference_ci)

@@ -11,8 +11,8 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import MeanStd, Stability
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
-from rankjury.retrieval.bench.result import Equivalence, Indexed, Loss, Timings
-from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.bench.latency import Latency
+from rankjury.retrieval.bench.result import IndexLatency, IndexLoss, IndexResult, MetricEquivalence
 from rankjury.retrieval.hints import Hint, Hints
 from rankjury.stats.formatting import format_percent
 
@@ -31,7 +31,7 @@ _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
 @renderer("index")
 def render_indexes(report: Report, brief: bool) -> SectionBlock | None:
     """Return what each index finds of the exact neighbours, what it costs, and whose fault a loss is."""
-    found = report.sections_of(Indexed)
+    found = report.sections_of(IndexResult)
     if not found:
         return None
     tables = [_index_table(found), _latency_table(found), _filters_table(found)]
@@ -89,7 +89,7 @@ def render_hints(report: Report, brief: bool) -> SectionBlock | None:
     return SectionBlock("Hints", lines=lines, order=54) if lines else None
 
 
-def _index_table(found: Mapping[str, Indexed]) -> TextTable:
+def _index_table(found: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per index."""
     k = next(iter(found.values())).recall.k
     header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
@@ -97,7 +97,7 @@ def _index_table(found: Mapping[str, Indexed]) -> TextTable:
     return make_table(header, rows, text=(0, 1), wraps=(0, 1)).dropping("own exact", "engine", "build")
 
 
-def _row(name: str, one: Indexed) -> list[str]:
+def _row(name: str, one: IndexResult) -> list[str]:
     own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
     p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95.ms)
     given = ", ".join(f"{param} {value}" for param, value in one.given.items())
@@ -117,7 +117,7 @@ def _row(name: str, one: Indexed) -> list[str]:
     ]
 
 
-def _latency_table(found: Mapping[str, Indexed]) -> TextTable:
+def _latency_table(found: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per way of asking, with and, where that is too wide, without intervals."""
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
     timed = {name: one.latency for name, one in found.items() if one.latency is not None}
@@ -138,7 +138,7 @@ def _latency_table(found: Mapping[str, Indexed]) -> TextTable:
     return replace(layouts[0], narrower=tuple(layouts[1:]))
 
 
-def _clock_notes(timed: Sequence[Timings]) -> list[str]:
+def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     """Return what the clock itself costs, and what end to end includes."""
     if not timed:
         return []
@@ -165,7 +165,7 @@ def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
     return f"{_milliseconds(one.ms)} [{_milliseconds(one.ci[0])}, {_milliseconds(one.ci[1])}{above}]"
 
 
-def _filters_table(found: Mapping[str, Indexed]) -> TextTable:
+def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per filter, the most selective first."""
     rows = [
         [
@@ -189,7 +189,7 @@ def _spread_shown(one: MeanStd) -> str:
     return _signed(one.mean) + (f" ± {one.std:.4f}" if one.std == one.std else "")
 
 
-def _lines(found: Mapping[str, Indexed]) -> Iterator[str]:
+def _lines(found: Mapping[str, IndexResult]) -> Iterator[str]:
     """Return whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
     for name, one in found.items():
         if one.loss is not None and not isnan(one.loss.index.mean):
@@ -202,7 +202,7 @@ def _lines(found: Mapping[str, Indexed]) -> Iterator[str]:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 
 
-def _differing(found: Equivalence) -> str:
+def _differing(found: MetricEquivalence) -> str:
     """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
     example = found.example or {}
     queries = plural(found.differing, "query", "queries")
@@ -213,7 +213,7 @@ def _differing(found: Equivalence) -> str:
     return f"{' and '.join(found.metrics)} rank {queries} differently, {place}{why}"
 
 
-def _loss_told(loss: Loss, *, filtered: bool) -> str:
+def _loss_told(loss: IndexLoss, *, filtered: bool) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
     ci = loss.index_loss.ci
     interval = "" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]"

@@ -7,7 +7,7 @@ from typing import Any
 from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Keywords
-from rankjury.labeling.keywords.partial_match import Looked, Partial, Result
+from rankjury.labeling.keywords.partial_match import PartialMatches, QueryMatches, ResultMatch
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import format_percent
@@ -25,7 +25,7 @@ _SMALL = 0.1
 @renderer("partial_matches")
 def render(report: Report, brief: bool) -> SectionBlock | None:
     """Return of the last system a query or two result by result, and what is missed most; how texts were mapped."""
-    found = report.sections_of(Partial)
+    found = report.sections_of(PartialMatches)
     quality = quality_table(report)
     if not found and quality is None:
         return None
@@ -39,12 +39,12 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         lines += _summary_lines(report, system)
     if quality is not None:
         tables.append(quality)
-    return SectionBlock("Partial matches", [one for one in tables if one], lines, order=30)
+    return SectionBlock("PartialMatches matches", [one for one in tables if one], lines, order=30)
 
 
 def _shown_queries(report: Report, system: str) -> Iterator[TextTable]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
-    partial = report.sections_of(Partial)[system]
+    partial = report.sections_of(PartialMatches)[system]
     for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
         looked = partial.of(query)
         if looked is not None and looked.results:
@@ -58,17 +58,17 @@ def _worst(report: Report, system: str) -> list[str]:
     values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
     partly = [
         one
-        for one in report.sections_of(Partial)[system].queries
+        for one in report.sections_of(PartialMatches)[system].queries
         if one.relevant and not isnan(values[one.query]) and any(_is_partial(result) for result in one.results)
     ]
     return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
 
 
-def _is_partial(result: Result) -> bool:
+def _is_partial(result: ResultMatch) -> bool:
     return bool(result.has and result.lacks)
 
 
-def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> TextTable:
+def _shown(report: Report, system: str, looked: QueryMatches, partial: PartialMatches) -> TextTable:
     """Return the results of a query, with its keywords above and its scores below."""
     text = report.query_text(looked.query)
     group_of = {one.name: one.group for one in partial.keywords}
@@ -107,7 +107,7 @@ def _shown(report: Report, system: str, looked: Looked, partial: Partial) -> Tex
     )
 
 
-def _verdict(result: Result, threshold: float | None) -> str:
+def _verdict(result: ResultMatch, threshold: float | None) -> str:
     if not result.annotated:
         return "not annotated"
     found = f"{len(result.has)}/{len(result.has) + len(result.lacks)}" + (" partial" if _is_partial(result) else "")
@@ -121,7 +121,7 @@ def _scores(report: Report, system: str, query: str) -> str:
     return " · ".join(f"{label}: {'–' if isnan(value) else f'{value:.3f}'}" for label, value in values)
 
 
-def missed_table(partial: Partial, system: str, most: int) -> TextTable:
+def missed_table(partial: PartialMatches, system: str, most: int) -> TextTable:
     """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
     rows = [
         [
@@ -153,7 +153,7 @@ def missed_table(partial: Partial, system: str, most: int) -> TextTable:
 
 def _summary_lines(report: Report, system: str) -> Iterator[str]:
     """What the results of all queries come to, in words."""
-    partial = report.sections_of(Partial)[system]
+    partial = report.sections_of(PartialMatches)[system]
     counts = partial.results
     total = counts.whole + counts.some + counts.none
     if total:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
-from rankjury.retrieval.diagnostics import GoldSpaces, Hygiene
+from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 from rankjury.stats.formatting import format_percent
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LONGEST_HUB = 16
 def render(report: Report, brief: bool) -> SectionBlock | None:
     """One row per space; those of the gold first."""
     of_gold = report.section(GoldSpaces)
-    spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(Hygiene)}
+    spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(SpaceDiagnostics)}
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
     rows = [_row(name, space, report) for name, space in spaces.items()]
     shown = make_table(header, rows, text=(0, 7), wraps=(0, 7))
@@ -34,7 +34,7 @@ def _norms(report: Report) -> "Sequence[Chart]":
     return norm_charts(report)
 
 
-def _row(name: str, space: Hygiene, report: Report) -> list[str]:
+def _row(name: str, space: SpaceDiagnostics, report: Report) -> list[str]:
     hubs = space.hubness.hubs
     hub = f"{_cut(report.name_of(hubs[0].id))} ({hubs[0].found_by:,})" if hubs else "–"
     alike = "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.3f}"
@@ -54,7 +54,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
 
 
-def diagnostics_table(space: Hygiene) -> TextTable:
+def diagnostics_table(space: SpaceDiagnostics) -> TextTable:
     """One space in words: what was looked at, and what was found."""
     hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
     rows = [

@@ -16,8 +16,7 @@ from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
-    from rankjury.retrieval.bench.points import Point, Quantile
-    from rankjury.retrieval.bench.sweep_result import Choice, Cost, Sweep
+    from rankjury.retrieval.bench.sweep_result import Cost, LatencyQuantile, SweepChoice, SweepPoint, SweepResult
 
 SCHEMA = "rankjury.sweeps/1"
 _INDENT = "  "
@@ -35,7 +34,7 @@ _FIGURES = (
 )
 
 
-def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
+def print_sweep(sweep: "SweepResult", by: "Cost" = "p95") -> None:
     """What was measured, what was left out and why, and the cheapest setting that meets the target."""
     screen = console()
     about = f"{plural(sweep.items, 'item', 'items')}, {plural(sweep.queries, 'query', 'queries')}"
@@ -45,7 +44,7 @@ def print_sweep(sweep: "Sweep", by: "Cost" = "p95") -> None:
         screen.print(line)
 
 
-def sweep_table(sweep: "Sweep", by: "Cost" = "p95") -> TextTable:
+def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
     """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
     header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95), *_MORE, ""]
     marks = _marks(sweep, by)
@@ -71,7 +70,7 @@ def _titled(name: str, level: float | None) -> str:
     return name if level is None else f"{name} [{format_percent(level)}]"
 
 
-def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
+def _marks(sweep: "SweepResult", by: "Cost") -> dict[int, str]:
     marks = {id(point): "" for point in sweep.of("measured")}
     marks |= {id(point): f"{point.failed_queries:,} unanswered" for point in sweep.points if point.failed_queries}
     marks |= {id(point): "frontier" for point in sweep.frontier()}
@@ -82,13 +81,13 @@ def _marks(sweep: "Sweep", by: "Cost") -> dict[int, str]:
     return marks
 
 
-def omitted_lines(sweep: "Sweep") -> Iterator[str]:
+def omitted_lines(sweep: "SweepResult") -> Iterator[str]:
     """How many settings were not measured, and why."""
     pruned = sweep.of("pruned")
     if pruned:
         settings = plural(len(pruned), "setting was", "settings were")
         yield f"{settings} pruned: a lower one of the same build finds as much, and is no slower"
-    reasons: dict[tuple[str, str], list[Point]] = {}
+    reasons: dict[tuple[str, str], list[SweepPoint]] = {}
     for point in (*sweep.of("skipped"), *sweep.of("failed")):
         reasons.setdefault((point.status, point.because or ""), []).append(point)
     for (status, reason), points in reasons.items():
@@ -99,7 +98,7 @@ def omitted_lines(sweep: "Sweep") -> Iterator[str]:
         yield f"{plural(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
 
 
-def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
+def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
     """Say which setting is the cheapest, or which cannot be distinguished.
 
     ``hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``
@@ -128,7 +127,7 @@ def choice_lines(sweep: "Sweep", by: "Cost" = "p95") -> Iterator[str]:
         yield from _grounds(sweep, by)
 
 
-def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
+def _grounds(sweep: "SweepResult", by: "Cost") -> Iterator[str]:
     """Say what the costs of the settings were compared by."""
     if by == "p95" and sweep.times is not None:
         settings = f"{len(sweep.times.settings)} settings that meet the target"
@@ -141,14 +140,14 @@ def _grounds(sweep: "Sweep", by: "Cost") -> Iterator[str]:
         yield f"{sweep.name}: {what} was measured once, and counts as higher only where it is twice as high"
 
 
-def format_targets(sweep: "Sweep", choice: "Choice") -> str:
+def format_targets(sweep: "SweepResult", choice: "SweepChoice") -> str:
     """``recall@10 ≥ 0.95 and p95 ≤ 20 ms``"""
     recall = "" if choice.recall is None else f"recall@{sweep.k} ≥ {choice.recall:g}"
     time = "" if choice.p95_ms is None else f"p95 ≤ {choice.p95_ms:g} ms"
     return " and ".join(part for part in (recall, time) if part)
 
 
-def _in_full(sweep: "Sweep", point: "Point", by: "Cost") -> str:
+def _in_full(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> str:
     """With the mean P95 of the interleaved rounds where these decide, else with that of the first measurement."""
     mean = sweep.times.mean(point) if sweep.times is not None and by == "p95" else None
     p95 = f"p95 {_quantile(point.p95)} ms" if mean is None else f"mean p95 {_three_digits(mean)} ms"
@@ -157,12 +156,12 @@ def _in_full(sweep: "Sweep", point: "Point", by: "Cost") -> str:
     return f"{point.title} (recall {_recall(point)}, {p95}{size}{built})"
 
 
-def sweeps_to_json(sweeps: Sequence["Sweep"], made: str | None = None) -> str:
+def sweeps_to_json(sweeps: Sequence["SweepResult"], made: str | None = None) -> str:
     form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]}
     return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> str:
     lines: list[str] = []
     for place, sweep in enumerate(sweeps):
         cost = by[place] if by else "p95"
@@ -179,7 +178,7 @@ def sweeps_to_markdown(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> 
     return "\n".join(lines)
 
 
-def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
+def sweeps_to_csv(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> str:
     """One row a setting, with all digits; a column a parameter."""
     points = [point for sweep in sweeps for point in sweep.points]
     params = [*dict.fromkeys(f"build.{name}" for point in points for name in point.build)]
@@ -194,7 +193,7 @@ def sweeps_to_csv(sweeps: Sequence["Sweep"], by: Sequence["Cost"] = ()) -> str:
     return text.getvalue()
 
 
-def _csv_rows(sweep: "Sweep", by: "Cost") -> Iterator[dict[str, Any]]:
+def _csv_rows(sweep: "SweepResult", by: "Cost") -> Iterator[dict[str, Any]]:
     frontier = {id(point) for point in sweep.frontier()}
     choice = sweep.cheapest(by=by) if sweep.aims else None
     marks: dict[int, str] = {}
@@ -218,14 +217,14 @@ def _cell(value: object) -> object:
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
-def _recall(point: "Point") -> str:
+def _recall(point: "SweepPoint") -> str:
     if point.recall is None:
         return NO_VALUE
     text = format_value(point.recall, _OF_RECALL)
     return text + (_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
 
 
-def _quantile(one: "Quantile | None") -> str:
+def _quantile(one: "LatencyQuantile | None") -> str:
     """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
     if one is None:
         return NO_VALUE
@@ -237,7 +236,7 @@ def _ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
     return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
 
 
-def _times(one: "Quantile | None") -> str:
+def _times(one: "LatencyQuantile | None") -> str:
     return NO_VALUE if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
 
 

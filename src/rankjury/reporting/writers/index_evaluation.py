@@ -11,7 +11,7 @@ from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, Stability
 from rankjury.reporting.writers import OutputRequest, writer
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.hints import Hints
 from rankjury.stats.estimates import Estimate
 
@@ -33,7 +33,7 @@ def to_evaluation(report: Report, request: OutputRequest) -> str:
     """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
     system, gate = request.system or "", request.gate
     alone = _alone(report, system)
-    indexed, stability = report.sections_of(Indexed)[system], report.sections_of(Stability)[system]
+    indexed, stability = report.sections_of(IndexResult)[system], report.sections_of(Stability)[system]
     latency = None if indexed.latency is None else indexed.latency.to_json()
     verdicts = [one.to_json() for one in gate.verdicts if one.system == system] if gate is not None else []
     summary = {
@@ -65,7 +65,7 @@ def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
 
 def _meta(report: Report, system: str) -> dict[str, Any]:
     declared: Mapping[str, Any] = report.provenance.get("meta") or {}
-    indexed = report.sections_of(Indexed)[system]
+    indexed = report.sections_of(IndexResult)[system]
     query_set: Mapping[str, Any] = report.provenance.get("query_set") or {}
     usual = {
         "index_params": {"engine": indexed.engine, "metric": indexed.metric}

@@ -12,7 +12,7 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.query_lists import top_rows
-from rankjury.retrieval.agreement.stats import Agreement, Pairs, agreement_of
+from rankjury.retrieval.agreement.stats import Agreement, SimilarityPairs, estimate_agreement
 from rankjury.retrieval.knn.search import score_listed
 from rankjury.stats.resampling import Keys, Resampling, query_keys, random_words
 
@@ -28,7 +28,7 @@ class Similarities(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class OfVectors:
+class VectorSimilarities:
     """By its vectors."""
 
     corpus: Vectors
@@ -46,7 +46,7 @@ class OfVectors:
 
 
 @dataclass(frozen=True, eq=False)
-class OfRun:
+class RunSimilarities:
     """By the scores of a run: known for what it retrieved; a run that has only ranks knows none."""
 
     ranking: Ranking
@@ -93,7 +93,7 @@ def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sam
     return ordered.gather(np.sort(np.argsort(words, kind="stable")[:size]))
 
 
-def chosen_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str) -> tuple[pl.Series, list[str]]:
+def select_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str) -> tuple[pl.Series, list[str]]:
     """Choose queries that the user lists.
 
     Args:
@@ -129,7 +129,7 @@ def chosen_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
     return wanted.sort(), [told] if doubtful else []
 
 
-def sample_others(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:
+def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:
     """For each query so many of the numbers below ``items``, ascending, each once, its ``own`` left out (−1: none).
 
     Where there are no more than that, all of them: then −1 fills the rows up.
@@ -189,7 +189,7 @@ def _below(words: Keys, limits: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class PairList:
     """Pairs by id, in order of query."""
 
     row: Ints
@@ -199,7 +199,7 @@ class Listed:
     about: str
 
 
-def sampled_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, exclude_self: bool = True) -> Listed:
+def sample_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, exclude_self: bool = True) -> PairList:
     """About so many pairs in all: of each query the same number of items, drawn by the seed and its id.
 
     ``exclude_self`` never draws the item of the query's own id.
@@ -208,13 +208,13 @@ def sampled_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *,
     places = pl.DataFrame({"id": pool, "place": np.arange(len(pool))})
     own = asked.to_frame("id").join(places, on="id", how="left", maintain_order="left")["place"].fill_null(-1)
     left_out = own.to_numpy() if exclude_self else np.full(len(asked), -1)
-    drawn = sample_others(asked, left_out, len(pool), -(-size // len(asked)), seed)
+    drawn = sample_items(asked, left_out, len(pool), -(-size // len(asked)), seed)
     row, place = np.nonzero(drawn >= 0)
     about = f"drawn by seed {seed}"
-    return Listed(row, asked.gather(row), pool.gather(drawn[row, place]), about)
+    return PairList(row, asked.gather(row), pool.gather(drawn[row, place]), about)
 
 
-def top_pairs(gold: Gold, ranking: Ranking, k: int) -> Listed:
+def top_pairs(gold: Gold, ranking: Ranking, k: int) -> PairList:
     """Pair every query with the first k items of the reference, which are the gold's, and with the ranking's."""
     place = segments_within(gold.starts)
     best = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(pl.Series(place < k))
@@ -223,18 +223,18 @@ def top_pairs(gold: Gold, ranking: Ranking, k: int) -> Listed:
     both = pl.concat([best, found.select(QUERY, ITEM)]).unique().sort(QUERY, ITEM)
     numbers = pl.DataFrame({QUERY: asked, "row": np.arange(len(asked))})
     row = both.join(numbers, on=QUERY, how="left", maintain_order="left")["row"].to_numpy()
-    return Listed(row, both[QUERY], both[ITEM], f"among the first {k} of either")
+    return PairList(row, both[QUERY], both[ITEM], f"among the first {k} of either")
 
 
-def compared(listed: Listed, reference: Similarities, candidate: Similarities) -> Pairs:
+def score_pairs(listed: PairList, reference: Similarities, candidate: Similarities) -> SimilarityPairs:
     """The similarities by both; pairs of which one knows none are left out."""
     ours, theirs = reference.of(listed.queries, listed.items), candidate.of(listed.queries, listed.items)
     known = ~(np.isnan(ours) | np.isnan(theirs))
-    return Pairs(listed.row[known], ours[known], theirs[known], listed.about, int((~known).sum()))
+    return SimilarityPairs(listed.row[known], ours[known], theirs[known], listed.about, int((~known).sum()))
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceSide:
+class ReferenceModel:
     """A model whose ranking is the gold."""
 
     gold: Gold
@@ -245,12 +245,12 @@ class ReferenceSide:
     """Whether a query's own item is left out, of the gold as of the pairs."""
 
 
-class PairsOfSystems:
+class PairCollector:
     """Takes systems in as they are loaded, and keeps only the numbers of the pairs."""
 
     def __init__(
         self,
-        reference: ReferenceSide,
+        reference: ReferenceModel,
         *,
         over: Literal["sampled", "top"] | None,
         size: int,
@@ -262,11 +262,11 @@ class PairsOfSystems:
         self.reference = reference
         self.over, self.size, self.seed, self.k = over, size, seed, k
         self.where = where
-        self._pairs: dict[str, Pairs] = {}
+        self._pairs: dict[str, SimilarityPairs] = {}
 
     def add(self, name: str, similarities: Similarities, ranking: Ranking) -> None:
         listed = self._listed(name, similarities, ranking)
-        pairs = compared(listed, self.reference.similarities, similarities)
+        pairs = score_pairs(listed, self.reference.similarities, similarities)
         if not pairs.row.size:
             raise DataError(
                 f"no pair has a similarity by both the reference and {name}",
@@ -276,7 +276,7 @@ class PairsOfSystems:
             )
         self._pairs[name] = pairs
 
-    def _listed(self, name: str, similarities: Similarities, ranking: Ranking) -> Listed:
+    def _listed(self, name: str, similarities: Similarities, ranking: Ranking) -> PairList:
         vectors = self.reference.vectors if similarities.everything else None
         if self.over == "top" or (self.over is None and vectors is None):
             return top_pairs(self.reference.gold, ranking, self.k)
@@ -287,13 +287,13 @@ class PairsOfSystems:
                 expected="the pairs of the top k",
             )
         gold, exclude = self.reference.gold, self.reference.exclude_self
-        return sampled_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
+        return sample_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
 
     def agreements(self, resampling: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
         """By system, with the differences to the baseline where both are over the same pairs."""
         level = (resampling or Resampling()).level
         keys = query_keys(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
-        found = {name: agreement_of(pairs, keys, resampling) for name, pairs in self._pairs.items()}
+        found = {name: estimate_agreement(pairs, keys, resampling) for name, pairs in self._pairs.items()}
         if baseline not in found:
             return found
         return {

@@ -29,7 +29,7 @@ def pearson(reference: Floats, candidate: Floats) -> float:
     """
     if reference.size < 2 or any(side.min() == side.max() for side in (reference, candidate)):
         return nan
-    x, y = standard(reference), standard(candidate)
+    x, y = standardize(reference), standardize(candidate)
     return float(np.clip(_product(x, y) / sqrt(_product(x, x) * _product(y, y)), -1.0, 1.0))
 
 
@@ -38,7 +38,7 @@ def _product(x: Floats, y: Floats) -> float:
     return float((x * y).sum())
 
 
-def standard(values: Floats) -> Floats:
+def standardize(values: Floats) -> Floats:
     """Centred, and near 1, so that squares neither overflow nor vanish."""
     scaled = values / np.abs(values).max()
     centred = scaled - scaled.mean()
@@ -162,7 +162,7 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class SimilarityPairs:
     """The similarities of pairs by two models, in order of query."""
 
     row: Ints
@@ -176,7 +176,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Agreed(Record):
+class AgreementValue(Record):
     """One figure, its interval, and how it differs from the baseline's."""
 
     omitted = ("difference", "difference_ci")
@@ -198,7 +198,7 @@ class Agreement(Section):
     pairs: int
     queries: int
     left_out: int
-    figures: dict[str, Agreed]
+    figures: dict[str, AgreementValue]
     resamples: int | None = None
     """How many the intervals are from; None where there are none."""
     resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
@@ -216,7 +216,7 @@ class Agreement(Section):
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceGold(Section):
+class ReferenceSource(Section):
     """The model whose ranking is the gold: systems are shown by cut-off, as candidates for its place."""
 
     name = "reference"
@@ -224,8 +224,8 @@ class ReferenceGold(Section):
     source: str
 
 
-def agreement_of(
-    pairs: Pairs, keys: Keys, resampling: Resampling | None, only: Iterable[str] = AGREEMENTS
+def estimate_agreement(
+    pairs: SimilarityPairs, keys: Keys, resampling: Resampling | None, only: Iterable[str] = AGREEMENTS
 ) -> Agreement:
     """The figures over these pairs; with ``resampling``, their intervals over the queries of ``keys``."""
     names = list(only)
@@ -235,7 +235,7 @@ def agreement_of(
     if resampling is not None and queries >= 2:
         resampled = _Resampled(pairs, keys, min(resampling.resamples, MOST_RESAMPLES)).of(names, values)
     figures = {
-        name: Agreed(
+        name: AgreementValue(
             value, _percentiles(resampled[name], resampling.level) if resampling and name in resampled else None
         )
         for name, value in values.items()
@@ -255,7 +255,7 @@ def _percentiles(resampled: Floats, level: float) -> Bounds | None:
 class _Resampled:
     """The figures over resampled queries."""
 
-    def __init__(self, pairs: Pairs, keys: Keys, resamples: int) -> None:
+    def __init__(self, pairs: SimilarityPairs, keys: Keys, resamples: int) -> None:
         self.x, self.y, self.row = pairs.reference, pairs.candidate, pairs.row
         self.keys, self.resamples = keys, resamples
 
@@ -285,7 +285,7 @@ class _Resampled:
         return largest * np.sqrt(_quotient(self._sums(np.square(apart / largest))[0], self._drawn))
 
     def pearson(self) -> Floats:
-        x, y = standard(self.x), standard(self.y)
+        x, y = standardize(self.x), standardize(self.y)
         sum_x, sum_y, xx, yy, xy = self._sums(x, y, x * x, y * y, x * y)
         n = self._drawn
         spread = _spread(xx, sum_x, n) * _spread(yy, sum_y, n)

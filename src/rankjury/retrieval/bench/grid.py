@@ -15,7 +15,7 @@ Values = Mapping[str, Sequence[Setting]]
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """What to build with and what to search with: every combination of values, parameter by parameter."""
 
     build: Values
@@ -65,7 +65,7 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
     if not tried:
         raise UsageError("no value to try", where=where, expected="one or more")
     try:
-        keys = [key_of({name: value}, known) for value in tried]
+        keys = [params_key({name: value}, known) for value in tried]
     except RankjuryError as error:
         error.where = where
         raise
@@ -75,7 +75,7 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
         raise UsageError(f"{twice!r} stands there twice", where=where, expected="each value once")
 
 
-def key_of(params: Params, known: Mapping[str, Param]) -> str:
+def params_key(params: Params, known: Mapping[str, Param]) -> str:
     """Canonical: equal settings have equal keys, whatever their order and whether usual values are spelled out."""
     whole = settled(known, params, "parameter")
     for name, value in whole.items():
@@ -86,7 +86,7 @@ def key_of(params: Params, known: Mapping[str, Param]) -> str:
     return dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def not_above(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
+def is_at_most(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
     """Whether two settings differ only in parameters that find more as they grow, and the first is higher in none."""
     first, second = (settled(known, params, "parameter") for params in (one, other))
     return all(
@@ -95,7 +95,7 @@ def not_above(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
     )
 
 
-def spelled(params: Params) -> str:
+def format_params(params: Params) -> str:
     """``m=16 ef_construction=64``; a word where there is nothing to say."""
     return " ".join(f"{name}={_shown(value)}" for name, value in params.items()) or "as usual"
 

@@ -1,7 +1,8 @@
-"""An index measured whole: recall, its own exact mode, latency, filters → ``Indexed``, and the ranking it made."""
+"""An index measured whole: recall, its own exact mode, latency, filters → ``IndexResult``, and the ranking it made."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,91 @@ from rankjury.core.convert import QUERY
 from rankjury.core.params import Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_settings
-from rankjury.core.types import Floats, Ints, Ranking, Vectors
-from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built, Embed
-from rankjury.retrieval.bench.result import AnnRecall, Equivalence, Filtered, Indexed, Timings
-from rankjury.retrieval.bench.timing.latency import Timed, summarise
-from rankjury.retrieval.engines.base import Engine, filter_mask
+from rankjury.core.text import join_names
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors
+from rankjury.core.validation import check_arguments
+from rankjury.errors import UsageError
+from rankjury.evaluation.evaluate import evaluate
+from rankjury.evaluation.scores import Scores
+from rankjury.measures.dialects import NamedMeasure
+from rankjury.retrieval.bench.benchmark import ROUNDS, WARM_UP, BuiltIndex, Embed, IndexBenchmark
+from rankjury.retrieval.bench.latency import QueryTimes, summarise
+from rankjury.retrieval.bench.result import (
+    AnnRecall,
+    FilterResult,
+    IndexLatency,
+    IndexLoss,
+    IndexResult,
+    LossMean,
+    MetricEquivalence,
+)
+from rankjury.retrieval.engines.base import ENGINES, Engine, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import norms_of
+from rankjury.retrieval.rank import as_vectors, check_comparable, resolve_exclude_self, rows_of_queries
+from rankjury.stats.comparison import PairedValues, compare_pairs
+from rankjury.stats.resampling import Resampling, query_keys
+
+# MERGED rankjury.retrieval.bench.measure
+# """Stored vectors: the corpus of an index that exists already, read from it and compared with an export."""
+
+
+_ROUNDED = {2: 2e-3, 4: 1e-5}
+"""By bytes of a stored number: what rounding and an export as text may change, as a share of the largest number."""
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class StoredVectors:
+    """The vectors that an index holds, and how they differ from the exported ones."""
+
+    vectors: Vectors
+    notes: tuple[str, ...] = ()
+
+
+def read_stored_vectors(
+    engine: str, metric: str, settings: Params | None, given: Vectors | None = None
+) -> StoredVectors:
+    """Read the vectors of an existing index, which are what its searches see.
+
+    Args:
+        engine: The name of the engine.
+        metric: The similarity.
+        settings: Where the index is.
+        given: Exported vectors. The index must hold the same ids; vectors that differ are noted.
+
+    Returns:
+        The vectors by id, with notes.
+
+    Raises:
+        DataError: The ids or the dimensions are not those of ``given``.
+    """
+    with ENGINES.get(engine)(metric, settings) as opened:
+        if given is not None:
+            opened.build(given.values, given.ids)
+        stored = opened.stored_vectors()
+    return StoredVectors(stored, () if given is None else tuple(_differences(stored, given)))
+
+
+def _differences(stored: Vectors, given: Vectors) -> list[str]:
+    rows = stored.rows_of(given.ids.cast(stored.ids.dtype))
+    share = _ROUNDED.get(stored.values.dtype.itemsize, 0.0)
+    differing = []
+    for first in range(0, len(given), _ROWS_AT_ONCE):
+        block = np.asarray(given.values[first : first + _ROWS_AT_ONCE], dtype=np.float64)
+        apart = np.abs(stored.values[rows[first : first + len(block)]] - block).max(axis=1, initial=0.0)
+        differing.append(apart > share * np.abs(block).max(axis=1, initial=0.0))
+    which = np.flatnonzero(np.concatenate(differing))
+    if not which.size:
+        return []
+    lengths = [float(norms_of(one.values).mean()) for one in (stored, given)]
+    return [
+        f"{which.size:,} of {len(given):,} stored vectors differ from {given.source}: "
+        f"{join_names(given.ids.gather(which).cast(stored.ids.dtype))}; their mean length is {lengths[0]:.4g} in "
+        f"{stored.source} and {lengths[1]:.4g} in the file. All values are of the stored vectors"
+    ]
+
 
 _OFF_ONE = 1e-5
 """How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""
@@ -38,10 +116,10 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class IndexMeasurement:
     """What came of an index."""
 
-    indexed: Indexed
+    indexed: IndexResult
     ranking: Ranking
     exact: Ranking
     """What exact search over the same vectors brings."""
@@ -49,8 +127,8 @@ class Measured:
     """How alike what was found truly is, queries × k; −inf where there is nothing, NaN where that is not known."""
 
 
-def measure(
-    bench: Bench,
+def measure_index(
+    bench: IndexBenchmark,
     *,
     build: Params | None = None,
     search: Params | None = None,
@@ -58,7 +136,7 @@ def measure(
     depth: int | None = None,
     progress: Progress = NO_PROGRESS,
     source: str = "index",
-) -> Measured:
+) -> IndexMeasurement:
     """Build, search ``depth`` deep for the ranking, and measure at the bench's k."""
     kind = bench.kind
     chosen = (
@@ -81,7 +159,7 @@ def measure(
         facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.metadata()
         if built.failures:
             facts["failures"] = [{"query": bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
-        indexed = Indexed(
+        indexed = IndexResult(
             bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
             bench.corpus.dimensions, built.seconds, built.size, recall, own, failed,
             {**(build or {}), **(search or {})}, timings, filters=tuple(_by_filter(built, recall, timed)),
@@ -89,14 +167,14 @@ def measure(
         )  # fmt: skip
     truth = bench.truth(deep)
     ids = bench.corpus.items
-    return Measured(
-        indexed, ranking_of(bench.queries.ids, ids, found, source, ranks_only=not engine.has_scores),
-        ranking_of(bench.queries.ids, ids, truth, "exact"),
+    return IndexMeasurement(
+        indexed, ranking_from_neighbours(bench.queries.ids, ids, found, source, ranks_only=not engine.has_scores),
+        ranking_from_neighbours(bench.queries.ids, ids, truth, "exact"),
         _similarities(bench, engine, found),
     )  # fmt: skip
 
 
-def _similarities(bench: Bench, engine: Engine, found: Neighbours) -> Floats:
+def _similarities(bench: IndexBenchmark, engine: Engine, found: Neighbours) -> Floats:
     """An engine that quantises scores roughly, and an endpoint perhaps by places: so they are worked out anew."""
     if not bench.corpus.dimensions:
         return found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
@@ -114,10 +192,12 @@ def _shown(engine: Engine) -> dict[str, Any]:
     return mask_settings({name: value for name, value in engine.settings.items() if value})
 
 
-def _timings(built: Built, params: Params | None, clock: Clock, progress: Progress) -> tuple[Timings, Timed]:
+def _timings(
+    built: BuiltIndex, params: Params | None, clock: Clock, progress: Progress
+) -> tuple[IndexLatency, QueryTimes]:
     """And the times of the search alone, or of all where that cannot be told."""
     beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
-    alone: Timed | None = None
+    alone: QueryTimes | None = None
     if not built.engine.takes_texts:
         alone = built.timed(params, **beside, progress=progress.step("Timing the index"))
     embed = clock.embed if built.bench.texts is not None and not built.engine.takes_texts else None
@@ -132,11 +212,13 @@ def _timings(built: Built, params: Params | None, clock: Clock, progress: Progre
     includes = (*(("text to vector",) if embed is not None else ()), "search", "rows to ids")
     if built.engine.takes_texts:
         includes = "request with the text", "search", "answer to ids"
-    timings = Timings(None if alone is None else summarise(alone), summarise(whole), includes, tuple(closed), at_rate)
+    timings = IndexLatency(
+        None if alone is None else summarise(alone), summarise(whole), includes, tuple(closed), at_rate
+    )
     return timings, whole if alone is None else alone
 
 
-def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator[Filtered]:
+def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -> Iterator[FilterResult]:
     """Recall and latency under every filter, by how much of the corpus passes."""
     bench = built.bench
     if not any(bench.filters):
@@ -147,7 +229,7 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator
         known = known[~np.isnan(known)]
         seconds = np.empty(0) if timed is None else timed.seconds[np.isin(timed.queries, rows)]
         seconds = seconds[~np.isnan(seconds)]
-        yield Filtered(
+        yield FilterResult(
             str(only or "none"),
             bench.selectivity(only),
             len(bench.corpus) if only is None else int(filter_mask(bench.attributes, only).sum()),
@@ -157,7 +239,7 @@ def _by_filter(built: Built, recall: AnnRecall, timed: Timed | None) -> Iterator
         )
 
 
-def ranking_of(
+def ranking_from_neighbours(
     queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
 ) -> Ranking:
     """What a search found, by id, best first; whoever judges it orders equal scores."""
@@ -167,9 +249,9 @@ def ranking_of(
     return Ranking(queries.rename(QUERY), starts, shown, found.scores[present], source, ranks_only=ranks_only)
 
 
-def equivalence_of(
+def compare_metrics(
     corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
-) -> Equivalence:
+) -> MetricEquivalence:
     """Whether two similarities bring the same k in the same order, by exact search; ties go by id under both."""
     one, other = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
     apart = np.flatnonzero((one.items != other.items).any(axis=1))
@@ -183,4 +265,76 @@ def equivalence_of(
             name: {"item": corpus.ids[int(side.items[row, place])], "score": float(side.scores[row, place])}
             for name, side in sides
         }
-    return Equivalence(metrics, normalised, k, len(queries), int(apart.size), example)
+    return MetricEquivalence(metrics, normalised, k, len(queries), int(apart.size), example)
+
+
+# MERGED rankjury.retrieval.bench.measure
+# """Whose fault it is that the best order is not reached: the embedding's or the index's."""
+
+
+def select_loss_measure(asked: Sequence[NamedMeasure], k: int) -> NamedMeasure | None:
+    """nDCG at k, else at another cut-off, else none: only of it the best is one for every query."""
+    gains = [one for one in asked if one.measure.metric.name == "ndcg"]
+    return next((one for one in gains if one.measure.k == k), gains[0] if gains else None)
+
+
+def split_loss(gold: Gold, exact: Ranking, scores: Scores, asked: NamedMeasure, resampling: Resampling) -> IndexLoss:
+    """Ideal → exact search → the index: ``scores`` are the index's, ``exact`` what exact search brings."""
+    ours = scores.only([asked.label])
+    theirs = evaluate(gold, exact, [asked])
+    estimates = theirs.estimates(resampling)[asked.label], ours.estimates(resampling)[asked.label]
+    pair = PairedValues(
+        "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
+    )
+    (apart,) = compare_pairs([pair], query_keys(ours.queries, resampling.seed), resampling)
+    exactly, found = (LossMean(one.mean if one.n else nan, one.ci, one.n) for one in estimates)
+    lost = LossMean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
+    return IndexLoss(asked.label, exactly, found, lost)
+
+
+# MERGED rankjury.retrieval.bench.measure
+# """``rankjury.try_index``: an index tried from a script, without labels and without a plan."""
+
+
+@check_arguments
+def try_index(
+    corpus: Any,
+    queries: Any = None,
+    *,
+    engine: str,
+    metric: str = "cosine",
+    build: Params | None = None,
+    search: Params | None = None,
+    settings: Params | None = None,
+    k: int = 10,
+    exclude_self: bool | None = None,
+    clock: Clock | None = Clock(),
+    resampling: Resampling | None = Resampling(),  # noqa: B008 - frozen
+) -> IndexResult:
+    """Build an index and measure it: ``rankjury.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
+
+    ``corpus`` and ``queries`` are matrices, paths or ``Vectors``; without queries the corpus's own items are asked,
+    each without itself. ``exclude_self`` says whether the item of the query's own id is left out; None: it is where the
+    queries are the corpus (none given, the same object or the same file). With an existing table
+    (``settings={"dsn": …, "table": …}``) the stored vectors are the corpus; ``corpus`` may be None, and is otherwise
+    compared with them. The result has ``recall`` against exact search,
+    ``latency``, ``build_seconds`` and ``size_bytes``; ``clock=None`` takes no times.
+    """
+    if k < 1:
+        raise UsageError(f"k is {k}", expected="1 or more")
+    given = None if corpus is None else as_vectors(corpus, None, "corpus")
+    if ENGINES.get(engine).holds_corpus(settings or {}):
+        stored = read_stored_vectors(engine, metric, settings, given)
+        items, notes = stored.vectors, stored.notes
+    elif given is None:
+        raise UsageError("there are no vectors of the corpus", expected="a matrix, a path or Vectors")
+    else:
+        items, notes = given, ()
+    asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
+    check_comparable(asked, items, metric)
+    own = rows_of_queries(items, asked, exclude=resolve_exclude_self(exclude_self, items, asked))
+    bench = IndexBenchmark(
+        items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, resampling=resampling
+    )
+    found = measure_index(bench, build=build, search=search, clock=clock).indexed
+    return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found

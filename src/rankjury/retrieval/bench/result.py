@@ -18,7 +18,7 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.core.validation import Record
 from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import Section
-from rankjury.retrieval.bench.timing.latency import Latency
+from rankjury.retrieval.bench.latency import Latency
 from rankjury.retrieval.knn.search import Neighbours, score_listed
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.estimates import estimate_all
@@ -44,7 +44,7 @@ class AnnRecall(Record):
     """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
 
 
-def recall_of(values: Floats, k: int, queries: pl.Series, resampling: Resampling | None) -> AnnRecall:
+def estimate_recall(values: Floats, k: int, queries: pl.Series, resampling: Resampling | None) -> AnnRecall:
     """Over all queries, with an interval from resampling them."""
     keys = query_keys(queries, resampling.seed) if resampling else None
     (estimate,) = estimate_all(values[:, None], ["mean"], keys, resampling)
@@ -53,7 +53,7 @@ def recall_of(values: Floats, k: int, queries: pl.Series, resampling: Resampling
     return AnnRecall(k, estimate.mean, estimate.ci, low, known.size, values)
 
 
-def share_found(
+def recall_by_query(
     found: Neighbours, truth: Neighbours, k: int, queries: Matrix, items: Matrix, *, metric: str = "cosine"
 ) -> Floats:
     """Of each query, the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
@@ -86,7 +86,7 @@ CLOCKS = ("latency", "end_to_end", "open_loop")
 _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 
 
-def figure_names(k: int) -> list[str]:
+def index_value_names(k: int) -> list[str]:
     """What targets may be about, beside measures."""
     times = [f"{clock}_{time}" for clock in CLOCKS for time in _TIMES]
     return [
@@ -96,17 +96,17 @@ def figure_names(k: int) -> list[str]:
         "build_seconds",
         "index_mb",
         "failed_queries",
-        *drifting(k),
+        *drift_value_names(k),
     ]
 
 
-def drifting(k: int) -> list[str]:
+def drift_value_names(k: int) -> list[str]:
     """Those of them that are about an earlier report."""
     return ["drift", "drift_top1", f"drift_top{k}", "drift_norm", "churn", "churn_overlap", "churn_rbo"]
 
 
 @dataclass(frozen=True)
-class Mean(Record):
+class LossMean(Record):
     """A mean and its interval; NaN where no query is defined."""
 
     omitted = ("n",)
@@ -118,17 +118,17 @@ class Mean(Record):
 
 
 @dataclass(frozen=True)
-class Loss(Record):
+class IndexLoss(Record):
     """What is lost on the way from the best order there is to what the index brings."""
 
     computed = ("ideal", "embedding_loss")
     ideal: ClassVar[float] = 1.0
 
     measure: str
-    exact: Mean
+    exact: LossMean
     """With exact search over the same vectors."""
-    index: Mean
-    index_loss: Mean
+    index: LossMean
+    index_loss: LossMean
     """Exact less index."""
 
     @property
@@ -138,7 +138,7 @@ class Loss(Record):
 
 
 @dataclass(frozen=True)
-class Filtered(Record):
+class FilterResult(Record):
     """The queries that ask under one filter: how many items pass, what is found of them, and how fast."""
 
     filter: str
@@ -151,7 +151,7 @@ class Filtered(Record):
 
 
 @dataclass(frozen=True)
-class Equivalence(Record):
+class MetricEquivalence(Record):
     """Whether two similarities order the neighbours of all queries alike, and the first query where they do not."""
 
     computed = ("identical",)
@@ -171,7 +171,7 @@ class Equivalence(Record):
 
 
 @dataclass(frozen=True)
-class Timings(Record):
+class IndexLatency(Record):
     """How long queries take."""
 
     index_only: Latency | None
@@ -189,7 +189,7 @@ _IDENTIFYING_FACTS = ("library", "version", "postgresql", "pgvector")
 
 
 @dataclass(frozen=True, eq=False)
-class Indexed(Section):
+class IndexResult(Section):
     """One index of a report."""
 
     name = "index"
@@ -210,10 +210,10 @@ class Indexed(Section):
     """Queries that brought no answer."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The parameters that were chosen; all others have their defaults."""
-    latency: Timings | None = None
-    loss: Loss | None = None
-    filters: tuple[Filtered, ...] = ()
-    equivalence: Equivalence | None = None
+    latency: IndexLatency | None = None
+    loss: IndexLoss | None = None
+    filters: tuple[FilterResult, ...] = ()
+    equivalence: MetricEquivalence | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     vectors: Mapping[str, Any] = field(default_factory=dict)
     """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""

@@ -20,12 +20,14 @@ What is not pruned: settings above one that meets the target. They are no cheape
 frontier. Nor are builds ever compared with each other: what a larger graph costs is stated nowhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from json import dumps, loads
 from time import perf_counter
+
+import numpy as np
 
 from rankjury.core.hashing import hash_json
 from rankjury.core.journal import Journal, JournalScope
@@ -33,25 +35,27 @@ from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
-from rankjury.retrieval.bench.build import ROUNDS, WARM_UP, Bench, Built
-from rankjury.retrieval.bench.grid import Grid, key_of, not_above, spelled
-from rankjury.retrieval.bench.identity import WORDS, identity_of
-from rankjury.retrieval.bench.paired_times import PAIRED_ROUNDS, PairedTimes, measure_paired, setting_key
-from rankjury.retrieval.bench.points import Point
-from rankjury.retrieval.bench.sweep_result import COSTS, Cost, Sweep
-from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.bench.benchmark import ROUNDS, WARM_UP, BuiltIndex, IndexBenchmark
+from rankjury.retrieval.bench.grid import SweepGrid, format_params, is_at_most, params_key
+from rankjury.retrieval.bench.latency import summarise
+from rankjury.retrieval.bench.sweep_journal import WORDS, sweep_conditions
+from rankjury.retrieval.bench.sweep_result import (
+    COSTS,
+    PAIRED_ROUNDS,
+    Cost,
+    PairedTimes,
+    SweepPoint,
+    SweepResult,
+    setting_key,
+)
 
 
-def _together(candidates: Sequence[Point]) -> str:
-    return hash_json(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
-
-
-def needless(search: Params, measured: Sequence[Point], known: Mapping[str, Param]) -> Point | None:
+def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mapping[str, Param]) -> SweepPoint | None:
     """Of the points measured on one build, the one that makes this setting needless; None: it must be measured."""
     sound = [point for point in measured if point.comparable]
-    ceiling = min((point.recall or 0.0 for point in sound if not_above(search, point.search, known)), default=1.0)
+    ceiling = min((point.recall or 0.0 for point in sound if is_at_most(search, point.search, known)), default=1.0)
     for point in sound:
-        if (point.recall or 0.0) >= ceiling and not_above(point.search, search, known):
+        if (point.recall or 0.0) >= ceiling and is_at_most(point.search, search, known):
             return point
     return None
 
@@ -63,9 +67,9 @@ _MOST_OPEN, _MOST_BYTES = 8, 4_000_000_000
 """Indexes that are held beside each other to be compared, and the sum of their sizes; two at least."""
 
 
-def sweep(
-    bench: Bench,
-    grid: Grid,
+def run_sweep(
+    bench: IndexBenchmark,
+    grid: SweepGrid,
     *,
     name: str,
     target: float | None = None,
@@ -77,7 +81,7 @@ def sweep(
     progress: Progress = NO_PROGRESS,
     prune: bool = True,
     cheapest: Cost = "p95",
-) -> Sweep:
+) -> SweepResult:
     """Measure every setting of the grid that ``pruning`` does not show to be needless.
 
     An engine that fails loses the rest of that build, and the sweep goes on with the next; both are in the result as
@@ -90,8 +94,8 @@ def sweep(
     if rounds < 1:
         raise UsageError(f"found {rounds} rounds", expected="1 or more: a sweep takes times")
     timed = {"rounds": rounds, "warm_up": warm_up, "concurrency": concurrency}
-    about = identity_of(bench, **timed)
-    whole = Sweep(
+    about = sweep_conditions(bench, **timed)
+    whole = SweepResult(
         name, bench.engine, bench.metric, bench.k, len(bench.corpus), bench.corpus.dimensions, len(bench.queries),
         (), target, limit_p95_ms, bench.resampling.level if bench.resampling else None, timed, about,
     )  # fmt: skip
@@ -111,7 +115,7 @@ class _Part:
 
     build: dict[str, Setting]
     searches: dict[str, dict[str, Setting]]
-    found: dict[str, Point]
+    found: dict[str, SweepPoint]
 
 
 class _Run:
@@ -119,9 +123,9 @@ class _Run:
 
     def __init__(
         self,
-        bench: Bench,
-        grid: Grid,
-        whole: Sweep,
+        bench: IndexBenchmark,
+        grid: SweepGrid,
+        whole: SweepResult,
         stored: JournalScope,
         progress: Progress,
         prune: bool,
@@ -132,21 +136,21 @@ class _Run:
         self.progress, self.prune = progress, prune
         self.whole, self.compares = whole, compares
         """What was asked for, still without points; whether the settings that meet the target are compared."""
-        self.open: dict[str, tuple[Built, Params]] = {}
+        self.open: dict[str, tuple[BuiltIndex, Params]] = {}
         """Indexes that are held to be compared, by the key of their build."""
         self.known = bench.kind.search_params
         self.notes: list[str] = []
         self.done = self.resumed = 0
         self.of = len(grid) + grid.number_of_builds + compares
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[SweepPoint]:
         """All, in the order of the grid; what an earlier call measured counts as done from the beginning."""
         parts = [self._part(build) for build in self.grid.builds()]
         self.done = sum(len(part.found) for part in parts)
         self.progress.update(self.name, self.done, self.of)
         if any(next(self._left(part), None) for part in parts):
             self.bench.truth()  # what is wrong with the data is no fault of an engine
-        points: list[Point] = []
+        points: list[SweepPoint] = []
         for part in parts:
             points += self._of_build(part)
             self.close_all_but(self._compared(points))
@@ -154,23 +158,25 @@ class _Run:
         return points
 
     def _part(self, build: dict[str, Setting]) -> _Part:
-        key = key_of(build, self.bench.kind.build_params)
-        searches = {hash_json([key, key_of(search, self.known)]): search for search in self.grid.searches(self.known)}
+        key = params_key(build, self.bench.kind.build_params)
+        searches = {
+            hash_json([key, params_key(search, self.known)]): search for search in self.grid.searches(self.known)
+        }
         found = {setting: point for setting in searches if (point := self._stored_point(setting)) is not None}
         self.resumed += sum(point.status == "measured" for point in found.values())
         return _Part(build, searches, found)
 
-    def _stored_point(self, setting: str) -> Point | None:
+    def _stored_point(self, setting: str) -> SweepPoint | None:
         with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured again
             form = self.stored.find(setting)
-            return None if form is None else Point.from_json(form)
+            return None if form is None else SweepPoint.from_json(form)
         return None
 
-    def _of_build(self, part: _Part) -> list[Point]:
+    def _of_build(self, part: _Part) -> list[SweepPoint]:
         """It is built only where something is left to measure."""
         if any(self._left(part)):
             if part.found:
-                self.notes.append(f"{spelled(part.build)} was built again for the searches that were left")
+                self.notes.append(f"{format_params(part.build)} was built again for the searches that were left")
             self._measure(part)
         else:
             self.done += 1
@@ -184,16 +190,16 @@ class _Run:
             if setting not in part.found and self._pruned(part, setting) is None:
                 yield setting
 
-    def _pruned(self, part: _Part, setting: str) -> Point | None:
+    def _pruned(self, part: _Part, setting: str) -> SweepPoint | None:
         """The setting as a pruned point, where it need not be measured."""
         search = part.searches[setting]
         known = [part.found[one] for one in part.searches if one in part.found]
-        by = needless(search, known, self.known) if self.prune else None
+        by = find_dominating(search, known, self.known) if self.prune else None
         if by is None:
             return None
         finds = "finds everything" if by.recall == 1.0 else "finds as much as it could"
-        because = f"{spelled(by.search)} {finds}, and is no slower"
-        return Point(part.build, search, "pruned", because=because, by=by.search)
+        because = f"{format_params(by.search)} {finds}, and is no slower"
+        return SweepPoint(part.build, search, "pruned", because=because, by=by.search)
 
     def _measure(self, part: _Part) -> None:
         """Fill in what must be measured; where the engine fails, what is left has failed too."""
@@ -213,23 +219,23 @@ class _Run:
             if not self.compares or next(self._left(part), None) is not None:
                 self._close_build(self._key(part.build))
         for setting in list(self._left(part)):
-            part.found[setting] = Point(part.build, part.searches[setting], "failed", because=why)
+            part.found[setting] = SweepPoint(part.build, part.searches[setting], "failed", because=why)
             self.done += 1
 
-    def _search_all(self, built: Built, part: _Part) -> str:
+    def _search_all(self, built: BuiltIndex, part: _Part) -> str:
         """Why it ended before the last."""
         for setting in self._left(part):
             search = part.searches[setting]
-            self._tell(part, spelled(search))
+            self._tell(part, format_params(search))
             try:
                 point = self._point(built, part.build, search)
             except ImpossibleSetting as error:
                 self._skip(part, setting, error)
             except Exception as error:
-                part.found[setting] = Point(part.build, search, "failed", because=_told(error))
+                part.found[setting] = SweepPoint(part.build, search, "failed", because=_told(error))
                 self.done += 1
                 if not isinstance(error, UsageError):
-                    return f"not tried after {spelled(search)} failed: {_told(error)}"
+                    return f"not tried after {format_params(search)} failed: {_told(error)}"
             else:
                 self.stored.add(setting, point.to_json())
                 part.found[setting] = point
@@ -238,12 +244,12 @@ class _Run:
         return ""
 
     def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
-        point = Point(part.build, part.searches[setting], "skipped", because=_told(error))
+        point = SweepPoint(part.build, part.searches[setting], "skipped", because=_told(error))
         self.stored.add(setting, point.to_json())
         part.found[setting] = point
         self.done += 1
 
-    def _point(self, built: Built, build: Params, search: Params) -> Point:
+    def _point(self, built: BuiltIndex, build: Params, search: Params) -> SweepPoint:
         recall = built.recall(search)
         failed = len(built.failures)
         timed = built.timed(
@@ -254,12 +260,12 @@ class _Run:
         if latency.failed and not (latency.n and built.engine.one_request_per_query):
             why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
-        return Point.measured(
+        return SweepPoint.measured(
             build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
             failed_queries=failed, facts=loads(dumps(built.engine.metadata(), default=str)),
         )  # fmt: skip
 
-    def times(self, whole: Sweep) -> PairedTimes | None:
+    def times(self, whole: SweepResult) -> PairedTimes | None:
         """Compare the settings that meet the target; None where there are not two, or they cannot be compared."""
         builds = self._compared(whole.points)
         meeting = whole.meeting()
@@ -284,7 +290,7 @@ class _Run:
         self.progress.update(self.name, self.done, self.of)
         return found
 
-    def _measure_times(self, candidates: Sequence[Point]) -> PairedTimes:
+    def _measure_times(self, candidates: Sequence[SweepPoint]) -> PairedTimes:
         for point in candidates:
             key = self._key(point.build)
             if key not in self.open:
@@ -299,7 +305,7 @@ class _Run:
             progress=Progress(lambda what, done, of: self.progress.update(f"{about}, {what}", self.done, self.of)),
         )  # fmt: skip
 
-    def _compared(self, points: Sequence[Point]) -> list[str]:
+    def _compared(self, points: Sequence[SweepPoint]) -> list[str]:
         """Return the builds with settings that meet the target, lowest P95 first, as far as they fit in memory."""
         sizes: dict[str, int] = {}
         for point in sorted(replace(self.whole, points=tuple(points)).meeting(), key=COSTS["p95"]):
@@ -309,7 +315,7 @@ class _Run:
         return [key for key, fits in zip(sizes, held, strict=True) if fits][:_MOST_OPEN]
 
     def _key(self, build: Params) -> str:
-        return key_of(build, self.bench.kind.build_params)
+        return params_key(build, self.bench.kind.build_params)
 
     def close_all_but(self, keys: Sequence[str]) -> None:
         for key in [key for key in self.open if key not in keys]:
@@ -321,13 +327,13 @@ class _Run:
         try:
             built.close()
         except Exception as error:
-            self.notes.append(f"{spelled(build)} could not be closed: {_told(error)}")
+            self.notes.append(f"{format_params(build)} could not be closed: {_told(error)}")
 
     def _tell(self, part: _Part, what: str) -> None:
-        self.progress.update(f"{self.name} {spelled(part.build)}: {what}", self.done, self.of)
+        self.progress.update(f"{self.name} {format_params(part.build)}: {what}", self.done, self.of)
 
 
-def _watch(built: Built, search: Params) -> Progress:
+def _watch(built: BuiltIndex, search: Params) -> Progress:
     """End the loop where an engine is lost: it would wait for every single query in vain.
 
     When nothing was heard for long, the engine is asked once more; what it raises ends the loop. Engines of which every
@@ -349,3 +355,48 @@ def _told(error: Exception) -> str:
     text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"
+
+
+def measure_paired(
+    candidates: Sequence[tuple[BuiltIndex, SweepPoint]],
+    *,
+    asked: int,
+    warm_up: int,
+    concurrency: int,
+    progress: Progress,
+    watch: Callable[[BuiltIndex, Params], Progress],
+    rounds: int = PAIRED_ROUNDS,
+) -> PairedTimes:
+    """Time all candidates in interleaved rounds.
+
+    Args:
+        candidates: The settings, each with the index it is searched on.
+        asked: Queries per candidate and round.
+        warm_up: Queries that every worker asks before each turn without measuring.
+        concurrency: Callers at a time.
+        progress: Receives each round.
+        watch: Returns what ends the loop where an engine is lost.
+        rounds: How often each candidate takes its turn.
+
+    Raises:
+        DataError: No query of a turn was answered, or some failed of an engine that answers all or none.
+    """
+    found = np.empty((len(candidates), rounds))
+    for number in range(rounds):
+        progress.update(f"round {number + 1} of {rounds}", number, rounds)
+        for place in np.random.default_rng((number, len(candidates))).permutation(len(candidates)).tolist():
+            built, point = candidates[place]
+            timed = built.timed(
+                point.search, total=asked, seed=number, warm_up=warm_up, concurrency=concurrency,
+                progress=watch(built, point.search),
+            )  # fmt: skip
+            if timed.failures and not (timed.answered.size and built.engine.one_request_per_query):
+                message = timed.failures[0][1]
+                raise DataError(f"{len(timed.failures):,} of {asked:,} timed queries failed: {message}")
+            found[place, number] = summarise(timed).p95.ms
+    settings = tuple((point.build, point.search) for _, point in candidates)
+    return PairedTimes(settings, tuple(map(tuple, found.tolist())), asked)
+
+
+def _together(candidates: Sequence[SweepPoint]) -> str:
+    return hash_json(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])

@@ -1,17 +1,239 @@
 """Result of a sweep: its points, those that no other beats, and the cheapest that meets a target."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from json import dumps
+from math import exp, fsum, inf, log
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from rankjury.core.params import Params, Setting
 from rankjury.errors import DataError, UnknownName
-from rankjury.retrieval.bench.paired_times import SINGLE_FACTOR, PairedTimes, surely_less
-from rankjury.retrieval.bench.points import Point, Status
+from rankjury.retrieval.bench.grid import format_params
+from rankjury.stats.resampling import Bounds
+from rankjury.stats.significance import SignedRanks
+
+# MERGED rankjury.retrieval.bench.sweep_result
+# """One setting of a sweep, and what was found of it."""
+
+
+Status = Literal["measured", "pruned", "skipped", "failed"]
+"""skipped: the engine cannot be built or searched with it, now or later; failed: it may succeed another time."""
+
+
+@dataclass(frozen=True)
+class LatencyQuantile:
+    """A percentile of times, in milliseconds."""
+
+    ms: float
+    ci: Bounds | None = None
+    bounded: bool = True
+    """Whether the times were enough to bound it from above."""
+
+    def surely_within(self, limit: float) -> bool:
+        return self.ci is not None and self.bounded and self.ci[1] <= limit
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """A setting: measured, pruned as needless, skipped as impossible, or failed; ``because`` says why."""
+
+    build: Params
+    search: Params
+    status: Status
+    recall: float | None = None
+    recall_ci: Bounds | None = None
+    recall_p5: float | None = None
+    n: int = 0
+    """Queries that recall is over."""
+    p50: LatencyQuantile | None = None
+    p95: LatencyQuantile | None = None
+    p99: LatencyQuantile | None = None
+    qps: float | None = None
+    failed_queries: int = 0
+    build_seconds: float | None = None
+    size_bytes: int | None = None
+    because: str | None = None
+    by: Mapping[str, Setting] | None = None
+    """The search setting of the same build that makes this one needless."""
+    latency: Mapping[str, Any] = field(default_factory=dict)
+    """The whole form of the times that were taken."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the engine says of how it searched."""
+
+    @property
+    def title(self) -> str:
+        """``m=16 ef_search=64``"""
+        return format_params({**self.build, **self.search})
+
+    @property
+    def build_title(self) -> str:
+        return format_params(self.build)
+
+    @property
+    def search_title(self) -> str:
+        return format_params(self.search)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it may be compared with others: measured, and every query was answered."""
+        return self.recall is not None and self.p95 is not None and not self.failed_queries
+
+    @classmethod
+    def measured(
+        cls,
+        build: Params,
+        search: Params,
+        recall: Mapping[str, Any],
+        latency: Mapping[str, Any],
+        *,
+        build_seconds: float,
+        size_bytes: int | None,
+        failed_queries: int = 0,
+        facts: Mapping[str, Any] | None = None,
+    ) -> "SweepPoint":
+        """From the forms of ``AnnRecall`` and ``Latency``."""
+        p50, p95, p99 = (_quantile(latency.get(name)) for name in ("p50", "p95", "p99"))
+        return cls(
+            dict(build), dict(search), "measured", recall["mean"], _bounds(recall["ci"]), recall["p5"], recall["n"],
+            p50, p95, p99, latency.get("qps"), max(failed_queries, int(latency.get("failed") or 0)),
+            build_seconds=build_seconds, size_bytes=size_bytes, latency=dict(latency), facts=dict(facts or {}),
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        form: dict[str, Any] = {"build": dict(self.build), "search": dict(self.search), "status": self.status}
+        if self.status != "measured":
+            return form | {"because": self.because} | ({"by": dict(self.by)} if self.by is not None else {})
+        ci = None if self.recall_ci is None else list(self.recall_ci)
+        return form | {
+            "recall": {"mean": self.recall, "ci": ci, "p5": self.recall_p5, "n": self.n},
+            "latency": dict(self.latency),
+            "failed_queries": self.failed_queries,
+            "build_seconds": self.build_seconds,
+            "size_bytes": self.size_bytes,
+            "facts": dict(self.facts),
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "SweepPoint":
+        """What ``to_json`` gave; KeyError, TypeError or ValueError where it is none."""
+        build, search, status = dict(form["build"]), dict(form["search"]), form["status"]
+        if status not in get_args(Status):
+            raise ValueError(f"status is {status!r}")
+        if status != "measured":
+            return cls(build, search, status, because=form["because"], by=form.get("by"))
+        return cls.measured(
+            build, search, form["recall"], form["latency"],
+            build_seconds=form["build_seconds"], size_bytes=form["size_bytes"],
+            failed_queries=form["failed_queries"], facts=form.get("facts"),
+        )  # fmt: skip
+
+
+def _quantile(form: Mapping[str, Any] | None) -> LatencyQuantile | None:
+    if form is None or form["ms"] is None:
+        return None
+    return LatencyQuantile(float(form["ms"]), _bounds(form.get("ci")), bool(form.get("bounded", True)))
+
+
+def _bounds(form: Any) -> Bounds | None:
+    if form is None or form[0] is None or form[1] is None:
+        return None
+    low, high = form
+    return float(low), float(high)
+
+
+# MERGED rankjury.retrieval.bench.sweep_result
+# """Paired comparison of settings by P95 latency: interleaved rounds, and which settings can be distinguished by them.
+#
+# Times that are taken one setting after the other cannot be compared on a machine that does other work: a burst of load
+# slows whichever setting is measured then. So the candidates take turns. In every round each of them answers the same
+# queries in the same order, and the order of the candidates is drawn anew. Only values of the same round are compared.
+# """
+
+
+PAIRED_ROUNDS = 16
+"""The least p-value of 16 paired values is 2/2^16, so that 1,600 candidates can still be distinguished."""
+_LEVEL = 0.95
+_MARGIN = 1.05
+"""A setting is quicker only by more than 5 %: equal indexes in one process can differ by a few per cent in every round,
+as their memory is laid out differently, and by another amount when they are built again."""
+SINGLE_FACTOR = 2.0
+"""Costs that were measured once, not in pairs, differ only where one is twice the other."""
+
+
+def setting_key(build: Params, search: Params) -> str:
+    """Return a text that is the same for equal settings, whatever the order of their parameters."""
+    return dumps([dict(build), dict(search)], sort_keys=True, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class PairedTimes:
+    """P95 of each candidate in each interleaved round, in milliseconds."""
+
+    settings: tuple[tuple[Params, Params], ...]
+    """Build and search parameters of the candidates."""
+    p95_ms: tuple[tuple[float, ...], ...]
+    """One row per candidate, one value per round."""
+    asked: int = 0
+    """Queries that each candidate answered in a round."""
+
+    @property
+    def rounds(self) -> int:
+        return len(self.p95_ms[0]) if self.p95_ms else 0
+
+    def of(self, point: SweepPoint) -> tuple[float, ...] | None:
+        """Return the values of a setting, one per round; None where it was not compared."""
+        key = setting_key(point.build, point.search)
+        keys = [setting_key(*setting) for setting in self.settings]
+        return self.p95_ms[keys.index(key)] if key in keys else None
+
+    def mean(self, point: SweepPoint) -> float | None:
+        """Return the geometric mean over the rounds; None where the setting was not compared."""
+        values = self.of(point)
+        return None if not values else exp(fsum(map(log, values)) / len(values))
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [
+            {"build": dict(build), "search": dict(search), "p95_ms": list(values)}
+            for (build, search), values in zip(self.settings, self.p95_ms, strict=True)
+        ]
+        return {"rounds": self.rounds, "asked": self.asked, "settings": rows}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "PairedTimes":
+        """Read what ``to_json`` gave; KeyError, TypeError or ValueError where it is something else."""
+        rows = form["settings"]
+        times = tuple(tuple(map(float, row["p95_ms"])) for row in rows)
+        if {len(values) for values in times} - {int(form["rounds"])} or any(
+            value <= 0 for row in times for value in row
+        ):
+            raise ValueError("expected a positive time for every round")
+        return cls(tuple((dict(row["build"]), dict(row["search"])) for row in rows), times, int(form["asked"]))
+
+
+def is_significantly_less(quick: Sequence[float], slow: Sequence[float], tests: int = 1) -> bool:
+    """Decide whether the first is less than the second in paired rounds by more than the margin.
+
+    Args:
+        quick: The values of one setting, one per round.
+        slow: The values of the other, in the same rounds.
+        tests: How many such decisions are made together; Bonferroni's correction for so many.
+
+    Returns:
+        Whether Wilcoxon's signed-rank test of the logarithms of their ratios, at 95 %, rejects that the second is at
+        most 5 % larger. As the order within a round is random, the test is exact whatever the load was.
+    """
+    ratios = np.log(np.asarray(slow, dtype=np.float64) / np.asarray(quick, dtype=np.float64)) - log(_MARGIN)
+    ranks = SignedRanks.of(ratios)
+    found = ranks.part()
+    mostly_less = 2 * found.positive > found.n * (found.n + 1)  # of all doubled ranks
+    return mostly_less and ranks.p * max(1, tests) <= 1.0 - _LEVEL
+
 
 SCHEMA = "rankjury.sweep/1"
 Cost = Literal["p95", "size", "build"]
-COSTS: dict[str, Callable[[Point], float]] = {
+COSTS: dict[str, Callable[[SweepPoint], float]] = {
     "p95": lambda point: inf if point.p95 is None else point.p95.ms,
     "size": lambda point: inf if point.size_bytes is None else point.size_bytes,
     "build": lambda point: inf if point.build_seconds is None else point.build_seconds,
@@ -20,23 +242,23 @@ COSTS: dict[str, Callable[[Point], float]] = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class SweepChoice:
     """The cheapest setting that meets what is wanted."""
 
     outcome: Literal["sure", "tied", "unsure", "none"]
     """sure: it meets the target, and is cheaper than every other that does; tied: ``rivals`` may be as cheap; unsure:
     its means meet the target, its intervals do not; none: no mean does, and ``point`` comes nearest."""
-    point: Point | None
+    point: SweepPoint | None
     by: Cost
     recall: float | None
     p95_ms: float | None
-    cheaper: Point | None = None
+    cheaper: SweepPoint | None = None
     """A cheaper one whose means meet the target, but not surely."""
-    rivals: tuple[Point, ...] = ()
+    rivals: tuple[SweepPoint, ...] = ()
     """Others that meet the target as surely, and whose cost cannot be distinguished from that of ``point``."""
 
     def to_json(self) -> dict[str, Any]:
-        def brief(point: Point | None) -> dict[str, Any] | None:
+        def brief(point: SweepPoint | None) -> dict[str, Any] | None:
             return None if point is None else {"build": dict(point.build), "search": dict(point.search)}
 
         form = {"outcome": self.outcome, "by": self.by, "point": brief(self.point)}
@@ -47,7 +269,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepResult:
     """All points of one index, in the order of the grid."""
 
     name: str
@@ -57,7 +279,7 @@ class Sweep:
     items: int
     dimensions: int
     queries: int
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     target: float | None = None
     limit_p95_ms: float | None = None
     level: float | None = None
@@ -72,7 +294,7 @@ class Sweep:
     times: PairedTimes | None = None
     """P95 of the settings that meet the target, from interleaved rounds; None where they were not compared."""
 
-    def of(self, status: Status) -> list[Point]:
+    def of(self, status: Status) -> list[SweepPoint]:
         return [point for point in self.points if point.status == status]
 
     @property
@@ -81,10 +303,10 @@ class Sweep:
         return self.target is not None or self.limit_p95_ms is not None
 
     @property
-    def comparable(self) -> list[Point]:
+    def comparable(self) -> list[SweepPoint]:
         return [point for point in self.points if point.comparable]
 
-    def frontier(self) -> list[Point]:
+    def frontier(self) -> list[SweepPoint]:
         """The points that no other beats: none finds as much in less time, or more in as much; quickest first."""
         best, found = -inf, []
         for point in sorted(self.comparable, key=lambda point: (COSTS["p95"](point), -(point.recall or 0.0))):
@@ -93,13 +315,13 @@ class Sweep:
                 found.append(point)
         return found
 
-    def meeting(self, recall: float | None = None, p95_ms: float | None = None) -> list[Point]:
+    def meeting(self, recall: float | None = None, p95_ms: float | None = None) -> list[SweepPoint]:
         """Return the points whose means meet the target, in the order of the grid."""
         if recall is None and p95_ms is None:
             recall, p95_ms = self.target, self.limit_p95_ms
         return [point for point in self.comparable if _meets(point, recall, p95_ms)]
 
-    def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> Choice:
+    def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> SweepChoice:
         """Of the points that find at least ``recall`` within ``p95_ms``; the sweep's own target where neither is given.
 
         Whether a point meets the target is decided by the worse end of its interval, and whether it is cheaper than
@@ -113,7 +335,7 @@ class Sweep:
         meeting = [point for point in ordered if _meets(point, recall, p95_ms)]
         if not meeting:
             nearest = min(ordered, key=lambda point: max(_shortfalls(point, recall, p95_ms), default=0.0), default=None)
-            return Choice("none", nearest, by, recall, p95_ms)
+            return SweepChoice("none", nearest, by, recall, p95_ms)
         sure = [point for point in meeting if _surely_meets(point, recall, p95_ms)]
         best, *others = sure or meeting
         tests = len(meeting) - 1
@@ -123,15 +345,15 @@ class Sweep:
         outcome: Literal["sure", "tied", "unsure"] = "unsure" if not sure else "tied" if rivals else "sure"
         doubtful = (point for point in meeting if sure and point not in sure)
         cheaper = next((point for point in doubtful if self._is_cheaper(point, best, by, tests)), None)
-        return Choice(outcome, best, by, recall, p95_ms, cheaper, rivals)
+        return SweepChoice(outcome, best, by, recall, p95_ms, cheaper, rivals)
 
-    def _costs(self, point: Point, by: Cost) -> tuple[float, ...]:
+    def _costs(self, point: SweepPoint, by: Cost) -> tuple[float, ...]:
         """Return what points are ordered by; those that were compared in pairs come first where P95 decides."""
         mean = None if self.times is None or by != "p95" else self.times.mean(point)
         own = (mean is None, COSTS[by](point) if mean is None else mean)
         return (*own, *(cost(point) for cost in COSTS.values()))
 
-    def _is_cheaper(self, point: Point, other: Point, by: Cost, tests: int) -> bool:
+    def _is_cheaper(self, point: SweepPoint, other: SweepPoint, by: Cost, tests: int) -> bool:
         """Decide whether a point costs less than another, beyond chance.
 
         P95: in the paired rounds. The size is the same whenever it is measured. What was measured only once (the time
@@ -141,7 +363,7 @@ class Sweep:
             return COSTS[by](point) < COSTS[by](other)
         paired = [None if self.times is None else self.times.of(one) for one in (point, other)]
         if by == "p95" and paired[0] and paired[1]:
-            return surely_less(paired[0], paired[1], tests)
+            return is_significantly_less(paired[0], paired[1], tests)
         return SINGLE_FACTOR * COSTS[by](point) <= COSTS[by](other)
 
     def to_json(self) -> dict[str, Any]:
@@ -168,7 +390,7 @@ class Sweep:
         }
 
     @classmethod
-    def from_json(cls, form: Mapping[str, Any], where: str = "sweep") -> "Sweep":
+    def from_json(cls, form: Mapping[str, Any], where: str = "sweep") -> "SweepResult":
         """What ``to_json`` gave, read back; the frontier and the cheapest are worked out anew."""
         if not isinstance(form, Mapping) or form.get("schema") != SCHEMA:
             found = form.get("schema") if isinstance(form, Mapping) else type(form).__name__
@@ -176,7 +398,7 @@ class Sweep:
         try:
             return cls(
                 **{key: form[key] for key in ("name", "engine", "metric", "k", "items", "dimensions", "queries")},
-                points=tuple(map(Point.from_json, form["points"])),
+                points=tuple(map(SweepPoint.from_json, form["points"])),
                 target=form["target"]["recall"], limit_p95_ms=form["target"]["p95_ms"], level=form["level"],
                 timed=form["timed"], about=form["about"], notes=tuple(form["notes"]), resumed=form["resumed"],
                 times=None if form.get("comparison") is None else PairedTimes.from_json(form["comparison"]),
@@ -186,18 +408,18 @@ class Sweep:
             raise DataError(f"the sweep cannot be read: {what}", where=where) from error
 
 
-def _meets(point: Point, recall: float | None, p95_ms: float | None) -> bool:
+def _meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:
     return not any(_shortfalls(point, recall, p95_ms))
 
 
-def _surely_meets(point: Point, recall: float | None, p95_ms: float | None) -> bool:
+def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:
     """By the worse end of each interval; a figure without one is not sure."""
     assert point.p95 is not None
     finds = recall is None or (point.recall_ci is not None and point.recall_ci[0] >= recall)
     return finds and (p95_ms is None or point.p95.surely_within(p95_ms))
 
 
-def _shortfalls(point: Point, recall: float | None, p95_ms: float | None) -> Iterator[float]:
+def _shortfalls(point: SweepPoint, recall: float | None, p95_ms: float | None) -> Iterator[float]:
     """How far a point is from each thing wanted, as a share of it."""
     if recall is not None:
         yield max(0.0, recall - (point.recall or 0.0)) / recall if recall else 0.0

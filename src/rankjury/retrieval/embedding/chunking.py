@@ -66,7 +66,7 @@ def parse_chunking(text: str) -> Chunking:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokenizer:
     """A way to tell the tokens of a text, and what they are called."""
 
     name: str
@@ -77,13 +77,13 @@ def _words(text: str) -> Spans:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-WORDS = Tokens("words", _words)
+WORDS = Tokenizer("words", _words)
 
 
-def tokens_of(model: object) -> Tokens:
+def find_tokenizer(model: object) -> Tokenizer:
     """The model's own, where it has ``token_spans`` (a text → where each token begins and ends); else words."""
     spans = getattr(model, "token_spans", None)
-    return WORDS if spans is None else Tokens(f"tokens of {getattr(model, 'name', 'the model')}", spans)
+    return WORDS if spans is None else Tokenizer(f"tokens of {getattr(model, 'name', 'the model')}", spans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +115,12 @@ class Chunks:
         return len(self.ids)
 
 
-def chunked(
+def chunk_texts(
     ids: pl.Series,
     texts_by_field: Mapping[str, Sequence[str | None] | pl.Series],
     chunking: Chunking,
     *,
-    tokens: Tokens = WORDS,
+    tokens: Tokenizer = WORDS,
     empty: str = "error",
     source: str = "items",
 ) -> Chunks:
@@ -153,9 +153,9 @@ def chunked(
     )  # fmt: skip
 
 
-def in_chunks(corpus: Corpus, chunking: Chunking, tokens: Tokens = WORDS) -> Corpus:
+def chunk_corpus(corpus: Corpus, chunking: Chunking, tokens: Tokenizer = WORDS) -> Corpus:
     """A corpus of the chunking's fields in its windows; it says how it was cut where its columns are named."""
-    found = chunked(corpus.ids, {"text": corpus.texts}, replace(chunking, fields=("text",)), tokens=tokens)
+    found = chunk_texts(corpus.ids, {"text": corpus.texts}, replace(chunking, fields=("text",)), tokens=tokens)
     return replace(corpus, ids=found.ids, texts=found.texts, columns=(str(chunking),))
 
 

@@ -1,15 +1,19 @@
 """Corpus × model → Vectors: batch by batch, each looked at as it comes."""
 
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
+from rankjury.core.importing import is_function_name
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors, listed
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.models import Embedder, Singles
+from rankjury.retrieval.embedding.models import MODELS, Embedder, Float32Matrix
+from rankjury.retrieval.embedding.models.function import load_function_model
+from rankjury.retrieval.embedding.models.sentence_transformers import SentenceTransformerModel
 
 BATCH_SIZE = 64
 
@@ -19,13 +23,13 @@ def embed(
     model: Embedder,
     *,
     batch_size: int = BATCH_SIZE,
-    rows: "Rows | None" = None,
+    rows: "RowStore | None" = None,
     progress: Progress = NO_PROGRESS,
 ) -> Vectors:
     """A vector for each text as the model gives it, in 32 bits.
 
     ``rows`` is where finished batches go, and may hold those of an earlier call:
-    ``rankjury.retrieval.embedding.resume.keeping``.
+    ``rankjury.retrieval.embedding.vector_files.open_row_cache``.
     """
     if batch_size < 1:
         raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")
@@ -50,7 +54,7 @@ def embed(
     return Vectors(corpus.ids, kept.all(), f"{corpus.source} ({model.name})")
 
 
-class Rows(Protocol):
+class RowStore(Protocol):
     """Where batches go as they are finished."""
 
     @property
@@ -58,9 +62,9 @@ class Rows(Protocol):
 
     def cut(self, batch_size: int, of: int) -> int: ...
 
-    def add(self, vectors: Singles) -> None: ...
+    def add(self, vectors: Float32Matrix) -> None: ...
 
-    def all(self) -> Singles: ...
+    def all(self) -> Float32Matrix: ...
 
 
 class _InMemory:
@@ -69,20 +73,20 @@ class _InMemory:
     dimensions: int | None = None
 
     def __init__(self) -> None:
-        self._batches: list[Singles] = []
+        self._batches: list[Float32Matrix] = []
 
     def cut(self, batch_size: int, of: int) -> int:
         return 0
 
-    def add(self, vectors: Singles) -> None:
+    def add(self, vectors: Float32Matrix) -> None:
         self.dimensions = int(vectors.shape[1])
         self._batches.append(vectors)
 
-    def all(self) -> Singles:
+    def all(self) -> Float32Matrix:
         return np.concatenate(self._batches)
 
 
-def _checked(found: Singles, ids: pl.Series, model: Embedder, usual: int | None) -> Singles:
+def _checked(found: Float32Matrix, ids: pl.Series, model: Embedder, usual: int | None) -> Float32Matrix:
     """A batch with a row of finite numbers for each text, as long as those before."""
     expected = f"{len(ids):,} vectors of {usual:,} numbers" if usual else f"{len(ids):,} vectors"
     if found.ndim != 2 or len(found) != len(ids) or not found.shape[1] or found.shape[1] != (usual or found.shape[1]):
@@ -96,3 +100,26 @@ def _checked(found: Singles, ids: pl.Series, model: Embedder, usual: int | None)
             expected="finite numbers",
         )
     return found
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).is_dir()
+    except (OSError, ValueError):  # no name that a folder could have
+        return False
+
+
+def find_model(name: str) -> Embedder:
+    """The model of that name; a folder called like one of the registry is written ``./name``."""
+    known = MODELS.find(name)
+    if known is not None:
+        return known()
+    if _is_folder(name):
+        return SentenceTransformerModel(Path(name))
+    if is_function_name(name):
+        return load_function_model(name)
+    raise UsageError(
+        f"no model is called {name!r}, and no folder is there by that name",
+        expected=f"{', '.join(MODELS.names())}, the folder of a sentence-transformers model, or module:function",
+        hint="rankjury downloads nothing: fetch the model first, and name its folder.",
+    )

@@ -1,26 +1,120 @@
 """Files of vectors that are made once and never changed: of a corpus by a model, or as a variant of another file."""
 
-from collections.abc import Mapping
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from rankjury.core.clock import timestamp
 from rankjury.core.hashing import hash_vectors
+from rankjury.core.journal import lock_file
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Vectors
-from rankjury.errors import UsageError
+from rankjury.errors import DataError, UsageError
+from rankjury.io.atomic import make_folder, write_text
 from rankjury.io.vectors.quantize import normalised, vary
 from rankjury.io.vectors.scan import read_metadata
 from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import BATCH_SIZE, embed
-from rankjury.retrieval.embedding.function import CallableModel
-from rankjury.retrieval.embedding.models import Embedder
-from rankjury.retrieval.embedding.resume import folder_beside, keeping
+from rankjury.retrieval.embedding.models import Embedder, Float32Matrix
+from rankjury.retrieval.embedding.models.function import FunctionModel
+
+# MERGED rankjury.retrieval.embedding.vector_files
+# """Rows that are finished, kept on disk until all are: what was interrupted goes on where it stopped."""
+
+
+_MANIFEST, _ROWS = "manifest.json", "rows.f32"
+_SCHEMA = "rankjury.parts/1"
+_BYTES = 4
+
+
+def cache_folder(output: Path) -> Path:
+    """Where the rows of an output are kept: ``.NAME.npz.parts`` beside it."""
+    return output.with_name(f".{output.name}.parts")
+
+
+class RowCache:
+    """Vectors of 32 bits one after the other in a file, and a manifest that says of what they are."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any], file: BinaryIO) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self._file = file
+
+    @property
+    def dimensions(self) -> int | None:
+        """How long the vectors are; None before the first."""
+        found: int | None = self._manifest.get("dimensions")
+        return found
+
+    def cut(self, batch_size: int, of: int) -> int:
+        """How many of the rows are there in whole batches; what is beyond them is dropped."""
+        there = 0 if self.dimensions is None else self._file.seek(0, 2) // (self.dimensions * _BYTES)
+        rows = min(there, of)
+        rows -= rows % batch_size
+        self._file.truncate(rows * (self.dimensions or 0) * _BYTES)
+        self._file.seek(0, 2)
+        return rows
+
+    def add(self, vectors: Float32Matrix) -> None:
+        """A batch; it is safe from the end of this process when this returns."""
+        if self.dimensions is None:
+            self._manifest["dimensions"] = int(vectors.shape[1])
+            write_text(self._folder / _MANIFEST, json.dumps(self._manifest))
+        try:
+            self._file.write(np.ascontiguousarray(vectors, "<f4").data)
+            self._file.flush()
+        except OSError as error:
+            raise _cannot(error, self._folder) from error
+
+    def all(self) -> Float32Matrix:
+        """All rows that were added."""
+        self._file.seek(0)
+        held = np.frombuffer(self._file.read(), "<f4").astype(np.float32, copy=False)
+        return held.reshape(-1, self.dimensions or 1)
+
+
+@contextmanager
+def open_row_cache(folder: Path, settings: Mapping[str, Any]) -> Iterator[RowCache]:
+    """The rows kept for these settings; those of others are thrown away. The folder goes when the block ends well."""
+    manifest = {"schema": _SCHEMA, **settings}
+    try:
+        found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        found = None
+    size = found.get("dimensions", 1) if isinstance(found, dict) else None
+    resumed = type(size) is int and size > 0 and {**found, "dimensions": 0} == {**manifest, "dimensions": 0}
+    manifest = found if resumed else manifest
+    make_folder(folder)
+    try:
+        opened = (folder / _ROWS).open("ab+")
+    except OSError as error:
+        raise _cannot(error, folder) from error
+    with opened as file:
+        if lock_file(file.fileno()) is False:
+            raise UsageError("another run is making the same output", where=str(folder))
+        try:
+            if not resumed:
+                file.truncate(0)
+                write_text(folder / _MANIFEST, json.dumps(manifest))
+            yield RowCache(folder, manifest, file)
+        except BaseException:
+            if not file.seek(0, 2):
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cannot(error: OSError, folder: Path) -> DataError:
+    return DataError(f"cannot keep what is finished: {error.strerror or error}", where=str(folder))
+
 
 _CARRIED = ("model", "model_version", "text", "join", "corpus_sha256")
 _SETTINGS = {
@@ -38,7 +132,7 @@ _LONGEST_SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Choices:
+class VectorOptions:
     """What becomes of the vectors before they are written, in this order."""
 
     normalise: bool = False
@@ -52,7 +146,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Made:
+class VectorFile:
     """A file of vectors, and whether it was made now or was there."""
 
     path: Path
@@ -62,15 +156,15 @@ class Made:
     """Ids of vectors that are all zeros."""
 
 
-def embed_into(
+def embed_to_file(
     output: Path,
     corpus: Corpus,
     model: Embedder,
-    choices: Choices,
+    choices: VectorOptions,
     *,
     batch_size: int = BATCH_SIZE,
     progress: Progress = NO_PROGRESS,
-) -> Made:
+) -> VectorFile:
     """The corpus' vectors as a file; one that is there already is left as it is, or refused where it is another.
 
     Finished batches are kept beside the output until it is written, so that an interrupted call can be resumed. Those
@@ -88,18 +182,20 @@ def embed_into(
     dtype = choices.dtype or "float32"
     found = _there(output, {**record, "dtype": dtype})
     if found is not None:
-        return Made(output, found, anew=False)
+        return VectorFile(output, found, anew=False)
     settings = {name: record[name] for name in ("model", "model_version", "corpus_sha256")}
-    if isinstance(model, CallableModel):
+    if isinstance(model, FunctionModel):
         settings["code"] = model.code  # also where its declared version stayed the same
-    with keeping(folder_beside(output), settings) as rows:
+    with open_row_cache(cache_folder(output), settings) as rows:
         vectors = embed(corpus, model, batch_size=batch_size, rows=rows, progress=progress)
         return _written(output, choices.applied(vectors), record, dtype)
 
 
-def vary_into(output: Path, vectors: Vectors, choices: Choices, *, source: Mapping[str, Any] | None = None) -> Made:
+def vary_to_file(
+    output: Path, vectors: Vectors, choices: VectorOptions, *, source: Mapping[str, Any] | None = None
+) -> VectorFile:
     """A variant of vectors as a file of its own; ``source`` is the metadata of theirs."""
-    if choices == Choices():
+    if choices == VectorOptions():
         raise UsageError("nothing is to be changed", expected="--truncate, --dtype or --normalise")
     told = source or {}
     record = {
@@ -110,7 +206,7 @@ def vary_into(output: Path, vectors: Vectors, choices: Choices, *, source: Mappi
     }
     dtype = choices.dtype or str(vectors.values.dtype)
     found = _there(output, {**record, "dtype": dtype})
-    return Made(output, found, anew=False) if found else _written(output, choices.applied(vectors), record, dtype)
+    return VectorFile(output, found, anew=False) if found else _written(output, choices.applied(vectors), record, dtype)
 
 
 def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
@@ -148,7 +244,7 @@ def _short(value: Any) -> str:
     return f"{shown[:8]}…" if len(shown) > _LONGEST_SHOWN else shown
 
 
-def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> Made:
+def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> VectorFile:
     told = write_vectors(output, vectors, {**record, "made": timestamp()}, dtype=dtype)
     bare = np.flatnonzero(~vectors.values.any(axis=1))
-    return Made(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))
+    return VectorFile(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))

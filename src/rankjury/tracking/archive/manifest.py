@@ -343,9 +343,9 @@ def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]
         ("chunking", "chunking", facts.get("chunking")),
     ]
     if "index" in report.systems[system].sections:
-        from rankjury.retrieval.bench.result import Indexed
+        from rankjury.retrieval.bench.result import IndexResult
 
-        index = report.needed_section(Indexed, system)
+        index = report.needed_section(IndexResult, system)
         library = {key: value for key, value in index.facts.items() if key in _OF_ITS_LIBRARY}
         about = {name: to_json(getattr(index, name)) for name in _OF_AN_INDEX}
         about["settings"] = {key: value for key, value in about["settings"].items() if key != "folder"}

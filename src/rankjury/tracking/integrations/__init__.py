@@ -19,8 +19,8 @@ from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import evaluate
 from rankjury.io.vectors.arrays import check_vectors
 from rankjury.measures.dialects import NamedMeasure, resolve
-from rankjury.retrieval.agreement.pairs import OfVectors, sample_ids, sampled_pairs
-from rankjury.retrieval.agreement.reference import MEASURES, measures_for, reference_gold
+from rankjury.retrieval.agreement.pairs import VectorSimilarities, sample_ids, sample_pairs
+from rankjury.retrieval.agreement.reference import MEASURES, reference_gold, reference_measures
 from rankjury.retrieval.agreement.stats import AGREEMENTS, LOWER_IS_BETTER
 from rankjury.retrieval.knn.search import score_listed
 from rankjury.retrieval.knn.similarity import norms_of
@@ -28,7 +28,7 @@ from rankjury.retrieval.rank import check_same_items, rank_vectors
 
 logger = logging.getLogger(__name__)
 
-_RANKED = dict(zip(MEASURES, measures_for(), strict=False))
+_RANKED = dict(zip(MEASURES, reference_measures(), strict=False))
 _COMPARED = {f"{name}_cosine": function for name, function in AGREEMENTS.items()}
 LESS_IS_BETTER = frozenset(f"{name}_cosine" for name in LOWER_IS_BETTER)
 
@@ -75,10 +75,10 @@ class ReferenceComparison:
             logger.warning("%s", note)
         self.gold = neighbours.gold
         if pairs is None:
-            drawn = sampled_pairs(asked, reference.ids, positive_integer(n_pairs, "n_pairs"), seed)
+            drawn = sample_pairs(asked, reference.ids, positive_integer(n_pairs, "n_pairs"), seed)
             text_of = dict(zip(ids, texts, strict=True))
             first, second = ([text_of[name] for name in side] for side in (drawn.queries, drawn.items))
-            pairs = TextPairs(first, second, OfVectors(reference).of(drawn.queries, drawn.items))
+            pairs = TextPairs(first, second, VectorSimilarities(reference).of(drawn.queries, drawn.items))
         self._targets = pairs.targets
         self.sentences = list(dict.fromkeys([*texts, *pairs.first, *pairs.second]))
         """Each once: the texts, and those of the pairs."""

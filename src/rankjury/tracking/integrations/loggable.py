@@ -16,7 +16,7 @@ from rankjury.evaluation.sections import FusionFacts, SystemFacts
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.reporting.html.page import render_page
 from rankjury.reporting.writers.pull_request import to_comment
-from rankjury.retrieval.bench.result import Indexed
+from rankjury.retrieval.bench.result import IndexResult
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
@@ -185,7 +185,7 @@ def _params(report: Report, systems: Mapping[str, str]) -> Iterator[tuple[str, A
     for system, name in systems.items():
         yield from _leaves(name, report.section(SystemFacts, system) or {})
         yield from _leaves(f"{name}.fusion", report.section(FusionFacts, system) or {})
-        index = report.section(Indexed, system)
+        index = report.section(IndexResult, system)
         if index is not None:
             about = {"engine": index.engine, "metric": index.metric, "build": index.build, "search": index.search}
             yield from _leaves(name, about)

@@ -7,24 +7,23 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from rankjury.core.progress import Progress
-from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
-from rankjury.labeling.keywords.resolve import best_first
-from rankjury.labeling.keywords.spellings import spellings_of
-from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, MappingSettings, best_candidates
+from rankjury.labeling.keywords.spellings import load_spellings
 
 _DIGITS = 6
 _LEAST_ALIKE = 0.6
 
 
 @MAPPERS.register("exact")
-class Exact:
+class ExactMapper:
     """Every score is 1; what does not stand in the text is not found."""
 
     about = "names and synonyms as they stand in the text"
 
-    def __init__(self, vocabulary: Vocabulary, settings: Settings) -> None:
+    def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         self.threshold = 1.0
-        self._spellings = spellings_of(vocabulary, settings)
+        self._spellings = load_spellings(vocabulary, settings)
         self.notes = self._spellings.notes
 
     def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
@@ -42,7 +41,7 @@ class Exact:
                 matcher = SequenceMatcher(None, "", shown, autojunk=False)
                 alike = ((one, _likeness(matcher, one.shown)) for one in self._spellings.listed)
                 found += [Candidate(start, end, one.number, score, shown, one.shown) for one, score in alike if score]
-        return best_first(found, count)
+        return best_candidates(found, count)
 
 
 def _likeness(matcher: "SequenceMatcher[str]", other: str) -> float:

@@ -19,10 +19,9 @@ import numpy as np
 from rankjury.core.importing import missing_library
 from rankjury.core.progress import Progress
 from rankjury.core.types import Ints, Matrix
-from rankjury.labeling.keywords.mappers.embedding import Embedding
-from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, Settings
-from rankjury.labeling.keywords.nearest import DIGITS, Near, Read
-from rankjury.labeling.keywords.vocabulary import Vocabulary
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mappers.embedding import DIGITS, EmbeddedVocabulary, EmbeddingMapper, ParsedText
+from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, MappingSettings
 from rankjury.retrieval.knn.similarity import similarity_of
 
 if TYPE_CHECKING:
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
 
 
 @MAPPERS.register("keybert")
-class ByKeyBert(Embedding):
+class KeyBertMapper(EmbeddingMapper):
     """The keyword nearest to each n-gram: of the whole vocabulary, or of those that MMR chooses for the text."""
 
     about = (
         "n-grams and keywords by KeyBERT's embedder, by their cosine; with a diversity, among the keywords of its MMR"
     )
 
-    def __init__(self, vocabulary: Vocabulary, settings: Settings) -> None:
+    def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         super().__init__(vocabulary, settings)
         self._bert, self._mmr = _loaded(self._near)
         self._diversity, self._count = settings.diversity, settings.chosen
 
     def _compared(
-        self, texts: Sequence[str], read: Sequence[Read], threshold: float, progress: Progress
+        self, texts: Sequence[str], read: Sequence[ParsedText], threshold: float, progress: Progress
     ) -> list[list[Candidate]]:
         if self._diversity is None or not texts:
             return super()._compared(texts, read, threshold, progress)
@@ -76,7 +75,7 @@ class ByKeyBert(Embedding):
         return np.flatnonzero(np.isin(numbers, numbers[[place for place, _ in ranked]]))
 
 
-def _loaded(near: Near) -> "tuple[KeyBERT, Callable[..., list[tuple[int, float]]]]":
+def _loaded(near: EmbeddedVocabulary) -> "tuple[KeyBERT, Callable[..., list[tuple[int, float]]]]":
     """Return KeyBERT over rankjury's embedder, and its maximal marginal relevance."""
     with warnings.catch_warnings():  # the library silences the warnings of the whole process
         try:

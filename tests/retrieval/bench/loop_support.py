@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rankjury.core.types import Floats
-from rankjury.retrieval.bench.timing.latency import Timed
+from rankjury.retrieval.bench.latency import QueryTimes
 
 STALL = 0.2
 
@@ -22,10 +22,10 @@ def stalling(at: int, seconds: float = STALL) -> Callable[[int], None]:
     return ask
 
 
-def timed(seconds: Floats, *, wall: float = 1.0, planned: int | None = None) -> Timed:
+def timed(seconds: Floats, *, wall: float = 1.0, planned: int | None = None) -> QueryTimes:
     """Times as a loop would have recorded them; NaN is a failure."""
     failures = tuple((int(place), "OSError: no answer") for place in np.flatnonzero(np.isnan(seconds)))
-    return Timed(
+    return QueryTimes(
         seconds=seconds,
         service=seconds.copy(),
         queries=np.arange(seconds.size),

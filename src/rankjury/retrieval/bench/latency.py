@@ -28,7 +28,7 @@ class Percentile(Record):
     """Whether the values are enough to bound it from above; if not, the upper end is the longest time seen."""
 
 
-def percentile_of(values: Floats, share: float, level: float = 0.95) -> Percentile:
+def latency_percentile(values: Floats, share: float, level: float = 0.95) -> Percentile:
     """Return a percentile of seconds, between the two nearest values as in NumPy, its interval from the sample."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"the level is {level}", expected="a share between 0 and 1, such as 0.95")
@@ -69,7 +69,7 @@ Loop = Literal["closed", "open"]
 
 
 @dataclass(frozen=True, eq=False)
-class Timed:
+class QueryTimes:
     """Each asked query's time, in the order asked. Arrays are read-only."""
 
     seconds: Floats
@@ -155,7 +155,7 @@ class Latency(Record):
         return {f"{prefix}_{name}_ms": ms for name, ms in found.items() if not isnan(ms)}
 
 
-def summarise(timed: Timed, *, level: float = 0.95) -> Latency:
+def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
     """Percentiles over the queries that were answered, each with an interval at this level."""
     answered = timed.answered
     messages = Counter(message for _, message in timed.failures)
@@ -165,7 +165,7 @@ def summarise(timed: Timed, *, level: float = 0.95) -> Latency:
         rate=timed.rate,
         n=answered.size,
         failed=len(timed.failures),
-        **{name: percentile_of(answered, share, level) for name, share in SHARES.items()},
+        **{name: latency_percentile(answered, share, level) for name, share in SHARES.items()},
         max_ms=float(answered.max()) * 1e3 if answered.size else nan,
         mean_ms=fsum(answered.tolist()) / answered.size * 1e3 if answered.size else nan,
         qps=answered.size / timed.wall if timed.wall > 0 else nan,

@@ -11,8 +11,8 @@ import pytest
 from rankjury.core.params import Params
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.retrieval.bench.build import Bench
-from rankjury.retrieval.bench.timing.latency import summarise
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
+from rankjury.retrieval.bench.latency import summarise
 from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.retrieval.knn.search import Neighbours
@@ -85,14 +85,14 @@ def settings_of(engine: str, call: str = "service", **more: Any) -> dict[str, An
     return {"call": f"{HERE}:{call}"} | more if engine == "endpoint" else {}
 
 
-def bench_of(engine: str = "exact", *, call: str = "service", text: bool = False, **more: Any) -> Bench:
+def bench_of(engine: str = "exact", *, call: str = "service", text: bool = False, **more: Any) -> IndexBenchmark:
     opened = settings_of(engine, call, text=text)
     given: dict[str, Any] = {"k": K, "attributes": KINDS, "resampling": Resampling(resamples=100)} | more
     sides = given.pop("corpus", CORPUS), given.pop("queries", QUERIES)
-    return Bench(*sides, engine=engine, settings=opened, **given)
+    return IndexBenchmark(*sides, engine=engine, settings=opened, **given)
 
 
-def searched(bench: Bench, **more: Any) -> list[list[int]]:
+def searched(bench: IndexBenchmark, **more: Any) -> list[list[int]]:
     """The rows that each query found."""
     build, search = THOROUGH[bench.engine]
     with bench.build(build) as built:
@@ -107,7 +107,7 @@ def rows_of(found: Neighbours) -> list[list[int]]:
     return [[item for item in row if item != MISSING] for row in found.items.tolist()]
 
 
-def recalled(bench: Bench) -> list[float]:
+def recalled(bench: IndexBenchmark) -> list[float]:
     build, search = THOROUGH[bench.engine]
     with bench.build(build) as built:
         return built.recall(search).values.tolist()
@@ -198,9 +198,9 @@ class TestSearching:
     def test_a_corpus_smaller_than_k(self, engine: str) -> None:
         few = CORPUS.take(np.arange(4))
         if engine == "endpoint":
-            bench = Bench(few, QUERIES, engine=engine, k=K, settings=settings_of(engine, "few_service"))
+            bench = IndexBenchmark(few, QUERIES, engine=engine, k=K, settings=settings_of(engine, "few_service"))
         else:
-            bench = Bench(few, QUERIES, engine=engine, k=K)
+            bench = IndexBenchmark(few, QUERIES, engine=engine, k=K)
         with bench.build({"nlist": 2} if engine == "faiss-ivf" else {}) as built:
             found = built.search({"nprobe": 2} if engine == "faiss-ivf" else {})
             recall = built.recall(found=found)
@@ -247,7 +247,7 @@ class TestRecall:
         corpus, asked = Vectors(pl.Series(list("abc")), values), Vectors(pl.Series(["q"]), values[:1])
         firsts = {}
         for metric in ("cosine", "ip", "l2"):
-            with Bench(corpus, asked, engine="faiss-flat", metric=metric, k=1).build() as built:
+            with IndexBenchmark(corpus, asked, engine="faiss-flat", metric=metric, k=1).build() as built:
                 firsts[metric] = rows_of(built.search())[0]
                 assert built.recall().mean == 1.0
         assert firsts == {"cosine": [0], "ip": [1], "l2": [0]}
@@ -322,7 +322,7 @@ class TestTexts:
     IDS_ALONE = Vectors(CORPUS.ids, np.empty((N, 0), np.float32))
     QUERIES_ALONE = Vectors(QUERIES.ids, np.empty((len(QUERIES), 0), np.float32))
 
-    def alone(self, **more: Any) -> Bench:
+    def alone(self, **more: Any) -> IndexBenchmark:
         given = {"call": "text_service", "text": True, "texts": TEXTS} | more
         return bench_of("endpoint", corpus=self.IDS_ALONE, queries=self.QUERIES_ALONE, **given)
 

@@ -13,9 +13,9 @@ from rankjury.core.params import Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, Vectors
 from rankjury.errors import EngineLost, RankjuryError, UsageError
-from rankjury.retrieval.bench.result import AnnRecall, recall_of, share_found
-from rankjury.retrieval.bench.timing.latency import Timed
-from rankjury.retrieval.bench.timing.loops import closed_loop, open_loop
+from rankjury.retrieval.bench.latency import QueryTimes
+from rankjury.retrieval.bench.loops import closed_loop, open_loop
+from rankjury.retrieval.bench.result import AnnRecall, estimate_recall, recall_by_query
 from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
@@ -35,7 +35,7 @@ _ALL_FAILED = 10
 """So many failures before any answer are a mistake of the request, not of single queries."""
 
 
-class Bench:
+class IndexBenchmark:
     """What an index is tried with: it finds ``k`` of the corpus for each query, and these are timed and judged.
 
     ``own`` is the row of the corpus that is the query itself, to be left out; ``filters`` are of the queries, one each.
@@ -107,22 +107,22 @@ class Bench:
         """The share of the corpus that passes a filter."""
         return 1.0 if only is None else float(filter_mask(self.attributes, only).mean())
 
-    def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "Built":
+    def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "BuiltIndex":
         """Make the engine, and let it hold the corpus."""
         engine = self.kind(self.metric, self.settings)
         try:
             started = perf_counter()
             engine.build(self.corpus.values, self.corpus.items, params, attributes=self.attributes, progress=progress)
-            return Built(self, engine, perf_counter() - started)
+            return BuiltIndex(self, engine, perf_counter() - started)
         except BaseException:
             engine.close()
             raise
 
 
-class Built:
+class BuiltIndex:
     """An index that was built, to be asked."""
 
-    def __init__(self, bench: Bench, engine: Engine, seconds: float) -> None:
+    def __init__(self, bench: IndexBenchmark, engine: Engine, seconds: float) -> None:
         self.bench, self.engine, self.seconds = bench, engine, seconds
         self.failures: list[tuple[int, str]] = []
         """The queries that failed when they were searched for their results, and why."""
@@ -187,12 +187,12 @@ class Built:
         """Against the exact neighbours; ``exact``: of the engine's own exact mode; ``found``: of what it found."""
         bench = self.bench
         if not bench.corpus.dimensions:  # only ids are known, so that nothing can be said of what is nearest
-            return recall_of(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.resampling)
+            return estimate_recall(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.resampling)
         found = self.search(params, exact=exact) if found is None else found
-        values = share_found(
+        values = recall_by_query(
             self._passing(found), bench.truth(), bench.k, bench.queries.values, bench.corpus.values, metric=bench.metric
         )
-        return recall_of(values, bench.k, bench.queries.ids, bench.resampling)
+        return estimate_recall(values, bench.k, bench.queries.ids, bench.resampling)
 
     def _passing(self, found: Neighbours) -> Neighbours:
         """Without what a query's filter does not let pass, however near it is."""
@@ -215,7 +215,7 @@ class Built:
         embed: Embed | None = None,
         to_ids: bool = False,
         progress: Progress = NO_PROGRESS,
-    ) -> Timed:
+    ) -> QueryTimes:
         """Each query alone, the next when the last was answered.
 
         With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
@@ -235,7 +235,7 @@ class Built:
         rounds: int = ROUNDS,
         warm_up: int = WARM_UP,
         workers: int = WORKERS,
-    ) -> Timed:
+    ) -> QueryTimes:
         """Queries that come at their own times, so many a second, whether or not those before were answered."""
         n = len(self.bench.queries)
         with self._asks(params, workers) as asks:

@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
-from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.bench.timing.loops import arrival_times, asking_order, open_loop
-from tests.retrieval.bench.timing.support import STALL, stalling
+from rankjury.retrieval.bench.latency import summarise
+from rankjury.retrieval.bench.loops import arrival_times, open_loop, query_order
+from tests.retrieval.bench.loop_support import STALL, stalling
 
 
 def test_a_stall_shows_in_all_that_queued_behind_it() -> None:
@@ -70,7 +70,7 @@ def test_even_and_random_arrivals() -> None:
 @given(n=st.integers(1, 30), total=st.integers(0, 100), seed=st.integers(-(2**63), 2**63 - 1))
 @settings(max_examples=50, deadline=None, derandomize=True, database=None)
 def test_the_order_has_whole_rounds(n: int, total: int, seed: int) -> None:
-    order = asking_order(n, total, seed)
+    order = query_order(n, total, seed)
     assert order.size == total
     assert order.dtype == np.int64
     for first in range(0, total - n + 1, n):

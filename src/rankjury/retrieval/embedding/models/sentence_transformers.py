@@ -10,14 +10,14 @@ import numpy as np
 
 from rankjury.core.importing import import_optional
 from rankjury.errors import DataError
-from rankjury.retrieval.embedding.models import Singles
+from rankjury.retrieval.embedding.models import Float32Matrix
 
 _SHORT = 16
 _SIGNS = ("modules.json", "config.json")
 _EXPECTED = "a folder as SentenceTransformer.save leaves it"
 
 
-class TransformerFolder:
+class SentenceTransformerModel:
     """A model as ``SentenceTransformer.save`` leaves it. It is called by its folder's name, its version is a hash."""
 
     def __init__(self, folder: Path) -> None:
@@ -47,7 +47,7 @@ class TransformerFolder:
     def dimensions(self) -> int | None:
         return None  # the method that tells is called otherwise from release to release: the first vector does too
 
-    def embed(self, texts: list[str]) -> Singles:
+    def embed(self, texts: list[str]) -> Float32Matrix:
         found = self._model.encode(texts, batch_size=max(1, len(texts)), show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(found, np.float32)
 

@@ -14,7 +14,7 @@ import numpy as np
 from rankjury.core.hashing import hash_vectors
 from rankjury.core.secrets import Masker
 from rankjury.core.version import __version__
-from rankjury.retrieval.bench.build import Bench
+from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.engines.base import Engine
 
 _ALWAYS = ("numpy",)
@@ -29,7 +29,7 @@ WORDS = {
 """What the keys of an identity stand for, where they do not say it."""
 
 
-def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
+def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
     """Small enough to be kept beside every point; without secrets."""
     attributes = None if bench.attributes is None else _hashed(bench.attributes.write_csv().encode())
     return {
@@ -49,11 +49,11 @@ def identity_of(bench: Bench, *, rounds: int, warm_up: int, concurrency: int) ->
         "warm_up": warm_up,
         "concurrency": concurrency,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
-        "versions": versions_of(bench.kind),
+        "versions": library_versions(bench.kind),
     }
 
 
-def versions_of(engine: type[Engine]) -> dict[str, str]:
+def library_versions(engine: type[Engine]) -> dict[str, str]:
     """Of rankjury, NumPy and the libraries that the engine's extra installs."""
     found = {"rankjury": __version__}
     for library in (*_ALWAYS, *_libraries_of(engine.extra)):
@@ -76,14 +76,14 @@ def _libraries_of(extra: str | None) -> Iterator[str]:
             yield re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
 
 
-def _open_settings(bench: Bench, masker: Masker) -> Iterator[tuple[str, Any]]:
+def _open_settings(bench: IndexBenchmark, masker: Masker) -> Iterator[tuple[str, Any]]:
     """Where the engine is, but for its own folder; without what its name says is secret."""
     for name, value in sorted(bench.settings.items()):
         if name != "folder" and not any(word in name for word in _SECRETS):
             yield name, str(masker.setting(name, value))
 
 
-def _hashed_settings(bench: Bench) -> str:
+def _hashed_settings(bench: IndexBenchmark) -> str:
     """Return a hash of the settings; where they may hold a secret under another name, one that is slow to guess by."""
     lenient, strict = (
         dumps(dict(_open_settings(bench, masker)), sort_keys=True).encode()

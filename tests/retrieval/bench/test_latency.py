@@ -10,17 +10,17 @@ from scipy import stats
 
 from rankjury.core.types import Floats
 from rankjury.errors import UsageError
-from rankjury.retrieval.bench.timing.latency import (
+from rankjury.retrieval.bench.latency import (
     SHARES,
     FailureCount,
     Latency,
     binomial_quantile,
+    latency_percentile,
     order_bounds,
-    percentile_of,
     summarise,
 )
-from rankjury.retrieval.bench.timing.loops import closed_loop
-from tests.retrieval.bench.timing.support import timed
+from rankjury.retrieval.bench.loops import closed_loop
+from tests.retrieval.bench.loop_support import timed
 
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 NAN = float("nan")
@@ -41,7 +41,7 @@ def test_percentiles_of_recorded_times_are_numpys(n: int) -> None:
 @thorough
 def test_the_percentile_is_within_its_interval_and_the_interval_within_the_values(values: Floats, level: float) -> None:
     for share in SHARES.values():
-        found = percentile_of(values, share, level)
+        found = latency_percentile(values, share, level)
         assert found.ms == np.percentile(values, share * 100) * 1e3
         low, high = found.ci or (NAN, NAN)
         assert values.min() * 1e3 <= low <= found.ms <= high <= values.max() * 1e3
@@ -111,7 +111,7 @@ def test_intervals_hold_the_true_percentile_as_often_as_they_say(share: float, n
     random, truth = np.random.default_rng(5), stats.lognorm(s=1.0).ppf(share)
     held = [
         found.ci is not None and found.ci[0] <= truth * 1e3 <= found.ci[1]
-        for found in (percentile_of(random.lognormal(size=n), share) for _ in range(1_000))
+        for found in (latency_percentile(random.lognormal(size=n), share) for _ in range(1_000))
     ]
     assert np.mean(held) >= 0.925
 
@@ -178,5 +178,5 @@ def test_scipy_is_not_needed() -> None:
     import subprocess
     import sys
 
-    code = "import sys; from rankjury.retrieval.bench.timing import loops, latency; sys.exit('scipy' in sys.modules)"
+    code = "import sys; from rankjury.retrieval.bench import loops, latency; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankjury.core.importing import import_optional, missing_library
 from rankjury.errors import DataError
-from rankjury.retrieval.embedding.models import MODELS, Singles
+from rankjury.retrieval.embedding.models import MODELS, Float32Matrix
 
 
 @MODELS.register("wordllama")
@@ -31,7 +31,7 @@ class WordLlamaModel:
     def dimensions(self) -> int | None:
         return int(self._model.embedding.shape[1])
 
-    def embed(self, texts: list[str]) -> Singles:
+    def embed(self, texts: list[str]) -> Float32Matrix:
         # One by one: the library would pad all texts to the longest, which takes twice the time.
         return np.asarray(self._model.embed(texts, batch_size=1), np.float32)
 

@@ -10,9 +10,9 @@ import pytest
 
 from rankjury.core.progress import Progress
 from rankjury.errors import UsageError
-from rankjury.retrieval.bench.timing.latency import summarise
-from rankjury.retrieval.bench.timing.loops import closed_loop
-from tests.retrieval.bench.timing.support import STALL, stalling
+from rankjury.retrieval.bench.latency import summarise
+from rankjury.retrieval.bench.loops import closed_loop
+from tests.retrieval.bench.loop_support import STALL, stalling
 
 
 def test_every_query_is_asked_in_every_round_in_another_order() -> None:

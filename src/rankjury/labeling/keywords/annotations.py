@@ -1,23 +1,193 @@
-"""Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
+"""Keywords: the vocabulary, which items have which, and predicates that queries ask for.
 
-A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
-keyword, the column's own name, of the rows where it is true.
+Nothing is done pair by pair: a keyword is a row of bits over the items, and a query's rows are combined whole. Queries
+with the same keywords are looked up once.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankjury.core.text import plural
+from rankjury.core.types import Bools, Ints, freeze, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
 from rankjury.io.json import parse_json
-from rankjury.labeling.keywords.vocabulary import Annotations, Vocabulary
+from rankjury.retrieval.embedding.corpus import Corpus
+
+
+@dataclass(frozen=True, order=True)
+class Keyword:
+    """A word or phrase within its group; the same word in two groups is two keywords."""
+
+    group: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.group}={self.name}"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Keywords by number: sorted by group (in the order in which groups were named), then by name."""
+
+    keywords: tuple[Keyword, ...]
+    source: str = field(default="vocabulary", compare=False)
+
+    def __len__(self) -> int:
+        return len(self.keywords)
+
+    @classmethod
+    def of(cls, groups: Mapping[str, Iterable[str]], source: str = "vocabulary") -> "Vocabulary":
+        """From the names in each group."""
+        found = tuple(Keyword(group, name) for group, names in groups.items() for name in sorted(set(names)))
+        return cls(found, source)
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(keyword.group for keyword in self.keywords))
+
+    @cached_property
+    def group_numbers(self) -> tuple[int, ...]:
+        """Of each keyword the place of its group."""
+        places = {group: place for place, group in enumerate(self.groups)}
+        return tuple(places[keyword.group] for keyword in self.keywords)
+
+    @cached_property
+    def number_of(self) -> Mapping[Keyword, int]:
+        return {keyword: number for number, keyword in enumerate(self.keywords)}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[int, ...]]:
+        found: dict[str, tuple[int, ...]] = {}
+        for number, keyword in enumerate(self.keywords):
+            for spelling in (keyword.name, str(keyword)):
+                found[spelling] = (*found.get(spelling, ()), number)
+        return found
+
+    def find(self, spelling: str, where: str = "") -> int:
+        """The number of ``bicyclist`` or ``object_type=bicyclist``; a name that two groups have needs its group."""
+        numbers = self._by_name.get(spelling, ())
+        if not numbers:
+            raise UnknownName("keyword", spelling, [one.name for one in self.keywords], where=where or self.source)
+        if len(numbers) > 1:
+            raise DataError(
+                f"the keyword {spelling!r} stands in {len(numbers)} groups",
+                where=where or self.source,
+                expected=" or ".join(str(self.keywords[number]) for number in numbers),
+            )
+        return numbers[0]
+
+    def by_group(self, numbers: Iterable[int]) -> dict[str, tuple[str, ...]]:
+        """Names of some keywords, by group."""
+        found: dict[str, tuple[str, ...]] = {}
+        for number in sorted(numbers):
+            keyword = self.keywords[number]
+            found[keyword.group] = (*found.get(keyword.group, ()), keyword.name)
+        return found
+
+    def select(self, groups: Sequence[str]) -> "Vocabulary":
+        """Only the keywords of these groups."""
+        for group in groups:
+            if group not in self.groups:
+                raise UnknownName("group", group, self.groups, where=self.source)
+        return Vocabulary(tuple(one for one in self.keywords if one.group in groups), self.source)
+
+
+Bits = NDArray[np.uint64]
+_WIDTH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """For each item the numbers of its keywords, ascending (CSR: those of row i are ``starts[i]:starts[i + 1]``)."""
+
+    ids: pl.Series
+    vocabulary: Vocabulary
+    starts: Ints
+    codes: Ints
+    source: str = "annotations"
+    notes: tuple[str, ...] = ()
+    """What is odd about the table that they are from."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Annotations({self.source}: {len(self):,} items, {len(self.vocabulary):,} keywords)"
+
+    @cached_property
+    def bits(self) -> Bits:
+        """Bit i of row v: whether item i has keyword v."""
+        words = (len(self) + _WIDTH - 1) // _WIDTH
+        packed = np.zeros((len(self.vocabulary), words * 8), dtype=np.uint8)
+        of_item = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        np.bitwise_or.at(packed, (self.codes, of_item >> 3), (1 << (of_item & 7)).astype(np.uint8))
+        return packed.view("<u8").astype(np.uint64, copy=False)
+
+    @cached_property
+    def frequencies(self) -> Ints:
+        """How many items have each keyword."""
+        return np.bincount(self.codes, minlength=len(self.vocabulary)).astype(np.int64)
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return {str(id_): row for row, id_ in enumerate(self.ids)}
+
+    def row_of(self, id_: str) -> int:
+        """The row of an item, which must be there."""
+        try:
+            return self._row_of[id_]
+        except KeyError:
+            raise UnknownName("item", id_, self._row_of, where=self.source) from None
+
+    @check_arguments
+    def rows_of(self, ids: pl.Series) -> Ints:
+        """The row of each of these ids, −1 where there is none."""
+        return places_in(self.ids, ids)
+
+    @check_arguments
+    def keywords_of(self, id_: str) -> tuple[int, ...]:
+        """The numbers of an item's keywords."""
+        row = self.row_of(id_)
+        return tuple(self.codes[self.starts[row] : self.starts[row + 1]].tolist())
+
+    def have(self, rows: Ints, codes: Ints) -> Bools:
+        """Pair by pair, whether the item of that row has the keyword of that number; no row (−1) has none."""
+        words = self.bits[codes, np.maximum(rows, 0) >> 6]
+        has = (words >> (rows & 63).astype(np.uint64)) & np.uint64(1) == 1
+        return np.asarray(has & (rows >= 0), dtype=bool)
+
+    @check_arguments
+    def select(self, groups: tuple[str, ...]) -> "Annotations":
+        """Only the keywords of these groups."""
+        chosen = self.vocabulary.select(groups)
+        if not len(chosen):
+            raise DataError(f"found no keyword in {', '.join(groups)}", where=self.source, expected="at least one")
+        number = np.array([chosen.number_of.get(one, -1) for one in self.vocabulary.keywords], dtype=np.int64)
+        codes = number[self.codes]
+        kept = codes >= 0
+        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts]
+        return replace(self, vocabulary=chosen, starts=starts, codes=codes[kept])
+
+
+# MERGED rankjury.labeling.keywords.annotations
+# """Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
+#
+# A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
+# keyword, the column's own name, of the rows where it is true.
+# """
+
 
 SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
@@ -229,3 +399,32 @@ def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, sour
     coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
     starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
     return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)
+
+
+# MERGED rankjury.labeling.keywords.annotations
+# """Annotations told in words, for models that read texts: a stand-in where there is nothing else to embed."""
+
+
+def annotations_corpus(annotations: Annotations) -> Corpus:
+    """Of each item its keywords by group: ``bicyclist, entering ego path; urban``. One without any is left out."""
+    vocabulary = annotations.vocabulary
+    spoken = [one.name.replace("_", " ") for one in vocabulary.keywords]
+    group_of = [one.group for one in vocabulary.keywords]
+    ids, texts, skipped = [], [], []
+    for row, id_ in enumerate(annotations.ids):
+        parts: dict[str, list[str]] = {}
+        for code in annotations.codes[annotations.starts[row] : annotations.starts[row + 1]].tolist():
+            parts.setdefault(group_of[code], []).append(spoken[code])
+        if parts:
+            ids.append(id_)
+            texts.append("; ".join(", ".join(names) for names in parts.values()))
+        else:
+            skipped.append(id_)
+    return Corpus(
+        pl.Series("id", ids, dtype=pl.String),
+        pl.Series("text", texts, dtype=pl.String),
+        vocabulary.groups,
+        "; ",
+        annotations.source,
+        skipped,
+    )

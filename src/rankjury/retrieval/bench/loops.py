@@ -1,0 +1,340 @@
+"""The closed loop, where a worker asks the next query when the last was answered; the open loop, where they come."""
+
+import gc
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from math import isfinite
+from threading import Barrier, BrokenBarrierError, Event, Thread
+from time import perf_counter_ns, perf_counter_ns as clock, sleep
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.types import Floats, Ints
+from rankjury.errors import UnknownName, UsageError
+from rankjury.retrieval.bench.latency import QueryTimes
+
+# MERGED rankjury.retrieval.bench.loops
+# """Workers that take queries in turn: in the calling thread where there is one, else in a thread each."""
+
+
+Ask = Callable[[int], object]
+"""Asks the query of this number, and returns when it is answered."""
+
+# All times are nanoseconds.
+_NEVER = 1 << 62
+_LEAD = 1_000_000
+"""From the start to the first arrival, so that workers are there."""
+_SPIN = 200_000
+"""A sleep ends this late, or earlier: what is left is spent looking at the clock."""
+_TELL_EVERY = 100_000_000
+_SPARE = 1_000_000
+"""Telling of progress must not make the next arrival wait."""
+_WHAT = "Timing"
+_PATIENCE = 5_000_000_000
+"""What workers have to end their queries when all is called off."""
+# Looking at the clock without letting go of the interpreter would hold up the other workers' answers.
+_let_others_run: Callable[[], None] = getattr(os, "sched_yield", lambda: sleep(0))
+
+
+class QueryQueue:
+    """Queries in their order, with the moments when they are due, began and ended, in nanoseconds of the clock."""
+
+    def __init__(self, order: Ints, due: Ints | None = None, give_up: float | None = None) -> None:
+        self.order: list[int] = order.tolist()
+        self.due = due
+        """From the beginning on; None: as soon as a worker is free."""
+        self.starts, self.ends = np.zeros((2, len(order)), dtype=np.int64)
+        self.failures: list[tuple[int, str]] = []
+        self.stop = Event()
+        self.deadline = _NEVER if give_up is None else clock() + int(give_up * 1e9)
+        self.began = 0
+        self.paused = 0
+        """Spent on telling of progress, while nothing was asked or due."""
+        self._turns = count()
+        self._moments: list[int] | None = None
+
+    def begin(self) -> None:
+        """The clock runs from now on; the first arrival is a moment ahead."""
+        self.began = clock()
+        if self.due is not None:
+            self.began += _LEAD
+            self._moments = (self.began + self.due).tolist()
+
+    def warm(self, ask: Ask, queries: Sequence[int]) -> None:
+        """Ask without measuring; what fails here is met again, and counted, in the loop."""
+        for query in queries:
+            if self.stop.is_set() or clock() >= self.deadline:
+                return
+            with suppress(Exception):
+                ask(query)
+
+    def take_turns(self, ask: Ask, progress: Progress = NO_PROGRESS) -> None:
+        """Ask the next query, and the next, until none is left or all is called off."""
+        order, moments, starts, ends = self.order, self._moments, self.starts, self.ends
+        total, deadline, stopped, turns = len(order), self.deadline, self.stop.is_set, self._turns
+        now = clock()
+        tell_at = now + _TELL_EVERY if progress.is_significant else _NEVER
+        while now < deadline and not stopped():
+            place = next(turns)
+            if place >= total or (moments is not None and not self._wait_until(moments[place])):
+                return
+            start = clock()
+            try:
+                ask(order[place])
+                now = clock()
+            except Exception as error:
+                now = clock()
+                self.failures.append((place, f"{type(error).__name__}: {error}"))
+            starts[place], ends[place] = start, now
+            if now >= tell_at and self._spare(place + 1, now):
+                progress.update(_WHAT, place + 1, total)
+                told = clock()
+                tell_at = told + _TELL_EVERY
+                self.paused += told - now if moments is None else 0
+
+    def _wait_until(self, moment: int) -> bool:
+        """Sleep until a query is due, and look at the clock for the last bit; false if it is not to be asked."""
+        if moment >= self.deadline:
+            return False
+        while (left := moment - clock()) > _SPIN:
+            if self.stop.wait((left - _SPIN) / 1e9):
+                return False
+        while clock() < moment:
+            _let_others_run()
+        return True
+
+    def _spare(self, place: int, now: int) -> bool:
+        if self._moments is None:
+            return True
+        return place < len(self._moments) and self._moments[place] - now > _SPARE
+
+    @property
+    def asked(self) -> int:
+        return int(np.count_nonzero(self.ends))
+
+
+def run_workers(
+    work: QueryQueue, asks: Sequence[Ask], warming: Sequence[int], progress: Progress = NO_PROGRESS
+) -> None:
+    """Warm every worker up with its share of queries, then begin, and work until all is done."""
+    shares = [warming[worker :: len(asks)] for worker in range(len(asks))]
+    if len(asks) == 1:
+        work.warm(asks[0], warming)
+        work.begin()
+        work.take_turns(asks[0], progress)
+    else:
+        _run_in_threads(work, asks, shares, progress)
+    progress.update(_WHAT, work.asked, len(work.order))
+
+
+def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequence[int]], progress: Progress) -> None:
+    """What is no failed query (Ctrl-C above all) stops every worker, and is raised here."""
+    together = Barrier(len(asks), action=work.begin)
+    fatal: list[BaseException] = []
+
+    def serve(ask: Ask, share: Sequence[int]) -> None:
+        try:
+            work.warm(ask, share)
+            together.wait()
+            work.take_turns(ask)
+        except BrokenBarrierError:
+            pass
+        except BaseException as error:
+            fatal.append(error)
+            work.stop.set()
+            together.abort()
+
+    threads = [Thread(target=serve, args=pair, daemon=True) for pair in zip(asks, shares, strict=True)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive() and not fatal:
+                thread.join(_TELL_EVERY / 1e9)
+                progress.update(_WHAT, work.asked, len(work.order))
+    finally:
+        work.stop.set()
+        together.abort()
+        until = clock() + _PATIENCE  # those in the middle of a query may end it; one that hangs is left behind
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0, until - clock()) / 1e9)
+    if fatal:
+        raise fatal[0]
+
+
+class GcMonitor:
+    """Listens to the collector as long as it is entered."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[int, int]] = []
+        self._started: int | None = None
+
+    def __enter__(self) -> Self:
+        gc.callbacks.append(self._hear)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        gc.callbacks.remove(self._hear)
+
+    def _hear(self, phase: str, info: dict[str, Any]) -> None:
+        now = perf_counter_ns()
+        if phase == "start":
+            self._started = now
+        elif self._started is not None:
+            self._spans.append((self._started, now))
+            self._started = None
+
+    def seconds(self, first: int, last: int) -> float:
+        """What collections took that began between two moments of the clock."""
+        return sum(end - start for start, end in self._spans if first <= start <= last) / 1e9
+
+
+Arrivals = Literal["even", "random"]
+_ORDER, _GAPS = 0, 1
+_SEEDS = 2**64
+
+
+def query_order(n: int, total: int, seed: int) -> Ints:
+    """``total`` of ``n`` queries: all of them in a random order, then again in another."""
+    random = _random(seed, _ORDER)
+    rounds = [random.permutation(n) for _ in range(-(-total // n))]
+    return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
+
+
+def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Floats:
+    """Seconds from the start: evenly spaced, or with gaps as of callers who know nothing of each other."""
+    if arrivals not in get_args(Arrivals):
+        raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
+    if arrivals == "even":
+        return np.arange(total) / rate
+    return np.cumsum(_random(seed, _GAPS).exponential(1.0 / rate, total))
+
+
+def _random(seed: int, stream: int) -> np.random.Generator:
+    return np.random.default_rng((seed % _SEEDS, stream))
+
+
+WARM_UP = 20
+"""Queries that every worker asks before the clock runs."""
+_LATE = 1_000_000
+_EMPTY_CLOSED, _EMPTY_OPEN, _EMPTY_GAP = 1_000, 100, 500_000
+
+
+def closed_loop(
+    asks: Sequence[Ask],
+    n: int,
+    *,
+    rounds: int = 1,
+    total: int | None = None,
+    warm_up: int = WARM_UP,
+    seed: int = 0,
+    progress: Progress = NO_PROGRESS,
+    give_up: float | None = None,
+) -> QueryTimes:
+    """Ask queries 0 to n − 1, each ``rounds`` times in random orders, by as many workers as there are ``asks``.
+
+    ``total``: so many queries instead, all of them in a random order, then again in another.
+    One worker runs in the calling thread, several in a thread each. ``give_up``: seconds, warm-up included, after which
+    no further query is asked. A query that raises an ``Exception`` has failed, and is counted with its message.
+    """
+    wanted = n * rounds if total is None else total
+    _check(asks, n, wanted, warm_up, give_up)
+    overhead = _closed_overhead()
+    work = QueryQueue(query_order(n, wanted, seed), give_up=give_up)
+    with GcMonitor() as collections:
+        run_workers(work, asks, _warming(asks, n, warm_up, seed), progress)
+    return _timed(work, len(asks), None, collections, overhead)
+
+
+def open_loop(
+    asks: Sequence[Ask],
+    n: int,
+    *,
+    rate: float,
+    total: int | None = None,
+    arrivals: Arrivals = "even",
+    seed: int = 0,
+    warm_up: int = WARM_UP,
+    progress: Progress = NO_PROGRESS,
+    give_up: float | None = None,
+) -> QueryTimes:
+    """Ask ``total`` of n queries (all, once) that arrive ``rate`` a second, whether or not those before were answered.
+
+    Times count from the planned arrival on: whoever waits behind a slow query is slow as well. Where it gives up,
+    queries that were due by then and not asked have failed.
+    """
+    wanted = n if total is None else total
+    _check(asks, n, wanted, warm_up, give_up)
+    if not (isfinite(rate) and rate > 0):
+        raise UsageError(f"the rate is {rate}", expected="queries a second, more than 0")
+    times = arrival_times(wanted, rate, arrivals, seed)
+    overhead = _open_overhead()
+    work = QueryQueue(query_order(n, wanted, seed), (times * 1e9).astype(np.int64), give_up)
+    with GcMonitor() as collections:
+        run_workers(work, asks, _warming(asks, n, warm_up, seed), progress)
+    return _timed(work, len(asks), rate, collections, overhead)
+
+
+def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float | None) -> None:
+    if not asks:
+        raise UsageError("there is nobody to ask", expected="one function a worker, each with its own connection")
+    if n < 1 or times < 1:
+        raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
+    if warm_up < 0:
+        raise UsageError(f"the warm-up is {warm_up} queries", expected="0 or more")
+    if give_up is not None and not give_up > 0:
+        raise UsageError(f"to give up after {give_up} s leaves no time", expected="more than 0 seconds")
+
+
+def _warming(asks: Sequence[Ask], n: int, warm_up: int, seed: int) -> list[int]:
+    return list(map(int, query_order(n, warm_up * len(asks), seed + 1)))
+
+
+def _timed(work: QueryQueue, workers: int, rate: float | None, collections: GcMonitor, overhead: float) -> QueryTimes:
+    asked, last = work.asked, int(work.ends.max())
+    counted = asked
+    if work.due is not None and asked < len(work.order):  # what was due when the loop gave up, and was not asked
+        counted = int(np.searchsorted(work.began + work.due, work.deadline))
+    starts, ends = work.starts[:counted], work.ends[:counted]
+    due = starts if work.due is None else work.began + work.due[:counted]
+    unasked = [(place, "not asked before the loop gave up") for place in range(asked, counted)]
+    failures = (*sorted(work.failures), *unasked)
+    failed = np.isin(np.arange(counted), [place for place, _ in failures])
+    return QueryTimes(
+        seconds=np.where(failed, np.nan, (ends - due) / 1e9),
+        service=np.where(failed, np.nan, (ends - starts) / 1e9),
+        queries=np.array(work.order[:counted], dtype=np.int64),
+        failures=failures,
+        wall=max(0, last - work.began - work.paused) / 1e9,
+        kind="closed" if work.due is None else "open",
+        concurrency=workers,
+        rate=rate,
+        gc_seconds=collections.seconds(work.began, last),
+        overhead_seconds=overhead,
+        late=int(np.count_nonzero(starts[:asked] - due[:asked] > _LATE)),
+        planned=len(work.order),
+    )
+
+
+def _closed_overhead() -> float:
+    """From the start of an empty query to the start of the next: all that the loop does for one."""
+    return float(np.median(np.diff(_empty(_EMPTY_CLOSED, None).starts))) / 1e9
+
+
+def _open_overhead() -> float:
+    """From the arrival of an empty query to its end, where a worker waited for it: how late that wakes up."""
+    work = _empty(_EMPTY_OPEN, np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
+    due = work.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
+    waited = np.append(True, work.ends[:-1] <= due[1:])
+    return float(np.median((work.ends - due)[waited])) / 1e9
+
+
+def _empty(total: int, due: Ints | None) -> QueryQueue:
+    work = QueryQueue(np.zeros(total, dtype=np.int64), due)
+    run_workers(work, [lambda query: None], [])
+    return work
