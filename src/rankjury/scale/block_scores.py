@@ -85,7 +85,7 @@ class BlockScores:
 
 @dataclass(frozen=True)
 class BlockFindings:
-    """Counts, warnings, example ids and attribute values of some blocks; can be add_pairwise."""
+    """Counts, warnings, example ids and attribute values of some blocks; can be added."""
 
     queries: int
     findings: tuple[Findings | None, ...]

@@ -1,4 +1,4 @@
-"""Rounds over the scores of all blocks, whose results can be add_pairwise in any order, and the report made from them.
+"""Rounds over the scores of all blocks, whose results can be added in any order, and the report made from them.
 
 The first round surveys (ranges and sizes), the second tallies (sums and resamples), the third ranks differences. Sums
 are exact, so the report has the same values as one made from everything at once, to the last digit.

@@ -171,7 +171,7 @@ class _SparkRounds:
         return self._sum(self._jobs.map_batches(self._scores, run, RESULTS))
 
     def _sum(self, results: "DataFrame") -> Any:
-        """Return the sum of all partitions' results; many are first add_pairwise by tasks."""
+        """Return the sum of all partitions' results; many are first added by tasks."""
         from pyspark.sql import functions as f
 
         wanted = results.where(f.col("kind") == FOUND)
