@@ -14,7 +14,7 @@ import pytest
 import rankjury.scale.spark
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.sections import QuantileSketch as QuantileSection
+from rankjury.evaluation.sections import Quantiles as QuantileSection
 from rankjury.stats.estimates import QuantileSketch
 from tests.scale.made import QUICK, Study, form_of, gold_of, run_of
 from tests.scale.spark.studies import frame_of, on_spark

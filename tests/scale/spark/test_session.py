@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ENDLESS = """
 import sys, time
 from pathlib import Path
-from rankjury.scale.spark.jobs import watched
+from rankjury.scale.spark.jobs import watch_jobs
 from rankjury.scale.spark.session import open_session
 
 folder = Path(sys.argv[1])
@@ -37,7 +37,7 @@ def endless(batches):
     yield from batches
 
 quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-with open_session("local[1]", temp=folder / "temp", settings=quick) as spark, watched(spark, "Waiting") as jobs:
+with open_session("local[1]", temp=folder / "temp", settings=quick) as spark, watch_jobs(spark, "Waiting") as jobs:
     jobs.persist(jobs.map_batches(spark.range(10), endless, "id long")).count()
 """
 

@@ -1,4 +1,4 @@
-"""One archived run: its manifest, and its files read when they are asked for."""
+"""An archived run: its manifest, and its files, read when they are first used."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rankjury.evaluation.query_lists import Answers
     from rankjury.evaluation.report import Report
+    from rankjury.tracking.archive.tables import RunTables
 
 PAGE = "report.html"
 _COMMIT_SHOWN = 7
@@ -22,16 +23,16 @@ _COMMIT_SHOWN = 7
 
 @dataclass(frozen=True, eq=False)
 class ArchivedRun:
-    """A folder of the archive, whole: it is never written to again.
+    """A complete folder of the archive, which is never written to again.
 
     Nothing in the folder is trusted. The manifest is checked when the run is opened; a file is checked against its size
-    and SHA-256 in the manifest when it is read, a report and a table also against their schema. Whatever is not as it
-    was stored raises DamagedRun.
+    and SHA-256 in the manifest when it is read, a report and a table also against their schema. Any difference raises
+    DamagedRun.
     """
 
     path: Path
     manifest: Mapping[str, Any]
-    """As the current version has it, whichever wrote it."""
+    """In the current version, whichever version wrote it."""
 
     @classmethod
     def open(cls, path: Path) -> "ArchivedRun":
@@ -44,7 +45,7 @@ class ArchivedRun:
 
     @cached_property
     def plan(self) -> str:
-        """What its plan is called."""
+        """Name of its plan."""
         return str(self.manifest["name"])
 
     @property
@@ -54,7 +55,7 @@ class ArchivedRun:
 
     @property
     def digest(self) -> str:
-        """Of its plan and inputs."""
+        """Digest of its plan and inputs."""
         return str(self.manifest.get("digest") or "")
 
     @property
@@ -63,7 +64,7 @@ class ArchivedRun:
 
     @property
     def commit(self) -> str:
-        """The beginning of the commit, with a plus where the work tree differed from it; empty outside of one."""
+        """Short hash of the commit, with a plus where the work tree differed from it; empty outside of a work tree."""
         git = self.manifest.get("git") or {}
         return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
 
@@ -73,21 +74,21 @@ class ArchivedRun:
 
     @property
     def headline(self) -> list[str]:
-        """The measures to show first."""
+        """Measures to show first."""
         labels = dict.fromkeys(label for measures in self.manifest["summary"].values() for label in measures)
         return [label for label in self.manifest.get("headline") or () if label in labels] or list(labels)
 
     @cached_property
-    def report(self) -> "Report":
-        """The report, with the verdicts where there are any; data of single queries is read when it is asked for."""
-        from rankjury.tracking.archive.tables import report_of
+    def tables(self) -> "RunTables":
+        """Its tables and report, read from the folder."""
+        from rankjury.tracking.archive.tables import RunTables  # loads Polars, which a list of runs does not need
 
-        return report_of(self)
+        return RunTables(self.path, self.manifest)
 
     @cached_property
-    def checked_tables(self) -> set[str]:
-        """The tables whose columns were checked."""
-        return set()
+    def report(self) -> "Report":
+        """Its report, with verdicts where there are any; data of single queries is read when it is first used."""
+        return self.tables.report()
 
     def file(self, name: str) -> Path | None:
         """Return the path of one of its files, whose content is not checked; None where it has none of that name."""
@@ -110,7 +111,7 @@ class ArchivedRun:
 
     @property
     def files(self) -> dict[str, int]:
-        """The names of its files, and how many bytes each has."""
+        """Sizes in bytes of its files by name."""
         return {name: about["bytes"] for name, about in self.manifest["files"].items()}
 
     @property
@@ -118,7 +119,7 @@ class ArchivedRun:
         return sum(self.files.values())
 
     def faults(self) -> list[str]:
-        """What is not as it was stored: files that are gone or were changed."""
+        """Return one line for each file that is missing or was changed."""
         found = []
         for name, about in self.manifest["files"].items():
             try:
@@ -128,36 +129,28 @@ class ArchivedRun:
         return found
 
     def scores(self) -> "pl.LazyFrame":
-        """query_id, system and a column a measure; undefined is null."""
-        return self.table("scores.parquet")
+        """Return query_id, system and one column per measure; undefined is null."""
+        return self.tables.scan("scores.parquet")
 
     def queries(self) -> "pl.LazyFrame":
-        """query_id, text (null where none is known) and slices (a list of names); in the order of the scores."""
-        return self.table("queries.parquet")
+        """Return query_id, text (null where unknown) and slices (a list of names), in the order of the scores."""
+        return self.tables.scan("queries.parquet")
 
     def answer(self, query: str) -> "Answers | None":
-        """Golds and rankings of one query: only the part of the files that holds it is decoded."""
-        from rankjury.tracking.archive.tables import answers_of
-
-        return answers_of(self, query)
+        """Read golds and rankings of one query; only the row groups that hold it are decoded."""
+        return self.tables.answers(query)
 
     def names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
-        """What items are called, where that is known; of some, or of all."""
-        from rankjury.tracking.archive.tables import names_of
-
-        return names_of(self, ids)
+        """Read the names of some items, or of all, where they are known."""
+        return self.tables.item_names(ids)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """What some queries say, where that is known."""
-        from rankjury.tracking.archive.tables import texts_of
-
-        return texts_of(self, ids)
+        """Read the texts of some queries, where they are known."""
+        return self.tables.query_texts(ids)
 
     def table(self, name: str) -> "pl.LazyFrame":
-        """One of its Parquet files, checked against hash and schema; rows are read when it is collected."""
-        from rankjury.tracking.archive.tables import scan_table
-
-        return scan_table(self, name)
+        """Return one of its Parquet files, checked against hash and schema; rows are read when it is collected."""
+        return self.tables.scan(name)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r})"

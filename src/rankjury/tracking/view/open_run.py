@@ -24,7 +24,7 @@ from rankjury.reporting.html.query_data import (
 )
 from rankjury.reporting.tables import headline_labels, idle_systems
 from rankjury.tracking.archive.run import ArchivedRun
-from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES, answers_to, asked_of, is_empty, read_rows
+from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -219,7 +219,7 @@ class OpenRun:
     @cached_property
     def asked(self) -> pl.DataFrame:
         """query_id and text, in the order of scores."""
-        return asked_of(self.run, "text")
+        return self.run.tables.queries("text")
 
     @cached_property
     def table(self) -> QueryTable:
@@ -245,12 +245,12 @@ class OpenRun:
         twice, it suffices to know how many rows there are to know that all systems have all queries.
         """
         ids, many = self.asked.select(QUERY), len(self.systems)
-        held = read_rows(self.run, SCORES, ("system",))["system"]
+        held = self.run.tables.read(SCORES, ("system",))["system"]
         if len(held) == len(ids) * many and held.head(many).to_list() == self.systems:
             first = np.empty(len(ids), dtype=np.int64)
             first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(held), many)
             return [first + place for place in range(many)]
-        frame = read_rows(self.run, SCORES, (QUERY, "system")).with_row_index("at")
+        frame = self.run.tables.read(SCORES, (QUERY, "system")).with_row_index("at")
         found = []
         for name in self.systems:
             own = ids.join(frame.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
@@ -261,7 +261,7 @@ class OpenRun:
 
     def scores(self, label: str) -> Floats:
         """Of a measure, systems × queries; NaN is undefined."""
-        held = read_rows(self.run, SCORES, (label,))[label].fill_null(np.nan).to_numpy()
+        held = self.run.tables.read(SCORES, (label,))[label].fill_null(np.nan).to_numpy()
         known = np.append(held, np.nan)
         return np.vstack([known[places] for places in self._places])
 
@@ -272,7 +272,7 @@ class OpenRun:
     @cached_property
     def _slices_of(self) -> pl.Series:
         """The names of the slices that each query is in."""
-        return read_rows(self.run, QUERIES, ("slices",))["slices"]
+        return self.run.tables.read(QUERIES, ("slices",))["slices"]
 
     @cached_property
     def _members(self) -> dict[str, Ints]:
@@ -311,7 +311,7 @@ class OpenRun:
 
     def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
         """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
-        frame = read_rows(self.run, SCORES, where=pl.col(QUERY) == id_)
+        frame = self.run.tables.read(SCORES, where=pl.col(QUERY) == id_)
         values = round_significant(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
         held = dict(zip(frame["system"], values, strict=True))
         unknown = np.full(len(self.labels), np.nan)
@@ -341,14 +341,14 @@ class OpenRun:
             for _, best, worst in select_cases(bare, label, lower=self.report.lower_is_better(label))
             for case in (*best, *worst)
         }
-        answers = answers_to(self.run, self.asked[QUERY], sorted(chosen))
+        answers = self.run.tables.answers_to(self.asked[QUERY], sorted(chosen))
         items = () if answers is None else {item for one in _listed(answers) for item in one.items}
         return QueryDetails(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
 
     @cached_property
     def lists_no_gold(self) -> bool:
         """Whether there are judged items, but too many to be listed."""
-        return self.run.file(GOLDS) is not None and is_empty(self.run, GOLDS)
+        return self.run.file(GOLDS) is not None and self.run.tables.is_empty(GOLDS)
 
 
 def _listed(answers: Answers) -> list[Any]:
