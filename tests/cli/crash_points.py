@@ -149,7 +149,7 @@ MODULES = (
     "rankjury.reporting.html",
     "rankjury.evaluation.api",
     "rankjury.scale.evaluate_files",
-    "rankjury.retrieval.engines.temp_folder",
+    "rankjury.retrieval.engines.base",
     "rankjury.reporting.writers.json",
     "rankjury.reporting.writers.html",
     "rankjury.reporting.writers.pictures",

@@ -53,7 +53,7 @@ def sweep_command(
     from rankjury.plan.parse import read_plan
     from rankjury.plan.systems.index import on_database
     from rankjury.reporting.tables.sweep import sweeps_to_json
-    from rankjury.retrieval.engines.temp_folder import clear_left_over
+    from rankjury.retrieval.engines.pgvector.server import remove_abandoned
 
     if plan == PLAN_FILE and not exists(plan):
         raise DataError("no such file", where=plan, hint="rankjury init writes a plan; add [sweep.NAME] to it.")
@@ -61,7 +61,7 @@ def sweep_command(
     folder = checked.folder / FOLDER if output is None else output
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
-    clear_left_over()
+    remove_abandoned()
     with show_progress(quiet=quiet) as progress:
         sweeps, costs = _carry_out(checked, folder, progress, fresh=fresh, prune=not no_prune, quiet=quiet)
     form = sweeps_to_json(sweeps, timestamp())

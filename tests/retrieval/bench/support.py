@@ -38,9 +38,9 @@ class Glance(Exact):
     """Looks at the first items of the corpus only: the more it looks at, the more it finds, and all at last."""
 
     approximate = True
-    opens: ClassVar = {"url": Param("", "where it would be"), "api_key": Param("", "a secret")}
-    builds: ClassVar = {"m": Param(8, "nothing but a number", min=1, max=64)}
-    searches: ClassVar = {
+    open_params: ClassVar = {"url": Param("", "where it would be"), "api_key": Param("", "a secret")}
+    build_params: ClassVar = {"m": Param(8, "nothing but a number", min=1, max=64)}
+    search_params: ClassVar = {
         "reach": Param(50, "how many it looks at", min=1, monotonic_recall=True),
         "twice": Param(False, "look twice"),
         "share": Param(1.0, "of the reach", min=0.0, monotonic_recall=True),

@@ -358,7 +358,6 @@ class TestTexts:
 class Watched(Exact):
     """Exact search that counts what is open, and fails where it is told to."""
 
-    threads_safe = False
     open_now: ClassVar[int] = 0
     opened: ClassVar[int] = 0
     fails_at: ClassVar[str] = ""

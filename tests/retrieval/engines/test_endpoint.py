@@ -78,7 +78,7 @@ def failure(engine: Endpoint, query: Any = QUERIES[:1]) -> str:
 
 def test_it_is_registered() -> None:
     assert ENGINES.get("endpoint") is Endpoint
-    assert Endpoint.one_request_per_query and not Endpoint.threads_safe
+    assert Endpoint.one_request_per_query
 
 
 class TestVectors:
@@ -278,9 +278,9 @@ class TestFailures:
 
     def test_bad_json(self, service: Service) -> None:
         service.answer = lambda request: Reply(b"<html>Sign in</html>")
-        assert "the answer is no JSON: <html>Sign in</html>" in failure(opened(service))
+        assert "the answer is not valid JSON: <html>Sign in</html>" in failure(opened(service))
         service.answer = lambda request: Reply(b"\xff\xfe\x00")
-        assert "the answer is no JSON" in failure(opened(service))
+        assert "the answer is not valid JSON" in failure(opened(service))
 
     def test_nobody_there(self) -> None:
         with serving(searching) as gone:
@@ -324,7 +324,7 @@ class TestFailures:
             there = {"Location": f"{other.url}/elsewhere?key={SECRET}"}
             service.answer = lambda request: Reply(b"", status=status, headers=there)
             told = failure(opened(service))
-            assert f"which leads to {other.url}/elsewhere; expected" in told and SECRET not in told
+            assert f"which redirects to {other.url}/elsewhere; expected" in told and SECRET not in told
             assert not other.requests
 
     def test_proxies_of_the_environment_are_not_used(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +382,7 @@ class TestSecrets:
             ({"headers": SECRET}, "header 1 is not from the environment"),
             ({"headers": f"X=env:PATH, Y=Basic abc,{SECRET}=="}, "header 2 is not from the environment"),
             ({"headers": "X=env:NOT_THERE"}, "the environment variable NOT_THERE is not set"),
-            ({"headers": "X=env:MY_BAD"}, "what MY_BAD holds is no text for a header"),
+            ({"headers": "X=env:MY_BAD"}, "the value of MY_BAD is not valid in a header"),
             ({"url": f"http://me:{SECRET}@localhost/"}, "the url holds a user name or a password"),
         ],
     )
@@ -404,15 +404,15 @@ class TestSecrets:
         ({"url": "http://"}, "not one of http or https"),
         ({"url": "http://{text}/"}, "not one of http or https"),
         ({"url": "http://x:port/"}, "cannot be read"),
-        ({"url": "http://x/", "body": "{"}, "the body is no JSON"),
+        ({"url": "http://x/", "body": "{"}, "the body is not valid JSON"),
         ({"url": "http://x/", "body": '{"k": {size}}'}, "unknown place to fill 'size'"),
         ({"url": "http://x/", "body": '{"k": {k}}'}, "neither {text} nor {vector}"),
         ({"url": "http://x/", "body": '{"v": {vector}, "t": {text}}'}, "both {text} and {vector}"),
         ({"url": "http://x/", "method": "GET"}, "neither {text} nor {vector}"),
         ({"url": "http://x/?q={text}", "method": "GET", "body": "{}"}, "a body with GET"),
-        ({"url": "http://x/", "params": "[1]"}, "params are no JSON object"),
-        ({"url": "http://x/", "params": "{"}, "params are no JSON"),
-        ({"url": "http://x/", "body": "[{vector}]", "params": '{"a": 1}'}, "a body that is no object"),
+        ({"url": "http://x/", "params": "[1]"}, "params are not a JSON object"),
+        ({"url": "http://x/", "params": "{"}, "params are not valid JSON"),
+        ({"url": "http://x/", "body": "[{vector}]", "params": '{"a": 1}'}, "a body that is not an object"),
         ({"url": "http://x/", "timeout": 0.0}, "0.001 or more"),
         ({"call": "no_colon"}, "module:function"),
         ({"call": "rankjury_no_such_module:f"}, "there is no module 'rankjury_no_such_module'"),
@@ -565,7 +565,7 @@ class TestFunctions:
     def test_a_module_that_cannot_be_imported(self, mine: Callable[[str], str]) -> None:
         with pytest.raises(UsageError, match="cannot be imported: ZeroDivisionError"):
             opened(call=f"{mine('1 / 0')}:find")
-        with pytest.raises(UsageError, match="no plain function"):
+        with pytest.raises(UsageError, match="is a coroutine"):
             opened(call=f"{mine('async def find(query, k): ...')}:find")
 
     def test_rankjurys_own_errors_pass(self, mine: Callable[[str], str]) -> None:

@@ -179,7 +179,7 @@ def test_a_redirection_to_itself_is_not_followed() -> None:
         return Reply(b"", status=302, headers={"Location": request.path})
 
     with serving(answer) as service:
-        assert "which leads to" in failure(f"{service.url}/around")
+        assert "which redirects to" in failure(f"{service.url}/around")
     assert asked == ["/around"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines.auto_params import resolve_lists
+from rankjury.retrieval.engines.base import resolve_lists
 from tests.retrieval.engines.support import (
     KINDS,
     SHOES,
@@ -33,7 +33,7 @@ def test_lists_by_the_size_of_the_corpus(count: int, lists: int, capfd: pytest.C
 def test_four_times_the_root_of_a_larger_corpus() -> None:
     assert resolve_lists(1_000_000, 0, "nlist") == 4_000
     assert resolve_lists(24_336, 0, "nlist") == 624 == 24_336 // 39, "from here on there are enough for each list"
-    assert resolve_lists(10_000, 0, "nlist") == 256 and resolve_lists(10_000, 0, "nlist", usual=3) == 3
+    assert resolve_lists(10_000, 0, "nlist") == 256 and resolve_lists(10_000, 0, "nlist", default=3) == 3
 
 
 def test_more_lists_looked_into_find_more(capfd: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,8 @@ from rankjury.plan.systems.index import on_database
 from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.pgvector import Pgvector
-from rankjury.retrieval.engines.pgvector.copy import blocks_of
-from rankjury.retrieval.engines.pgvector.server import Server, running
+from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, running
+from rankjury.retrieval.engines.pgvector.table import encode_rows
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 
@@ -50,20 +50,20 @@ ATTRIBUTES = pl.DataFrame(
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[EmbeddedServer]:
     with running() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def built(server: Server) -> Iterator[Pgvector]:
+def built(server: EmbeddedServer) -> Iterator[Pgvector]:
     with Pgvector() as engine:
         engine.build(CORPUS, IDS, attributes=ATTRIBUTES)
         yield engine
 
 
 @pytest.fixture(scope="module")
-def users(server: Server) -> Iterator[Any]:
+def users(server: EmbeddedServer) -> Iterator[Any]:
     """A user's database: pgvector in a schema of its own, and a table with an index."""
     with psycopg.connect(**server.parameters, autocommit=True) as first:
         first.execute("CREATE DATABASE users")
@@ -91,7 +91,7 @@ def recall(found: Neighbours, metric: str = "cosine") -> float:
 @pytest.mark.parametrize("kind", ["vector", "halfvec"])
 @pytest.mark.parametrize("index", ["hnsw", "ivfflat", "none"])
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
-def test_finds_what_numpy_finds(server: Server, metric: str, index: str, kind: str) -> None:
+def test_finds_what_numpy_finds(server: EmbeddedServer, metric: str, index: str, kind: str) -> None:
     truth, near = nearest(QUERIES, CORPUS, K, metric=metric), 1e-5 if kind == "vector" else 0.02
     with Pgvector(metric) as engine:
         engine.build(CORPUS, IDS, {"index": index, "type": kind, "lists": 20})
@@ -143,7 +143,7 @@ def test_without_going_on_a_filter_starves(built: Pgvector) -> None:
         built.search(QUERIES, K, filter=Filter("nothing", "x"))
 
 
-def test_the_planner_is_held_to_the_index_of_a_small_table_and_that_is_noted(server: Server) -> None:
+def test_the_planner_is_held_to_the_index_of_a_small_table_and_that_is_noted(server: EmbeddedServer) -> None:
     with Pgvector() as engine:
         engine.build(CORPUS[:40], IDS[:40])
         engine.search(QUERIES, K)
@@ -161,7 +161,7 @@ def test_facts_and_sizes(built: Pgvector) -> None:
     assert "probes has no effect on an index of kind hnsw" in built.metadata()["notes"]
 
 
-def test_another_connection_for_another_thread(server: Server) -> None:
+def test_another_connection_for_another_thread(server: EmbeddedServer) -> None:
     with Pgvector() as engine:
         engine.build(CORPUS, IDS)
         other = engine.for_thread()
@@ -176,7 +176,7 @@ def test_another_connection_for_another_thread(server: Server) -> None:
         engine.search(QUERIES, K)
 
 
-def test_what_pgvector_cannot_do_is_said_before(server: Server) -> None:
+def test_what_pgvector_cannot_do_is_said_before(server: EmbeddedServer) -> None:
     wide = np.ones((3, 2001), np.float32)
     with Pgvector() as engine:
         with pytest.raises(UsageError, match="at most 2,000"):
@@ -220,9 +220,9 @@ def test_an_existing_table_is_searched_and_left_as_it_is(users: Any) -> None:
         blue = engine.search(QUERIES, K, filter=Filter("colour", "blue"))
         facts, size = engine.metadata(), engine.size()
         with pytest.raises(DataError, match="read-only"):
-            link = engine._link
-            assert link is not None
-            link.retrying(lambda: link.connection.execute("CREATE TABLE public.mine ()"))
+            database = engine._index
+            assert database is not None
+            database.retrying(lambda: database.connection.execute("CREATE TABLE public.mine ()"))
         assert engine.build(CORPUS, ids) is None
     assert recall(Neighbours(shuffled[found.items], found.scores.copy())) > 0.97
     assert (shuffled[blue.items] % 3 == 0).all()
@@ -464,11 +464,11 @@ def test_a_lost_connection_is_made_again(users: Any) -> None:
 
 def test_rows_are_encoded_as_copy_wants_them() -> None:
     texts = pl.DataFrame({"a": ["x", None]})
-    ((done, block),) = blocks_of(np.array([[1.0, 2.0], [3.0, 4.0]]), texts, "vector")
+    ((done, block),) = encode_rows(np.array([[1.0, 2.0], [3.0, 4.0]]), texts, "vector")
     first = struct.pack(">hiiihhffi", 3, 4, 0, 12, 2, 0, 1.0, 2.0, 1) + b"x"
     second = struct.pack(">hiiihhffi", 3, 4, 1, 12, 2, 0, 3.0, 4.0, -1)
     assert (done, bytes(block)) == (2, first + second)
-    ((_, halves),) = blocks_of(np.array([[1.0, 2.0]]), pl.DataFrame(), "halfvec")
+    ((_, halves),) = encode_rows(np.array([[1.0, 2.0]]), pl.DataFrame(), "halfvec")
     assert bytes(halves) == struct.pack(">hiiihhee", 2, 4, 0, 8, 2, 0, 1.0, 2.0)
 
 

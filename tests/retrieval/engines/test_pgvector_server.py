@@ -19,8 +19,7 @@ import pytest
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError
 from rankjury.retrieval.engines.pgvector import Pgvector, connection as links
-from rankjury.retrieval.engines.pgvector.server import Server, acquire, release
-from rankjury.retrieval.engines.temp_folder import clear_left_over
+from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, acquire, release, remove_abandoned
 
 psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
@@ -66,7 +65,7 @@ def is_running(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def kill(server: Server | None) -> None:
+def kill(server: EmbeddedServer | None) -> None:
     """Its first process; the others end by themselves, but may answer until they find out."""
     assert server is not None and server.pid is not None
     first = psutil.Process(server.pid)
@@ -128,7 +127,7 @@ def test_a_server_that_cannot_be_started_again_is_an_error(folder: Path, monkeyp
         (engine._server.home.data / "PG_VERSION").unlink()
         kill(engine._server)
         with pytest.raises(
-            DataError, match=r"connection was lost, and 2 tries to make it again failed: .*did not start"
+            DataError, match=r"connection was lost, and 2 attempts to reconnect failed: .*did not start"
         ):
             engine.search(CORPUS, 5)
     assert list(folder.iterdir()) == []
@@ -142,7 +141,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
     server = acquire(str(folder))
     try:
         assert not is_running(pid) and not root.exists()
-        other = Server(str(folder))
+        other = EmbeddedServer(str(folder))
         assert server.pid is not None and is_running(server.pid), "one in use is left alone"
         other.stop()
     finally:
@@ -153,11 +152,11 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
 def test_any_run_stops_the_server_that_a_killed_one_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ((worker, pid, root),) = ready(start_worker(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    clear_left_over()
+    remove_abandoned()
     assert is_running(pid) and root.is_dir(), "its owner lives"
     worker.kill()
     worker.communicate()
-    clear_left_over()
+    remove_abandoned()
     assert not is_running(pid) and list(folder.iterdir()) == []
 
 
@@ -173,7 +172,7 @@ def test_no_signal_leaves_anything_behind(folder: Path) -> None:
 def test_a_long_path_has_its_sockets_elsewhere(folder: Path) -> None:
     deep = folder / ("long" * 30)
     before = set(Path("/tmp").glob("rankjury-sockets-*"))
-    server = Server(str(deep))
+    server = EmbeddedServer(str(deep))
     assert server.home.root.parent == deep and server.home.sockets.parent == Path("/tmp")
     server.stop()
     assert list(folder.iterdir()) == [] and set(Path("/tmp").glob("rankjury-sockets-*")) <= before

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.base import Engine, Filter, qdrant
+from rankjury.retrieval.engines import qdrant
+from rankjury.retrieval.engines.base import Engine, Filter
 from tests.retrieval.engines.support import (
     KINDS,
     SHOES,
@@ -111,7 +112,7 @@ def test_a_server_that_refuses_or_is_not_there(server: QdrantServer) -> None:
         engine.search(QUERIES, 5)
     server.server.shutdown()
     server.server.server_close()
-    with pytest.raises(DataError, match=rf"{server.url}: qdrant does not answer: .*; expected a server that runs"):
+    with pytest.raises(DataError, match=rf"{server.url}: qdrant does not answer: .*; expected a running server"):
         engine.search(QUERIES, 5)
     with at(server) as another, pytest.raises(DataError, match="does not answer"):
         another.build(ITEMS, ids_of(300))

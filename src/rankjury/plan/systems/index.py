@@ -20,7 +20,7 @@ from rankjury.plan.systems.vectors import VectorFiles
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.measure import compare_metrics, measure_index, read_stored_vectors
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
-from rankjury.retrieval.engines.temp_folder import clear_left_over
+from rankjury.retrieval.engines.pgvector.server import remove_abandoned
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
 from rankjury.retrieval.rank import check_comparable, rows_of_queries, select_vectors, self_note
 
@@ -120,7 +120,7 @@ class IndexSystem(VectorFiles, SystemTable):
 
     def bench(self, context: SystemContext) -> tuple[IndexBenchmark, list[ReportWarning]]:
         """Return what the index is tried with, and warnings about it."""
-        clear_left_over()
+        remove_abandoned()
         warnings: list[ReportWarning] = []
         corpus, asked = self._sides(context, warnings)
         lab = context.lab

@@ -6,15 +6,21 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
-from rankjury.retrieval.engines.arrays import ArrayEngine, pad_neighbours
-from rankjury.retrieval.engines.auto_params import resolve_bits, resolve_lists, resolve_parts
-from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
-from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.similarity import Singles
+from rankjury.core.types import Matrix
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    Engine,
+    Filter,
+    filter_mask,
+    resolve_bits,
+    resolve_lists,
+    resolve_parts,
+)
 
 _ROWS_AT_ONCE = 1 << 14
 _ROWS_FOR_ONE_THREAD = 1 << 12
@@ -24,89 +30,73 @@ _NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", mi
 _NPROBE = Param(8, "lists that a query looks into", min=1, monotonic_recall=True)
 
 
-class _Faiss(ArrayEngine):
-    """An index of FAISS; what differs between kinds is how it is made and how a search is told its parameters."""
+class _Faiss(Engine):
+    """A FAISS index; its kinds differ in how it is created and in how a search gets its parameters."""
 
     extra = "faiss"
     libraries = ("faiss",)
+    package = "faiss-cpu"
     native_filter = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._faiss = import_optional("faiss", "the engine faiss")
-        self._index: Any = None
-        self._asked: dict[tuple[Any, ...], Any] = {}
-        self._values: dict[tuple[Any, ...], dict[str, Setting]] = {}
+        self._faiss = self.import_library("faiss")
+        self._metric_code = self._faiss.METRIC_L2 if metric == "l2" else self._faiss.METRIC_INNER_PRODUCT
+        self._search_objects: dict[tuple[Any, ...], Any] = {}
 
-    def _fill(self, held: Singles, progress: Progress) -> None:
-        self._asked, self._index = {}, self._made(held.shape[1])
-        with self._threads_for(len(held)):
+    def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
+        self._search_objects, self._index = {}, self._create()
+        with self._build_threads():
             if not self._index.is_trained:
-                self._train(held)
+                self._train(vectors)
             for first, last in self._batches(_ROWS_AT_ONCE, progress):
-                self._index.add(held[first:last])
+                self._index.add(vectors[first:last])
 
     @contextmanager
-    def _threads_for(self, rows: int) -> Iterator[None]:
-        """A small index is built by one thread: the same every time, and threads would mostly wait for each other.
+    def _build_threads(self) -> Iterator[None]:
+        """Build a small index with one thread: it is then always the same, and threads would mostly wait.
 
-        What is set holds for the calling thread alone.
+        The number of threads is set for the calling thread only.
         """
-        usual = self._faiss.omp_get_max_threads()
-        self._faiss.omp_set_num_threads(1 if rows <= _ROWS_FOR_ONE_THREAD else usual)
+        default = self._faiss.omp_get_max_threads()
+        self._faiss.omp_set_num_threads(1 if self._items <= _ROWS_FOR_ONE_THREAD else default)
         try:
             yield
         finally:
-            self._faiss.omp_set_num_threads(usual)
+            self._faiss.omp_set_num_threads(default)
 
-    def _find(
-        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
-    ) -> Neighbours:
-        how = self._how(values, filter, exact)
-        if not len(asked):
-            return pad_neighbours(np.empty((0, 0), np.int64), np.empty((0, 0)), k)
-        distances, rows = self._searched(exact).search(asked, min(k, self._shape[0]), params=how)
-        if self.metric == "l2":
-            distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
-        return pad_neighbours(rows, distances, k)
-
-    def _search_values(self, params: Params | None) -> dict[str, Setting]:
-        """Check the same parameters once: a search may take no more than a few microseconds."""
-        key = tuple((params or {}).items())
-        if key not in self._values:
-            self._values[key] = super()._search_values(params)
-        return self._values[key]
-
-    def _how(self, values: dict[str, Setting], filter: Filter | None, exact: bool) -> Any:
-        """The parameters of one search; made once, as they are only read. Nothing is set in the index itself."""
-        key = (exact, filter, *values.values())
-        if key not in self._asked:
-            given = {}
+    def _search(
+        self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        # The parameter object is made once, as searches only read it. Nothing is set in the index itself.
+        key = (exact, filter, *params.values())
+        if key not in self._search_objects:
+            selector = {}
             if filter is not None:
                 bits = np.packbits(filter_mask(self._attributes, filter), bitorder="little")
-                given["sel"] = self._faiss.IDSelectorBitmap(bits)
-            self._asked[key] = self._parameters(values, given, exact)
-        return self._asked[key]
+                selector["sel"] = self._faiss.IDSelectorBitmap(bits)
+            self._search_objects[key] = self._search_object(params, selector, exact)
+        index = self._exact_index() if exact else self._index
+        distances, rows = index.search(queries, k, params=self._search_objects[key])
+        if self.metric == "l2":
+            distances = 0.0 - np.sqrt(np.maximum(distances, 0.0).astype(np.float64))
+        return rows, distances
 
     @abstractmethod
-    def _made(self, dimensions: int) -> Any:
-        """An empty index by ``self._built``."""
+    def _create(self) -> Any:
+        """Return an empty index by ``self._build_values``."""
 
-    def _train(self, held: Singles) -> None:
-        self._index.train(held)
+    def _train(self, vectors: Matrix) -> None:
+        self._index.train(vectors)
 
-    def _searched(self, exact: bool) -> Any:
+    def _exact_index(self) -> Any:
         return self._index
 
-    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
-        return self._faiss.SearchParameters(**given) if given else None
-
-    @property
-    def _by(self) -> int:
-        return int(self._faiss.METRIC_L2 if self.metric == "l2" else self._faiss.METRIC_INNER_PRODUCT)
+    def _search_object(self, params: dict[str, Setting], selector: dict[str, Any], exact: bool) -> Any:
+        return self._faiss.SearchParameters(**selector) if selector else None
 
     def size(self) -> int:
-        """Bytes of the index as FAISS writes it."""
+        """Return the bytes of the index as FAISS writes it."""
         written = 0
 
         def count(piece: bytes) -> int:
@@ -120,11 +110,11 @@ class _Faiss(ArrayEngine):
 
     def metadata(self) -> dict[str, Any]:
         threads = self._faiss.omp_get_max_threads()
-        return {"library": "faiss", "version": self._faiss.__version__, "threads": threads, **self._built}
+        return {"library": "faiss", "version": self._faiss.__version__, "threads": threads, **self._build_values}
 
     def close(self) -> None:
-        self._asked = {}
-        self._index = None
+        self._search_objects = {}
+        super().close()
 
 
 @ENGINES.register("faiss-flat")
@@ -135,46 +125,46 @@ class FaissFlat(_Faiss):
     approximate = False
     exact_mode = True
 
-    def _made(self, dimensions: int) -> Any:
-        return self._faiss.IndexFlat(dimensions, self._by)
+    def _create(self) -> Any:
+        return self._faiss.IndexFlat(self._dimensions, self._metric_code)
 
 
 class _Lists(_Faiss):
-    """Vectors in lists about centres; a query looks into the lists whose centres are nearest."""
+    """Vectors in lists around centroids; a query looks into the lists with the nearest centroids."""
 
     search_params: ClassVar = {"nprobe": _NPROBE}
 
-    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
-        return {**values, "nlist": resolve_lists(n, int(values["nlist"]), "nlist")}
+    def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
+        return {**values, "nlist": resolve_lists(items, int(values["nlist"]), "nlist")}
 
-    def _train(self, held: Singles) -> None:
-        self._index.cp.min_points_per_centroid = 1  # so few were asked for: no warning past rankjury
-        self._index.train(held)
+    def _train(self, vectors: Matrix) -> None:
+        self._index.cp.min_points_per_centroid = 1  # the user asked for so few: no warning
+        self._index.train(vectors)
 
-    def _centres(self, dimensions: int) -> Any:
-        return self._faiss.IndexFlat(dimensions, self._by)
+    def _centroids(self) -> Any:
+        return self._faiss.IndexFlat(self._dimensions, self._metric_code)
 
 
 @ENGINES.register("faiss-ivf")
 class FaissIvf(_Lists):
-    """Inverted lists of whole vectors; with every list looked into it is exact."""
+    """Inverted lists of whole vectors; exact when all lists are searched."""
 
     description = "FAISS IVF: vectors in lists, a query looks into some"
     build_params: ClassVar = {"nlist": _NLIST}
     exact_mode = True
 
-    def _made(self, dimensions: int) -> Any:
-        lists = int(self._built["nlist"])
-        return self._faiss.IndexIVFFlat(self._centres(dimensions), dimensions, lists, self._by)
+    def _create(self) -> Any:
+        lists = int(self._build_values["nlist"])
+        return self._faiss.IndexIVFFlat(self._centroids(), self._dimensions, lists, self._metric_code)
 
-    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
-        lists = self._index.nlist if exact else int(values["nprobe"])
-        return self._faiss.SearchParametersIVF(nprobe=lists, **given)
+    def _search_object(self, params: dict[str, Setting], selector: dict[str, Any], exact: bool) -> Any:
+        lists = self._index.nlist if exact else int(params["nprobe"])
+        return self._faiss.SearchParametersIVF(nprobe=lists, **selector)
 
 
 @ENGINES.register("faiss-hnsw")
 class FaissHnsw(_Faiss):
-    """A graph of near neighbours; the vectors it stands on can be searched one by one as well."""
+    """A graph of near neighbours; its stored vectors can also be searched one by one."""
 
     description = "FAISS HNSW: a graph of near neighbours"
     build_params: ClassVar = {
@@ -184,18 +174,18 @@ class FaissHnsw(_Faiss):
     search_params: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
     exact_mode = True
 
-    def _made(self, dimensions: int) -> Any:
-        index = self._faiss.IndexHNSWFlat(dimensions, int(self._built["m"]), self._by)
-        index.hnsw.efConstruction = int(self._built["ef_construction"])
+    def _create(self) -> Any:
+        index = self._faiss.IndexHNSWFlat(self._dimensions, int(self._build_values["m"]), self._metric_code)
+        index.hnsw.efConstruction = int(self._build_values["ef_construction"])
         return index
 
-    def _searched(self, exact: bool) -> Any:
-        return self._index.storage if exact else self._index
+    def _exact_index(self) -> Any:
+        return self._index.storage
 
-    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
+    def _search_object(self, params: dict[str, Setting], selector: dict[str, Any], exact: bool) -> Any:
         if exact:
-            return super()._parameters(values, given, exact)
-        return self._faiss.SearchParametersHNSW(efSearch=int(values["ef_search"]), **given)
+            return super()._search_object(params, selector, exact)
+        return self._faiss.SearchParametersHNSW(efSearch=int(params["ef_search"]), **selector)
 
 
 @ENGINES.register("faiss-ivfpq")
@@ -209,19 +199,19 @@ class FaissIvfPq(_Lists):
         "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", min=0, max=12),
     }
 
-    def _fitting(self, values: dict[str, Setting], n: int, dimensions: int) -> dict[str, Setting]:
+    def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
         parts = resolve_parts(dimensions, int(values["m"]), "m", _NUMBERS_IN_A_PART)
-        bits = resolve_bits(n, int(values["bits"]), "bits")
-        return {**super()._fitting(values, n, dimensions), "m": parts, "bits": bits}
+        bits = resolve_bits(items, int(values["bits"]), "bits")
+        return {**super()._resolve(values, items, dimensions), "m": parts, "bits": bits}
 
-    def _made(self, dimensions: int) -> Any:
-        lists, parts, bits = (int(self._built[name]) for name in ("nlist", "m", "bits"))
-        return self._faiss.IndexIVFPQ(self._centres(dimensions), dimensions, lists, parts, bits, self._by)
+    def _create(self) -> Any:
+        lists, parts, bits = (int(self._build_values[name]) for name in ("nlist", "m", "bits"))
+        return self._faiss.IndexIVFPQ(self._centroids(), self._dimensions, lists, parts, bits, self._metric_code)
 
-    def _train(self, held: Singles) -> None:
+    def _train(self, vectors: Matrix) -> None:
         self._index.pq.cp.min_points_per_centroid = 1
-        least = 2 ** int(self._built["bits"])
-        super()._train(held if len(held) >= least else np.resize(held, (least, held.shape[1])))
+        least = 2 ** int(self._build_values["bits"])
+        super()._train(vectors if len(vectors) >= least else np.resize(vectors, (least, self._dimensions)))
 
-    def _parameters(self, values: dict[str, Setting], given: dict[str, Any], exact: bool) -> Any:
-        return self._faiss.IVFPQSearchParameters(nprobe=int(values["nprobe"]), **given)
+    def _search_object(self, params: dict[str, Setting], selector: dict[str, Any], exact: bool) -> Any:
+        return self._faiss.IVFPQSearchParameters(nprobe=int(params["nprobe"]), **selector)

@@ -1,10 +1,9 @@
-"""Qdrant: a server that is asked over HTTP; or its client's local mode, which looks at every item."""
+"""Qdrant: a server queried over HTTP, or its client's local mode, which compares every item."""
 
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from math import isfinite
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -12,35 +11,39 @@ from uuid import uuid4
 import numpy as np
 import polars as pl
 
-from rankjury.core.importing import import_optional
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.secrets import Masker, forms_of, redact
-from rankjury.core.types import cut_rows
+from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns
-from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
-from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.similarity import Singles
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    Engine,
+    Filter,
+    attribute_column,
+    attribute_columns,
+    stack_rows,
+)
 
 _LOCAL = ":memory:"
 _LONGEST_SHOWN = 300
 _NUMBERS_AT_ONCE = 1 << 18
 _QUERIES_AT_ONCE = 64
 _SMALLEST_INDEXED, _SMALLEST_BY_GRAPH = 1, 10
-"""In kilobytes. The server's usual ones would let it look at every item of a small corpus, and its graph unused."""
+"""In kilobytes. With the server's defaults a small corpus would be scanned and its graph left unused."""
 _PAUSE, _PAUSES = 0.1, 30
-"""How long it is waited for an index that does not grow any more, though the server is not at work."""
+"""How long to wait, in seconds and times, for an index that stops growing while the server is idle."""
 _DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 
 
 @ENGINES.register("qdrant")
-class Qdrant(ArrayEngine):
-    """Makes a collection of its own, and deletes it when it is closed; other collections are never touched."""
+class Qdrant(Engine):
+    """Creates one collection and deletes it on close; other collections are never touched."""
 
     description = "Qdrant: a graph of near neighbours, on a server"
     extra = "engines"
     libraries = ("qdrant_client",)
+    package = "qdrant-client"
     open_params: ClassVar = {
         "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
         "api_key": Param("", "the environment variable that holds the key: env:NAME, or NAME"),
@@ -57,89 +60,82 @@ class Qdrant(ArrayEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._library = import_optional("qdrant_client", "the engine qdrant")
+        self._library = self.import_library("qdrant_client")
         self._models = self._library.models
         self._url = str(self.settings["url"])
-        self._shown = _LOCAL
-        self._forms: tuple[str, ...] = ()
-        """The secrets that a server may repeat."""
-        self._connection: Any = self._connected()
-        self._server: str | None = None
-        self._name: str | None = None
+        self._is_local = self._url == _LOCAL
+        self._where = _LOCAL
+        """The URL without secrets, for messages."""
+        self._secrets: tuple[str, ...] = ()
+        """The secrets that a server may repeat, in every encoding."""
+        self._index = self._library.QdrantClient(_LOCAL) if self._is_local else self._connect()
+        self._server_version: str | None = None
+        self._collection: str | None = None
 
-    def _connected(self) -> Any:
-        if self._is_local:
-            return self._library.QdrantClient(_LOCAL)
-        name = str(self.settings["api_key"]).removeprefix("env:")
-        if name and name not in os.environ:  # it is not repeated: it may be the key itself
+    def _connect(self) -> Any:
+        variable = str(self.settings["api_key"]).removeprefix("env:")
+        if variable and variable not in os.environ:  # not repeated in the message: it may be the key itself
             expected = "the name of an environment variable that holds qdrant's key"
             raise UsageError("api_key names no environment variable that is set", expected=expected)
-        headers = {"api-key": os.environ[name]} if name else None
+        headers = {"api-key": os.environ[variable]} if variable else None
         masker = Masker()
-        self._shown = masker.url(self._url)
-        self._forms = forms_of([*masker.secrets, *(headers or {}).values()])
-        self.settings["url"] = self._shown
-        with self._asking():
+        self._where = self.settings["url"] = masker.url(self._url)
+        self._secrets = forms_of([*masker.secrets, *(headers or {}).values()])
+        timeout = int(self.settings["timeout"])
+        with self._translate_errors():
             return self._library.QdrantClient(
-                url=self._url, timeout=int(self.settings["timeout"]), headers=headers, check_compatibility=False
+                url=self._url, timeout=timeout, headers=headers, check_compatibility=False
             )
 
-    @property
-    def _is_local(self) -> bool:
-        return self._url == _LOCAL
-
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """What goes wrong between here and the server is said in rankjury's words."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise errors of the client and the server as rankjury's, shortened and without secrets."""
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        def clean(text: str) -> str:
+            return redact(text, self._secrets)[:_LONGEST_SHOWN]
 
         try:
             yield
         except ResponseHandlingException as error:
-            said = self._clean(str(error.source or error))
-            raise DataError(
-                f"qdrant does not answer: {said}", where=self._shown, expected="a server that runs"
-            ) from None
+            found = f"qdrant does not answer: {clean(str(error.source or error))}"
+            raise DataError(found, where=self._where, expected="a running server") from None
         except UnexpectedResponse as error:
-            said = self._clean(error.content.decode("utf-8", "replace"))
-            raise DataError(f"qdrant refuses with status {error.status_code}: {said}", where=self._shown) from None
+            content = clean(error.content.decode("utf-8", "replace"))
+            raise DataError(f"qdrant refuses with status {error.status_code}: {content}", where=self._where) from None
         except ValueError as error:
-            raise UsageError(f"qdrant's client cannot use this: {self._clean(str(error))}", where=self._shown) from None
+            raise UsageError(f"qdrant's client cannot use this: {clean(str(error))}", where=self._where) from None
 
-    def _clean(self, text: str) -> str:
-        """What others say, cut and without secrets."""
-        return redact(text, self._forms)[:_LONGEST_SHOWN]
-
-    def _fill(self, held: Singles, progress: Progress) -> None:
-        with self._asking():
-            self._drop()
+    def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
+        with self._translate_errors():
+            self._drop_collection()
             if not self._is_local:
-                self._server = self._connection.info().version
-            self._create(held.shape[1])
-            for first, last in self._batches(max(1, _NUMBERS_AT_ONCE // held.shape[1]), progress):
-                rows = list(range(first, last))
-                batch = self._models.Batch(
-                    ids=rows, vectors=held[first:last].tolist(), payloads=self._payloads(first, last)
-                )
-                self._connection.upsert(self._name, batch, wait=True)
+                self._server_version = self._index.info().version
+            self._create_collection()
+            for first, last in self._batches(max(1, _NUMBERS_AT_ONCE // self._dimensions), progress):
+                payloads = self._payloads(first, last)
+                numbers = vectors[first:last].tolist()
+                batch = self._models.Batch(ids=list(range(first, last)), vectors=numbers, payloads=payloads)
+                self._index.upsert(self._collection, batch, wait=True)
             if not self._is_local:
                 self._wait_for_index()
 
-    def _create(self, dimensions: int) -> None:
-        models, values = self._models, self._built
+    def _create_collection(self) -> None:
+        models, values = self._models, self._build_values
         name = f"{self.settings['prefix']}-{uuid4().hex}"
-        self._connection.create_collection(
+        distance = models.Distance(_DISTANCES[self.metric])
+        self._index.create_collection(
             name,
-            vectors_config=models.VectorParams(size=dimensions, distance=models.Distance(_DISTANCES[self.metric])),
+            vectors_config=models.VectorParams(size=self._dimensions, distance=distance),
             hnsw_config=models.HnswConfigDiff(
                 m=values["m"], ef_construct=values["ef_construct"], full_scan_threshold=_SMALLEST_BY_GRAPH
             ),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=_SMALLEST_INDEXED),
         )
-        self._name = name
+        self._collection = name
         if not self._is_local:
             for column in attribute_columns(self._attributes):
-                self._connection.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
+                self._index.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
     def _payloads(self, first: int, last: int) -> list[dict[str, str]] | None:
         if self._attributes is None:
@@ -149,74 +145,72 @@ class Qdrant(ArrayEngine):
         return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
     def _wait_for_index(self) -> None:
-        """The server indexes after it has answered; it may leave the last few vectors without."""
-        before, still = -1, 0
-        while still < _PAUSES:
-            info = self._connection.get_collection(self._name)
+        """Wait until the server has indexed, which it does after it has answered. It may omit the last few vectors."""
+        before, pauses = -1, 0
+        while pauses < _PAUSES:
+            info = self._index.get_collection(self._collection)
             indexed, status = info.indexed_vectors_count or 0, str(info.status)
             if status == "red":
-                raise DataError("qdrant could not index the collection", where=self._shown)
-            if status == "green" and indexed >= self._shape[0]:
+                raise DataError("qdrant could not index the collection", where=self._where)
+            if status == "green" and indexed >= self._items:
                 return
-            still = 0 if indexed != before or status == "yellow" else still + 1
+            pauses = 0 if indexed != before or status == "yellow" else pauses + 1
             before = indexed
             time.sleep(_PAUSE)
 
-    def _find(
-        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
-    ) -> Neighbours:
-        models = self._models
-        common = {
-            "limit": min(k, self._shape[0]),
-            "params": None if self._is_local else models.SearchParams(hnsw_ef=values["hnsw_ef"], exact=exact),
-            "filter": None if filter is None else self._condition(filter),
-        }
-        points: list[list[Any]] = []
-        with self._asking():
-            for first, last in cut_rows(len(asked), _QUERIES_AT_ONCE):
-                requests = [models.QueryRequest(query=query, **common) for query in asked[first:last].tolist()]
-                answers = self._connection.query_batch_points(self._name, requests)
-                points += [answer.points for answer in answers]
+    def _search(
+        self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> tuple[Ints, Floats]:
+        models, condition = self._models, None
+        if filter is not None:
+            match = models.MatchValue(value=filter.value)
+            column = attribute_column(self._attributes, filter)
+            condition = models.Filter(must=[models.FieldCondition(key=column, match=match)])
+        options = None if self._is_local else models.SearchParams(hnsw_ef=params["hnsw_ef"], exact=exact)
+        results: list[list[Any]] = []
+        with self._translate_errors():
+            for first, last in cut_rows(len(queries), _QUERIES_AT_ONCE):
+                requests = [
+                    models.QueryRequest(query=query, limit=k, params=options, filter=condition)
+                    for query in queries[first:last].tolist()
+                ]
+                results += [answer.points for answer in self._index.query_batch_points(self._collection, requests)]
+        self._check(results, len(queries))
         sign = -1.0 if self.metric == "l2" else 1.0
-        self._check(points, len(asked))
-        rows = [np.array([point.id for point in found], dtype=np.int64) for found in points]
-        return pad_rows(rows, [sign * np.array([point.score for point in found]) for found in points], k)
+        rows = [np.array([point.id for point in points], dtype=np.int64) for points in results]
+        return stack_rows(rows, [sign * np.array([point.score for point in points]) for points in results], k)
 
-    def _check(self, points: list[list[Any]], queries: int) -> None:
-        """Refuse answers that cannot be of this collection: a server is not trusted with rows of the corpus."""
-        ids = (point.id for found in points for point in found)
-        known = all(isinstance(one, int) and 0 <= one < self._shape[0] for one in ids)
-        if len(points) != queries or not known or not all(isfinite(point.score) for found in points for point in found):
+    def _check(self, results: list[list[Any]], queries: int) -> None:
+        """Refuse responses that cannot come from this collection: ids become rows of the corpus."""
+        points = [point for points in results for point in points]
+        known = all(isinstance(point.id, int) and 0 <= point.id < self._items for point in points)
+        if len(results) != queries or not known or not all(isfinite(point.score) for point in points):
             raise DataError(
-                "the answer does not fit the collection",
-                where=self._shown,
+                "the response does not fit the collection",
+                where=self._where,
                 expected="a list for each query, with ids that were stored and finite scores",
             )
 
-    def _condition(self, filter: Filter) -> Any:
-        column, models = attribute_column(self._attributes, filter), self._models
-        return models.Filter(must=[models.FieldCondition(key=column, match=models.MatchValue(value=filter.value))])
-
     def metadata(self) -> dict[str, Any]:
-        """In local mode the graph's parameters are not in force, and nothing is missed."""
-        found: dict[str, Any] = {"library": "qdrant-client", "version": version("qdrant-client")}
+        """Return what to record; in local mode the graph's parameters have no effect and nothing is missed."""
         if self._is_local:
+            found = {name: value for name, value in super().metadata().items() if name in ("library", "version")}
             return {**found, "mode": "local", "approximate": False}
-        found |= {**self._built, "mode": "server", "server_version": self._server}
-        if self._name is not None:
-            with self._asking():
-                indexed = self._connection.get_collection(self._name).indexed_vectors_count or 0
+        found = super().metadata() | {"mode": "server", "server_version": self._server_version}
+        if self._collection is not None:
+            with self._translate_errors():
+                indexed = self._index.get_collection(self._collection).indexed_vectors_count or 0
             found |= {"indexed_vectors": indexed, "approximate": indexed > 0}
         return found
 
-    def _drop(self) -> None:
-        if self._name is not None:
-            name, self._name = self._name, None
-            self._connection.delete_collection(name)
+    def _drop_collection(self) -> None:
+        if self._collection is not None:
+            name, self._collection = self._collection, None
+            self._index.delete_collection(name)
 
     def close(self) -> None:
-        if self._connection is not None:
-            with suppress(DataError), self._asking():  # a server that is gone has nothing left to delete
-                self._drop()
-            self._connection.close()
-            self._connection = None
+        if self._index is not None:
+            with suppress(DataError), self._translate_errors():  # a server that is gone has nothing to delete
+                self._drop_collection()
+            self._index.close()
+        super().close()

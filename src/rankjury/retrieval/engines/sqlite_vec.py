@@ -1,29 +1,117 @@
 """sqlite-vec: every query against every item, within SQLite."""
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 
-from rankjury.core.importing import import_optional
 from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines.arrays import ArrayEngine, attribute_column, attribute_columns
-from rankjury.retrieval.engines.base import ENGINES, Filter, pad_rows
-from rankjury.retrieval.engines.temp_folder import FOLDER, Folder, bytes_in, folder_in
-from rankjury.retrieval.knn.search import Neighbours
-from rankjury.retrieval.knn.similarity import Singles
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    FileEngine,
+    Filter,
+    attribute_column,
+    attribute_columns,
+    stack_rows,
+)
 
 _ROWS_AT_ONCE = 1 << 12
 _MOST_BY_MATCH = 4096
-"""Neighbours that a table of vectors gives at most; more are had by sorting all distances."""
+"""The most neighbours that a vector table returns; for more, all distances are sorted."""
+_METRICS = {"cosine": ("cosine", "vec_distance_cosine", 1.0), "l2": ("L2", "vec_distance_L2", 0.0)}
+"""For each metric: the table's distance, the SQL function, and the score of distance 0."""
 
 
-def _sqlite() -> Any:
-    """A module of SQLite whose connections load extensions: Python's own, or else pysqlite3."""
+@ENGINES.register("sqlite-vec")
+class SqliteVec(FileEngine):
+    """One database file, read by one connection per thread."""
+
+    description = "sqlite-vec: every query against every item, within SQLite"
+    extra = "engines"
+    libraries = ("sqlite_vec",)
+    package = "sqlite-vec"
+    metrics: ClassVar = tuple(_METRICS)
+    approximate = False
+    exact_mode = True
+    native_filter = True
+
+    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
+        super().__init__(metric, settings)
+        self._extension = self.import_library("sqlite_vec")
+        self._sqlite = _sqlite_module()
+        self._file = Path()
+
+    def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
+        self._file = self._new_folder() / "items.db"
+        database = self._index = self._connect()
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        distance = _METRICS[self.metric][0]
+        columns = f"vector float[{self._dimensions}] distance_metric={distance}"
+        database.execute(f"CREATE VIRTUAL TABLE items USING vec0({columns})")
+        names = attribute_columns(self._attributes)
+        columns = "".join(f", {name} TEXT" for name in names)
+        database.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{columns})")
+        marks = ", ".join("?" * (1 + len(names)))
+        for first, last in self._batches(_ROWS_AT_ONCE, progress):
+            rows = zip(range(first, last), map(bytes, vectors[first:last]), strict=True)
+            database.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
+            if self._attributes is not None:
+                texts = self._attributes[first:last].cast(pl.String).rows()
+                values = ((row, *line) for row, line in zip(range(first, last), texts, strict=True))
+                database.executemany(f"INSERT INTO attributes VALUES ({marks})", values)
+        database.commit()
+
+    def _connect(self) -> Any:
+        # Threads take turns with a connection: a bench opens it in one thread and searches in another.
+        connection = self._sqlite.connect(str(self._file), check_same_thread=False)
+        connection.enable_load_extension(True)
+        self._extension.load(connection)
+        connection.enable_load_extension(False)
+        return connection
+
+    def _search(
+        self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> tuple[Ints, Floats]:
+        condition, value = "", []
+        if filter is not None:
+            column = attribute_column(self._attributes, filter)
+            condition, value = f"rowid IN (SELECT row FROM attributes WHERE {column} = ?)", [filter.value]
+        _, function, best = _METRICS[self.metric]
+        if k <= _MOST_BY_MATCH:
+            where = f"WHERE vector MATCH ? AND k = ? {condition and 'AND ' + condition}"
+            statement, values = f"SELECT rowid, distance FROM items {where} ORDER BY distance", [k, *value]
+        else:
+            distances = f"SELECT rowid, {function}(vector, ?) AS apart FROM items"
+            statement = f"{distances} {condition and 'WHERE ' + condition} ORDER BY apart LIMIT ?"
+            values = [*value, k]
+        found = [self._index.execute(statement, (bytes(query), *values)).fetchall() for query in queries]
+        rows = [np.array([row for row, _ in lines], dtype=np.int64) for lines in found]
+        scores = [best - np.array([distance for _, distance in lines], dtype=np.float64) for lines in found]
+        return stack_rows(rows, scores, k)
+
+    def metadata(self) -> dict[str, Any]:
+        module = self._sqlite
+        return super().metadata() | {"sqlite": module.sqlite_version, "sqlite_module": module.__name__}
+
+    def for_thread(self) -> Self:
+        """Return an engine with another connection to the same file."""
+        other = self._copy()
+        other._folder, other._index = None, self._connect()
+        return other
+
+    def close(self) -> None:
+        if self._index is not None:
+            self._index.close()
+        super().close()
+
+
+def _sqlite_module() -> Any:
+    """Return a SQLite module whose connections load extensions: Python's own, or else pysqlite3."""
     import sqlite3
 
     if hasattr(sqlite3.Connection, "enable_load_extension"):
@@ -32,116 +120,8 @@ def _sqlite() -> Any:
         import pysqlite3  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError as error:
         raise UsageError(
-            "this Python's sqlite3 loads no extensions, which the engine sqlite-vec is",
+            "this Python's sqlite3 loads no extensions, and the engine sqlite-vec is one",
             expected="a Python that was built to load them, or the library pysqlite3",
             hint="Install it with: pip install pysqlite3",
         ) from error
     return pysqlite3
-
-
-@ENGINES.register("sqlite-vec")
-class SqliteVec(ArrayEngine):
-    """One file, read by a connection a thread."""
-
-    description = "sqlite-vec: every query against every item, within SQLite"
-    extra = "engines"
-    libraries = ("sqlite_vec",)
-    open_params: ClassVar = {"folder": FOLDER}
-    metrics = ("cosine", "l2")
-    approximate = False
-    exact_mode = True
-    native_filter = True
-
-    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
-        super().__init__(metric, settings)
-        self._loader = import_optional("sqlite_vec", "the engine sqlite-vec")
-        self._sqlite = _sqlite()
-        self._folder: Folder | None = None
-        self._file = Path()
-        self._connection: Any = None
-        self._others: list[SqliteVec] = []
-
-    def _fill(self, held: Singles, progress: Progress) -> None:
-        self.close()
-        self._folder = folder_in(str(self.settings["folder"]), "sqlite-vec")
-        self._file = Path(self._folder.name) / "items.db"
-        self._connection = self._connected()
-        self._connection.execute("PRAGMA journal_mode = OFF")
-        self._connection.execute("PRAGMA synchronous = OFF")
-        run, by = self._connection, "cosine" if self.metric == "cosine" else "L2"
-        run.execute(f"CREATE VIRTUAL TABLE items USING vec0(vector float[{held.shape[1]}] distance_metric={by})")
-        names = attribute_columns(self._attributes)
-        run.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{''.join(f', {name} TEXT' for name in names)})")
-        marks = ", ".join("?" * (1 + len(names)))
-        for first, last in self._batches(_ROWS_AT_ONCE, progress):
-            rows = zip(range(first, last), map(bytes, held[first:last]), strict=True)
-            run.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
-            if self._attributes is not None:
-                part = self._attributes[first:last].cast(pl.String).rows()
-                told = ((row, *values) for row, values in zip(range(first, last), part, strict=True))
-                run.executemany(f"INSERT INTO attributes VALUES ({marks})", told)
-        self._connection.commit()
-
-    def _connected(self) -> Any:
-        # By turns threads may use a connection: the lab makes them in one thread and asks in another.
-        connection = self._sqlite.connect(str(self._file), check_same_thread=False)
-        connection.enable_load_extension(True)
-        self._loader.load(connection)
-        connection.enable_load_extension(False)
-        return connection
-
-    def _find(
-        self, asked: Singles, k: int, values: dict[str, Setting], filter: Filter | None, exact: bool
-    ) -> Neighbours:
-        statement, given = self._statement(k, filter)
-        found = [self._connection.execute(statement, (bytes(query), *given)).fetchall() for query in asked]
-        rows = [np.array([row for row, _ in each], dtype=np.int64) for each in found]
-        apart = [np.array([distance for _, distance in each], dtype=np.float64) for each in found]
-        nearest = 1.0 if self.metric == "cosine" else 0.0
-        return pad_rows(rows, [nearest - each for each in apart], k)
-
-    def _statement(self, k: int, filter: Filter | None) -> tuple[str, list[Any]]:
-        """What finds the k nearest, and what it is given after the query."""
-        among, value = self._among(filter)
-        if k <= _MOST_BY_MATCH:
-            where = f"WHERE vector MATCH ? AND k = ? {among and 'AND ' + among}"
-            return f"SELECT rowid, distance FROM items {where} ORDER BY distance", [k, *value]
-        by = "vec_distance_cosine" if self.metric == "cosine" else "vec_distance_L2"
-        where = among and f"WHERE {among}"
-        return f"SELECT rowid, {by}(vector, ?) AS apart FROM items {where} ORDER BY apart LIMIT ?", [*value, k]
-
-    def _among(self, filter: Filter | None) -> tuple[str, list[str]]:
-        if filter is None:
-            return "", []
-        column = attribute_column(self._attributes, filter)
-        return f"rowid IN (SELECT row FROM attributes WHERE {column} = ?)", [filter.value]
-
-    def size(self) -> int:
-        """Bytes of its file."""
-        return bytes_in(self._folder)
-
-    def metadata(self) -> dict[str, Any]:
-        return {
-            "library": "sqlite-vec",
-            "version": version("sqlite-vec"),
-            "sqlite": self._sqlite.sqlite_version,
-            "sqlite_module": self._sqlite.__name__,
-        }
-
-    def for_thread(self) -> Self:
-        """Another connection to the same file; closed with this one."""
-        other = type(self)(self.metric, self.settings)
-        other._file, other._shape, other._attributes = self._file, self._shape, self._attributes
-        other._connection = other._connected()
-        self._others.append(other)
-        return other
-
-    def close(self) -> None:
-        while self._others:
-            self._others.pop().close()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None

@@ -1,4 +1,4 @@
-"""A service over HTTP, asked for JSON on a connection that is kept open. Nothing is redirected, no proxy is used."""
+"""HTTP client for JSON services, with a persistent connection; it follows no redirects and uses no proxy."""
 
 import json
 import socket
@@ -15,13 +15,12 @@ from urllib.parse import urlsplit
 
 from rankjury.core.secrets import mask_url, redact
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.endpoint.client import Counts, shortened
-from rankjury.retrieval.engines.endpoint.templates import Template
+from rankjury.retrieval.engines.endpoint.messages import Counters, Template, shorten_line
 
 _PAUSE, _LONGEST_PAUSE = 0.1, 2.0
-_OK, _PASSING = 200, (429, 502, 503, 504)
+_OK, _TEMPORARY = 200, (429, 502, 503, 504)
 _MOST_BYTES = 64_000_000
-"""Of an answer with its headers."""
+"""Limit for a response with its headers."""
 _GZIP = b"\x1f\x8b"
 
 
@@ -38,9 +37,9 @@ class _Timed:
             raise TimeoutError
         self.settimeout(left)  # type: ignore[attr-defined]
 
-    def recv_into(self, *given: Any, **more: Any) -> int:
+    def recv_into(self, *args: Any, **options: Any) -> int:
         self.hurry()
-        received = int(super().recv_into(*given, **more))  # type: ignore[misc]
+        received = int(super().recv_into(*args, **options))  # type: ignore[misc]
         self.bytes_left -= received
         if self.bytes_left < 0:
             raise _TooLong
@@ -75,7 +74,10 @@ class _Connection(HTTPConnection):
         super().__init__(address.host, address.port or (443 if address.scheme == "https" else 80))
         if address.scheme == "https" and self.port == 443:
             self.default_port = 443
-        self._tls = _tls_context() if address.scheme == "https" else None
+        self._tls: ssl.SSLContext | None = None
+        if address.scheme == "https":
+            self._tls = ssl.create_default_context()
+            self._tls.sslsocket_class = _TlsSocket
 
     def begin(self, until: float) -> None:
         """Set the time limit of the next request."""
@@ -84,7 +86,7 @@ class _Connection(HTTPConnection):
             self.sock.until, self.sock.bytes_left = until, _MOST_BYTES
 
     def connect(self) -> None:
-        made: Any = self._reached()
+        made: Any = self._open_socket()
         try:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
@@ -96,7 +98,7 @@ class _Connection(HTTPConnection):
             raise
         self.sock = made
 
-    def _reached(self) -> Any:
+    def _open_socket(self) -> Any:
         """Try the addresses of the host, one after the other."""
         failed: OSError = OSError("the name of the host has no address")
         for family, kind, protocol, _, place in _look_up(self.host, self.port, self.until):
@@ -111,12 +113,6 @@ class _Connection(HTTPConnection):
             else:
                 return made
         raise failed
-
-
-def _tls_context() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.sslsocket_class = _TlsSocket
-    return context
 
 
 def _look_up(host: str, port: int, until: float) -> list[Any]:
@@ -176,8 +172,8 @@ def read_address(url: str) -> Address:
     return Address(parts.scheme, host, port, target, mask_url(f"{parts.scheme}://{parts.netloc}{path}"))
 
 
-class Web:
-    """Asks a service; one connection, for one thread."""
+class HttpClient:
+    """Client of a service: one connection, for one thread."""
 
     def __init__(
         self,
@@ -189,34 +185,34 @@ class Web:
         *,
         timeout: float,
         retries: int,
-        counts: Counts,
+        counters: Counters,
     ) -> None:
         self.address, self.target, self.body = address, target, body
         self.shown = address.shown
         self.timeout, self.retries = timeout, retries
         names = target.names | (body.names if body else set())
         self.takes_texts, self.sends_filter = "text" in names, "filter" in names
-        self._headers, self._secrets, self._counts = dict(headers), tuple(secrets), counts
-        """The secrets in every encoding in which the service may repeat them."""
+        self._headers, self._secrets, self._counters = dict(headers), tuple(secrets), counters
+        """``_secrets``: in every encoding in which the service may repeat them."""
         self._connection: _Connection | None = None
 
     def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
         values = {"text": query, "vector": query, "k": k, "filter": filter}
-        target = self.target.filled(values)
-        body = None if self.body is None else self.body.filled(values).encode("utf-8", "backslashreplace")
-        content = self._persistently(lambda: self._answer(target, body))
+        target = self.target.fill(values)
+        body = None if self.body is None else self.body.fill(values).encode("utf-8", "backslashreplace")
+        content = self._with_retries(lambda: self._answer(target, body))
         try:
             return json.loads(content)
         except RecursionError:
             raise self._failed("the answer is nested too deeply") from None
         except ValueError:  # whose text may hold what was sent
-            found = "compressed" if content.startswith(_GZIP) else f"no JSON: {self._shown(content)}"
+            found = "compressed" if content.startswith(_GZIP) else f"not valid JSON: {self.clean(content)}"
             raise self._failed(f"the answer is {found}") from None
 
     def for_thread(self) -> Self:
         return type(self)(
             self.address, self.target, self.body, self._headers, self._secrets,
-            timeout=self.timeout, retries=self.retries, counts=self._counts,
+            timeout=self.timeout, retries=self.retries, counters=self._counters,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -224,11 +220,11 @@ class Web:
             self._connection.close()
             self._connection = None
 
-    def _persistently(self, ask: Callable[[], tuple[HTTPResponse, bytes]]) -> bytes:
-        """Ask until it is answered, at most as often again as was allowed, with a pause between."""
+    def _with_retries(self, ask: Callable[[], tuple[HTTPResponse, bytes]]) -> bytes:
+        """Return the content of a successful response, after as many retries as allowed, with growing pauses."""
         for attempt in range(self.retries + 1):
             if attempt:
-                self._counts.add("retried")
+                self._counters.add("retried")
                 sleep(min(_LONGEST_PAUSE, _PAUSE * 2 ** (attempt - 1)))
             last = attempt == self.retries
             try:
@@ -239,19 +235,19 @@ class Web:
                 continue
             if response.status == _OK:
                 return content
-            if last or response.status not in _PASSING:
+            if last or response.status not in _TEMPORARY:
                 raise self._refused(response, content)
         raise AssertionError("the last attempt has returned or raised")
 
     def _answer(self, target: str, body: bytes | None) -> tuple[HTTPResponse, bytes]:
-        """Once more on a new connection where the service has closed the one that was kept; within the same time."""
-        kept, until = self._connection is not None and self._connection.sock is not None, monotonic() + self.timeout
+        """Send a request; once more, within the same time, where the service closed the old connection."""
+        reused, until = self._connection is not None and self._connection.sock is not None, monotonic() + self.timeout
         try:
             return self._exchange(target, body, until)
         except ConnectionError:
-            if not kept:
+            if not reused:
                 raise
-            self._counts.add("reconnected")
+            self._counters.add("reconnected")
             return self._exchange(target, body, until)
 
     def _exchange(self, target: str, body: bytes | None, until: float) -> tuple[HTTPResponse, bytes]:
@@ -275,28 +271,25 @@ class Web:
             return self._failed(f"no answer within {self.timeout:g} s")
         if isinstance(error, OSError) and not isinstance(error, HTTPException):
             reason = error.strerror or str(error) or type(error).__name__
-            return self._failed(f"cannot be asked: {self._shown(reason)}", hint="Is the service running?")
-        return self._failed(f"the answer is broken: {type(error).__name__} {self._shown(str(error))}".rstrip())
+            return self._failed(f"cannot be asked: {self.clean(reason)}", hint="Is the service running?")
+        return self._failed(f"the answer is broken: {type(error).__name__} {self.clean(str(error))}".rstrip())
 
     def _refused(self, response: HTTPResponse, content: bytes) -> DataError:
-        told = f"status {response.status} {self._shown(response.reason)}".rstrip()
+        status = f"status {response.status} {self.clean(response.reason)}".rstrip()
         leads = response.getheader("Location")
         if leads is not None:
             leads = leads.partition("?")[0]
             leads = mask_url(leads) if "://" in leads else leads
             return self._failed(
-                f"{told}, which leads to {self._shown(leads)}",
-                hint="rankjury follows no redirection: give the url where it ends.",
+                f"{status}, which redirects to {self.clean(leads)}",
+                hint="rankjury follows no redirects: give the final url.",
             )
-        return self._failed(f"{told}: {self._shown(content)}" if content.strip() else told)
+        return self._failed(f"{status}: {self.clean(content)}" if content.strip() else status)
 
     def _failed(self, found: str, hint: str | None = None) -> DataError:
         return DataError(found, where=self.shown, expected="status 200 and JSON", hint=hint)
 
-    def _shown(self, content: bytes | str) -> str:
-        """What a service says may hold what it was sent."""
+    def clean(self, content: bytes | str) -> str:
+        """Return what may be shown of a response: shortened, and without secrets."""
         text = content if isinstance(content, str) else content[: 1 << 16].decode("utf-8", "replace")
-        return shortened(redact(text, self._secrets))
-
-    def clean(self, text: str) -> str:
-        return self._shown(text)
+        return shorten_line(redact(text, self._secrets))

@@ -1,5 +1,6 @@
-"""Connections: made again when they are lost, told a setting only when it changes."""
+"""Connections to PostgreSQL: reopened when they are lost, with settings sent only when they change."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,43 +8,53 @@ from typing import Any, TypeVar
 from rankjury.core.importing import import_optional
 from rankjury.core.secrets import Masker, forms_of, is_secret, read_variable, redact
 from rankjury.errors import DataError, EngineLost, UsageError
-from rankjury.retrieval.engines.pgvector.server import NotRunning, Server
+from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, ServerNotRunning
 
 Result = TypeVar("Result")
 
 _WAITS = (0.1, 0.4, 1.5, 3.0, 5.0)
-"""Seconds before each further try to reach a server that was lost."""
+"""Seconds before each further attempt to reach a server that was lost."""
 _OPEN_WITHIN = 10
 _NOTICE_DEAD_SERVERS = {
     "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000,
 }  # fmt: skip
-"""A server whose machine is gone is noticed after a minute; seconds, but for the last, which is in milliseconds."""
+"""A server whose machine is gone is noticed after a minute; in seconds, the last one in milliseconds."""
 _SHOWN = ("host", "port", "dbname")
+_EXTENSION = """
+SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+WHERE e.extname = 'vector'
+"""
 
 
-def psycopg_library() -> Any:
+def import_psycopg() -> Any:
+    """Import psycopg, or raise ``MissingExtra``."""
     return import_optional("psycopg", "the engine pgvector")
 
 
-class Target:
-    """A server that can be reached: an embedded one, or by a dsn, whose secrets it keeps to itself."""
+def quote_name(*names: str) -> str:
+    """Return an SQL identifier, or a qualified one."""
+    from psycopg.sql import Identifier
 
-    def __init__(self, dsn: str = "", server: Server | None = None) -> None:
-        self._psycopg = psycopg_library()
+    return Identifier(*names).as_string(None)
+
+
+class DatabaseAddress:
+    """The address of a server, embedded or by a dsn, whose secrets are never shown."""
+
+    def __init__(self, dsn: str = "", server: EmbeddedServer | None = None) -> None:
+        self._psycopg = import_psycopg()
         self._server = server
         dsn = read_variable(dsn.strip(), "a dsn")
-        self._parameters = server.parameters if server is not None else self._read(dsn)
+        try:
+            given = self._psycopg.conninfo.conninfo_to_dict(dsn) if server is None else server.parameters
+        except self._psycopg.Error:  # its text repeats the dsn
+            expected = "postgresql://user@host/database, or host=… dbname=… user=…"
+            raise UsageError("the dsn cannot be read", expected=expected) from None
+        self._parameters: dict[str, Any] = dict(given)
         masker = Masker()
         masker.dsn(dsn)
         secrets = [str(value) for name, value in self._parameters.items() if is_secret(name)]
         self._secrets = forms_of([*masker.secrets, *secrets])
-
-    def _read(self, dsn: str) -> dict[str, Any]:
-        try:
-            return dict(self._psycopg.conninfo.conninfo_to_dict(dsn))
-        except self._psycopg.Error:  # says the dsn again
-            expected = "postgresql://user@host/database, or host=… dbname=… user=…"
-            raise UsageError("the dsn cannot be read", expected=expected) from None
 
     def __str__(self) -> str:
         if self._server is not None:
@@ -52,62 +63,98 @@ class Target:
         return " ".join(f"{name}={redact(value, self._secrets)}" for name, value in values.items())
 
     def clean(self, text: object) -> str:
-        """What a library said, in a line, without secrets."""
+        """Return a message of a library as one line without secrets."""
         return redact(" ".join(redact(str(text), self._secrets).split()), self._secrets)
 
     def open(self) -> Any:
-        """A connection that prepares nothing: a plan that was kept would outlive the settings it was made by."""
+        """Open a connection without prepared statements, whose plans would outlive the settings they were made with."""
         if self._server is not None:
             self._server.ensure_running()
-        usual = {"connect_timeout": _OPEN_WITHIN, "application_name": "rankjury", **_NOTICE_DEAD_SERVERS}
-        return self._psycopg.connect(**usual | self._parameters, autocommit=True, prepare_threshold=None)
+        defaults = {"connect_timeout": _OPEN_WITHIN, "application_name": "rankjury", **_NOTICE_DEAD_SERVERS}
+        return self._psycopg.connect(**defaults | self._parameters, autocommit=True, prepare_threshold=None)
 
 
-class Link:
-    """One connection to a target; not for two threads at a time."""
+class Session:
+    """Setup of all connections of an engine, and the versions of the server."""
 
-    def __init__(self, target: Target, greeting: Callable[[Any], None] | None = None) -> None:
-        self.target = target
+    def __init__(self, *, read_only: bool) -> None:
+        self.create_extension = False
+        """Set for an embedded server."""
+        self.path: list[str] = []
+        """The schemas in which tables without a schema are looked up."""
+        self.postgresql = ""
+        self.pgvector: tuple[int, ...] = ()
+        self._read_only = read_only
+
+    def set_up(self, connection: Any) -> None:
+        """Set the search path and, for an existing table, read-only transactions.
+
+        Only names of pgvector are found without a schema; for an existing table also those of the user's condition.
+        """
+        if self.create_extension:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        found = connection.execute(_EXTENSION).fetchone()
+        if found is None:
+            raise DataError(
+                "the database has no extension vector",
+                where="PostgreSQL",
+                hint="Run CREATE EXTENSION vector once, as a user with the right to do so.",
+            )
+        version, schema = found
+        self.pgvector = tuple(int(part) for part in re.findall(r"\d+", version))
+        self.postgresql = str(connection.info.parameter_status("server_version"))
+        self.path = list(connection.execute("SELECT current_schemas(false)::text[]").fetchone()[0])
+        names = [schema, *(self.path if self._read_only else ())]
+        connection.execute(f"SET search_path = {', '.join(map(quote_name, names))}")
+        connection.execute("SELECT '[1]'::vector")  # loads the library, so that it checks its settings
+        if self._read_only:
+            connection.execute("SET default_transaction_read_only = on")
+
+
+class DatabaseConnection:
+    """One connection, reopened when it is lost; not for two threads at a time."""
+
+    def __init__(self, address: DatabaseAddress, session: Session) -> None:
+        self.address, self.session = address, session
         self.notices: list[str] = []
-        self._greeting = greeting
-        self._psycopg = psycopg_library()
+        self._psycopg = import_psycopg()
         self._connection: Any = None
-        self._told: dict[str, str] = {}
-        self._told_last: Mapping[str, str] | None = None
+        self._settings: dict[str, str] = {}
+        self._last_settings: Mapping[str, str] | None = None
 
     @property
     def connection(self) -> Any:
-        """As it is, or a new one."""
+        """The open connection, or a new one."""
         if self._connection is None or self._connection.closed:
-            self._connection, self._told, self._told_last = self.target.open(), {}, None
-            self._connection.add_notice_handler(self._hear)
-            if self._greeting is not None:
-                self._greeting(self._connection)
+            self._connection, self._settings, self._last_settings = self.address.open(), {}, None
+            self._connection.add_notice_handler(self._add_notice)
+            self.session.set_up(self._connection)
         return self._connection
 
-    def _hear(self, notice: Any) -> None:
-        """Keep what pgvector has to say; what was there already, or was not, is no news."""
+    def _add_notice(self, notice: Any) -> None:
+        """Record a notice, except that something exists already or does not exist."""
         if not str(notice.message_primary).endswith("skipping"):
             self.notices.append(str(notice.message_primary))
 
     def open(self) -> None:
-        """The first time: a server that was never reached is not waited for."""
+        """Connect for the first time, without retries."""
         try:
             self.connection  # noqa: B018
         except self._psycopg.Error as error:
-            said = self.target.clean(error)
-            raise DataError(f"cannot be reached: {said}", where=f"PostgreSQL ({self.target})") from None
+            found = f"cannot be reached: {self.address.clean(error)}"
+            raise DataError(found, where=f"PostgreSQL ({self.address})") from None
 
     def retrying(self, work: Callable[[], Result]) -> Result:
-        """Do the work; where the connection is lost, again, after ever longer waits. It must bear to be done twice."""
+        """Do idempotent work; where the connection is lost, do it again after growing waits."""
         for wait in (*_WAITS, None):
             try:
                 return work()
-            except (self._psycopg.OperationalError, self._psycopg.InterfaceError, NotRunning) as error:
-                if not self._is_lost(error):
+            except (self._psycopg.OperationalError, self._psycopg.InterfaceError, ServerNotRunning) as error:
+                lost = isinstance(error, ServerNotRunning) or self._connection is None or self._connection.closed
+                if not lost:
                     raise self._failed(error) from None
                 if wait is None:
-                    found = f"the connection was lost, and {len(_WAITS)} tries to make it again failed"
+                    found = f"the connection was lost, and {len(_WAITS)} attempts to reconnect failed"
                     failed = self._failed(error, found)
                     raise EngineLost(failed.found, where=failed.where) from None
                 self.drop()
@@ -116,36 +163,32 @@ class Link:
                 raise self._failed(error) from None
         raise AssertionError("unreachable")
 
-    def _is_lost(self, error: Exception) -> bool:
-        return isinstance(error, NotRunning) or self._connection is None or bool(self._connection.closed)
-
     def _failed(self, error: Exception, found: str = "the statement failed") -> DataError:
-        return DataError(f"{found}: {self.target.clean(error)}", where=f"PostgreSQL ({self.target})")
+        return DataError(f"{found}: {self.address.clean(error)}", where=f"PostgreSQL ({self.address})")
 
     def drop(self) -> None:
-        """Let go of the connection, in whatever state it is."""
+        """Close the connection, in whatever state it is."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def tell(self, settings: Mapping[str, str]) -> None:
-        """Set what is not set so already, in one statement."""
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Send the settings that differ from those in force, in one statement."""
         connection = self.connection
-        if settings is self._told_last:
+        if settings is self._last_settings:
             return
-        new = {name: value for name, value in settings.items() if self._told.get(name) != value}
+        new = {name: value for name, value in settings.items() if self._settings.get(name) != value}
         if new:
             calls = ", ".join(["set_config(%s, %s, false)"] * len(new))
             connection.execute(f"SELECT {calls}", [part for pair in new.items() for part in pair])
-            self._told.update(new)
-        self._told_last = settings
+            self._settings.update(new)
+        self._last_settings = settings
 
     def ask(self, statement: bytes, values: Sequence[bytes], formats: Sequence[int]) -> Any:
-        """One statement with its parameters, answered in binary, by the shortest way there is."""
+        """Execute one statement and return the binary result, with as little overhead as possible."""
         raw = self.connection.pgconn
         answer = raw.exec_params(statement, values, None, formats, 1)
         if answer.status != self._psycopg.pq.ExecStatus.TUPLES_OK:
-            said = answer.error_message.decode(errors="replace")
             kind = self._psycopg.OperationalError if self._connection.closed else self._psycopg.DatabaseError
-            raise kind(said)
+            raise kind(answer.error_message.decode(errors="replace"))
         return answer

