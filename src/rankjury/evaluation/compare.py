@@ -11,7 +11,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
 from rankjury.core.types import Background, Bools, Gold, Ranking
 from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, warn_of_short_slices
+from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, make_scores, warn_of_short_slices
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.paired import Change, Trace, changes_between, compare_scores, pair_with_baseline
 from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, ItemLists, list_gold, list_ranking
@@ -74,7 +74,7 @@ def assess(
         asked: The measures.
         golds: By system, the gold that it is evaluated against, over the same queries; needed where ``rankings`` are
             pairs.
-        how: How intervals and tests are made; None: means only.
+        resampling: How intervals and tests are made; None: means only.
         baseline: The system that the others are compared with, as far as they have the same gold.
         slices: Attributes of queries to group by.
         item_slices: Attributes of items to group by.
@@ -94,7 +94,8 @@ def assess(
     _check_request(golds, resampling, baseline)
     slices, item_slices = list(slices), list(item_slices)
     slicing = SliceGroups.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
-    judged = _judged(golds, gold.sorted_queries, keep_top) if keep_top else {}
+    shown_golds = list(golds.values()) if keep_top else []
+    judged = {id(one): list_gold(one, gold.sorted_queries, max(keep_top, GOLD_SHOWN)) for one in shown_golds}
     systems = {}
     for name, ranking in rankings:
         within = NO_ITEM_GROUPS if slicing is None else slicing.item_groups[id(golds[name])]
@@ -121,7 +122,12 @@ def assess(
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
     if baseline is not None and resampling is not None:
-        kept = [one for one in asked if (tested is None or one.label in tested) and not _has_no_changes(one)]
+        kept = [
+            one
+            for one in asked
+            if (tested is None or one.label in tested)
+            and not (one.measure.metric.of_lists or one.measure.metric.whole)  # no single query can be shown for these
+        ]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
         by_system = compare_scores(pair_with_baseline(compared, baseline), resampling, relative=relative)
         comparisons = tuple(one for some in by_system for one in some)
@@ -133,7 +139,9 @@ def assess(
             report, slices=tuple(sliced.slices(resampling, baseline, compared, sorted(by_chance), progress))
         )
     if resampling is not None:
-        warnings += interval_warnings(report, report.slices, _apart(systems, baseline), len(gold.sorted_queries))
+        present = {name: one.present for name, one in systems.items() if baseline and not one.by_chance}
+        unshared = {name: int((systems[baseline].present != one).sum()) for name, one in present.items() if baseline}
+        warnings += interval_warnings(report, report.slices, unshared, len(gold.sorted_queries))
     return replace(report, warnings=with_unit(warnings, unit))
 
 
@@ -148,13 +156,8 @@ def _check_request(golds: Mapping[str, Gold], resampling: Resampling | None, bas
             raise DataError(
                 f"{one.source} has other queries than {first.source}",
                 expected="golds over the same queries",
-                hint="Evaluate them apart.",
+                hint="Evaluate them separately.",
             )
-
-
-def _judged(golds: Mapping[str, Gold], queries: pl.Series, keep_top: int) -> dict[int, ItemLists]:
-    """By gold, what is shown of it."""
-    return {id(one): list_gold(one, queries, max(keep_top, GOLD_SHOWN)) for one in golds.values()}
 
 
 def _answers(
@@ -166,7 +169,12 @@ def _answers(
 ) -> Answers:
     """Golds are called by their source where there are several."""
     several = list({id(one): one for one in golds.values()}.values())
-    names = dict(zip(map(id, several), _told_apart([one.source for one in several]), strict=True))
+    sources = [one.source for one in several]
+    if len(sources) == 1:
+        sources = [""]
+    elif len(set(sources)) < len(sources):
+        sources = [f"{source} {number}" for number, source in enumerate(sources, 1)]
+    names = dict(zip(map(id, several), sources, strict=True))
     return Answers(
         queries.cast(pl.String),
         {names[id(one)]: judged[id(one)] for one in several},
@@ -174,14 +182,6 @@ def _answers(
         {name: names[id(golds[name])] for name in systems},
         keep_top,
     )
-
-
-def _told_apart(sources: Sequence[str]) -> list[str]:
-    if len(sources) == 1:
-        return [""]
-    if len(set(sources)) == len(sources):
-        return list(sources)
-    return [f"{source} {number}" for number, source in enumerate(sources, 1)]
 
 
 def _score(
@@ -241,20 +241,8 @@ def _by_chance(
             values[:, place] = scores[one.label]
     without = [one.label for one in asked if one not in known]
     text = f"no expectation is known of {', '.join(without)}: left undefined"
-    return replace(
-        scores,
-        labels=tuple(one.label for one in asked),
-        conventions=tuple(str(one.measure) for one in asked),
-        aggregates=tuple(one.measure.metric.aggregate for one in asked),
-        values=values,
-        warnings=(ReportWarning(text, code="no-expectation", count=len(without)),) if without else (),
-        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
-    )
-
-
-def _has_no_changes(one: NamedMeasure) -> bool:
-    """Whether no query can be shown for it: it looks at lists, or is one figure over all queries."""
-    return one.measure.metric.of_lists or one.measure.metric.whole
+    warnings = (ReportWarning(text, code="no-expectation", count=len(without)),) if without else ()
+    return replace(make_scores(asked, scores.queries, values, warnings, scores.source), whole={})
 
 
 def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[NamedMeasure]) -> Iterator[Change]:
@@ -322,10 +310,3 @@ def interval_warnings(
                 code="different-queries",
                 count=number,
             )
-
-
-def _apart(systems: Mapping[str, _System], baseline: str | None) -> dict[str, int]:
-    if baseline is None:
-        return {}
-    ours = systems[baseline].present
-    return {name: int((ours != one.present).sum()) for name, one in systems.items() if not one.by_chance}

@@ -70,7 +70,7 @@ def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Sco
     counterparts = {label: _counterpart(label, scores, baseline_scores) for label in scores.labels}
     matched = {label: found for label, found in counterparts.items() if found is not None}
     unmatched = tuple(label for label in scores.labels if label not in matched)
-    ours, theirs = _only(scores, list(matched)), _only(baseline_scores, list(matched.values()))
+    ours, theirs = scores.only(list(matched)), baseline_scores.only(list(matched.values()))
     ids, other_ids = (side.queries.cast(pl.String) for side in (ours, theirs))
     if ids.equals(other_ids):
         return ScorePair(system, baseline, ours, theirs, unmatched)
@@ -83,7 +83,7 @@ def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Sco
     incomplete = tuple(label for label, one in zip(matched, lost, strict=True) if one and label in ours.whole)
     compared = {label: other for label, other in matched.items() if label not in incomplete}
     return ScorePair(
-        *(system, baseline, _only(parts[0], list(compared)), _only(parts[1], list(compared.values()))),
+        *(system, baseline, parts[0].only(list(compared)), parts[1].only(list(compared.values()))),
         *(unmatched, incomplete, (len(ids) - len(both), len(other_ids) - len(both))),
     )
 
@@ -93,10 +93,6 @@ def pair_with_baseline(systems: Mapping[str, Scores], baseline: str) -> list[Sco
     return [
         pair_scores(name, scores, baseline, systems[baseline]) for name, scores in systems.items() if name != baseline
     ]
-
-
-def _only(scores: Scores, labels: list[str]) -> Scores:
-    return scores if labels == list(scores.labels) else scores.only(labels)
 
 
 def _counterpart(label: str, scores: Scores, others: Scores) -> str | None:
@@ -184,20 +180,20 @@ class Change(Record):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Where a system's judged items stand: enough to tell the ranks of a query's gold."""
+    """Ranks of a system's judged items by query."""
 
     judged: Judged
     gold: Gold
     """The gold that ``judged.gold_index`` points into."""
 
     def ranks_of(self, row: int) -> dict[str, int]:
-        """The rank of each retrieved gold item of a query."""
+        """Return the rank of each retrieved gold item of a query."""
         first, last = np.searchsorted(self.judged.row, [row, row + 1])
         items = self.gold.items.gather(self.judged.gold_index[first:last]).cast(pl.String)
         return dict(zip(items, self.judged.rank[first:last].tolist(), strict=True))
 
     def relevant_of(self, query: str, rel: float | None) -> dict[str, float]:
-        """The grades of a query's relevant items; of a gold too large to list, of those that were retrieved."""
+        """Return the grades of a query's relevant items; for a gold too large to list, of those that were retrieved."""
         at = self.gold.queries.index_of(query)
         if at is None:
             return {}
@@ -210,7 +206,7 @@ class Trace:
 
 
 def largest_drops(before: Floats, after: Floats, most: int) -> list[int]:
-    """Return the rows whose value dropped by more than rounding, at most so many, largest drop first."""
+    """Return the rows whose value dropped by more than rounding, at most ``most``, largest drop first."""
     least = _ROUNDING * np.nanmax(np.abs(np.concatenate((before, after, [0.0]))))
     drops = before - after
     return [row for row in np.argsort(-drops, kind="stable")[:most].tolist() if drops[row] > least]
@@ -226,7 +222,7 @@ def changes_between(
     lower_is_better: bool,
     most: int,
 ) -> Iterator[Change]:
-    """The queries that lost most and those that gained most, at most so many of each, largest first."""
+    """Return the queries that lost most and those that gained most, at most ``most`` of each, largest first."""
     (ours, trace), (theirs, other) = before, after
     queries = trace.judged.queries
     sides = (theirs, ours) if lower_is_better else (ours, theirs)

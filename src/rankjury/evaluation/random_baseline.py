@@ -1,4 +1,4 @@
-"""The random baseline: what a ranker that knows nothing is to be expected to score, exactly.
+"""Random baseline: the exact expected score of a random order.
 
 Every query has n candidates, all of its judged items among them, and its ranking is one of their n! orders, each as
 likely as the others. Conventions, cut-offs and policies are those of the measures.
@@ -15,12 +15,11 @@ from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
 from rankjury.core.text import plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.errors import DataError, UsageError
-from rankjury.evaluation.evaluate import cut_gold, measure_values
+from rankjury.evaluation.evaluate import cut_gold, make_scores, measure_values
 from rankjury.evaluation.judge import DuplicateRule, MatchedRanking
 from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import NamedMeasure
@@ -130,7 +129,7 @@ def _sums(weights: Floats) -> Floats:
 
 
 def _by_counts(for_one: Callable[[int, int, int], float], judged: Judged, k: int | None, rel: float | None) -> Floats:
-    """What hangs on n, R and the length of the top only, worked out once for all queries that have these alike."""
+    """Compute what depends only on n, R and the length of the top, once for all queries that share these."""
     relevant = count_hits(judged, None, rel).astype(np.int64)
     counts_of_query = np.column_stack((judged.depth, relevant, _length_of_top(judged, k)))
     kinds, kind = np.unique(counts_of_query, axis=0, return_inverse=True)
@@ -188,10 +187,13 @@ def has_expectation(measure: Measure) -> bool:
 def expected_scores(
     gold: Gold, chance: RandomRanking, asked: Sequence[NamedMeasure], *, duplicates: DuplicateRule = "error"
 ) -> Scores:
-    """All measures for every query, each the mean over all orders of the query's candidates."""
+    """Return all measures for every query, each the mean over all orders of the query's candidates."""
     for one in asked:
         if not has_expectation(one.measure):
-            raise _no_closed_form(one.measure)
+            raise UsageError(
+                f"no closed form for {one.measure} under a random order",
+                hint=f"Measures that have one: {', '.join(sorted(EXPECTATIONS))}.",
+            )
     # Ranked by itself the gold is matched, checked and grouped as any ranking is; where items stand does not count.
     itself = Ranking(gold.queries, gold.starts, gold.items, gold.grades, chance.source)
     matched = MatchedRanking(gold, itself, duplicates=duplicates)
@@ -203,19 +205,12 @@ def expected_scores(
     else:
         judgings = {rule: _judged(matched, candidates, rule) for rule in rules}
         columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
-    return Scores(
-        queries=matched.queries,
-        labels=tuple(one.label for one in asked),
-        conventions=tuple(str(one.measure) for one in asked),
-        aggregates=tuple(one.measure.metric.aggregate for one in asked),
-        values=np.column_stack(columns) if columns else np.empty((len(matched.queries), 0)),
-        source=chance.source,
-        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
-    )
+    values = np.column_stack(columns) if columns else np.empty((len(matched.queries), 0))
+    return make_scores(asked, matched.queries, values, source=chance.source)
 
 
 def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
-    """One measure for every query; one with nothing relevant gets what the measure's policy gives it in any order."""
+    """Return one measure for every query; a query with nothing relevant is scored by the measure's policy."""
     judged = cut_gold(judged, measure)
     in_one_order = measure_values(judged, measure, source)
     values = EXPECTATIONS[measure.name](judged, measure.k, **measure.metric_options())
@@ -235,7 +230,7 @@ def _judged(matched: MatchedRanking, candidates: Ints, self_matches: str) -> Jud
 def _by_number(
     judged: Judged, runs: Runs, candidates: Ints, asked: Sequence[NamedMeasure], source: str
 ) -> list[Floats]:
-    """The same of a gold that tells its grades by number; queries with the same numbers come to the same."""
+    """Return the expectations for a gold that counts its grades; queries with the same counts are computed once."""
     numbers: dict[tuple[int, bytes, bytes], int] = {}
     which = np.empty(len(judged), dtype=np.int64)
     for row, (first, last) in enumerate(pairwise(runs.starts.tolist())):
@@ -269,11 +264,16 @@ def _all_found(part: Judged) -> Judged:
 
 
 def _candidates(matched: MatchedRanking, chance: RandomRanking) -> Ints:
-    """How many candidates each query has, checked to be enough for its judged items."""
+    """Return how many candidates each query has, checked to be enough for its judged items."""
     if isinstance(chance.candidates, Mapping):
         given = [chance.candidates.get(query) for query in matched.queries]
         if None in given:
-            raise _unknown_candidates(matched.queries, given, chance.source)
+            lacking = plural(given.count(None), "such query", "such queries")
+            raise DataError(
+                f"the number of candidates of query {matched.queries[given.index(None)]!r} is not given ({lacking})",
+                where=chance.source,
+                expected="one for every query of the gold",
+            )
         candidates = np.array(given, dtype=np.int64)
     else:
         candidates = np.full(len(matched.queries), chance.candidates, dtype=np.int64)
@@ -291,19 +291,3 @@ def _candidates(matched: MatchedRanking, chance: RandomRanking) -> Ints:
             hint="Count every item that could have been ranked for the query.",
         )
     return candidates
-
-
-def _unknown_candidates(queries: pl.Series, given: Sequence[int | None], source: str) -> DataError:
-    lacking = plural(given.count(None), "such query", "such queries")
-    return DataError(
-        f"the number of candidates of query {queries[given.index(None)]!r} is not given ({lacking})",
-        where=source,
-        expected="one for every query of the gold",
-    )
-
-
-def _no_closed_form(measure: Measure) -> UsageError:
-    return UsageError(
-        f"no closed form for {measure} under a random order",
-        hint=f"Measures that have one: {', '.join(sorted(EXPECTATIONS))}.",
-    )

@@ -1,6 +1,7 @@
 """Scores per query and measure, and what a report holds of one system."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import inf
@@ -23,7 +24,7 @@ from rankjury.stats.resampling import Resampling, query_keys
 
 @dataclass(frozen=True)
 class RecordedValue(Record):
-    """A figure beside the measures, such as a latency, and how far to trust it where that is known."""
+    """A value that is not a measure, such as a latency, with its interval where that is known."""
 
     value: FiniteFloat
     ci: tuple[FiniteFloat, FiniteFloat] | None = None
@@ -42,7 +43,7 @@ class RecordedValue(Record):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Per query × measure. NaN is undefined: counted and shown, never averaged."""
+    """Scores per query and measure. NaN is undefined: counted and shown, never averaged."""
 
     queries: pl.Series
     labels: tuple[str, ...]
@@ -85,8 +86,8 @@ class Scores:
         return frozenset(label for label, convention in named if is_descriptive(convention))
 
     def only(self, labels: Sequence[str] | None) -> "Scores":
-        """Some of the measures; None: all."""
-        if labels is None:
+        """Return the scores of some measures; None: of all."""
+        if labels is None or tuple(labels) == self.labels:
             return self
         places = [self._column(label) for label in labels]
         return replace(
@@ -99,7 +100,7 @@ class Scores:
 
     @check_arguments
     def part(self, rows: Ints) -> "Scores":
-        """Some of the queries."""
+        """Return the scores of some queries, by their row numbers."""
         return replace(self, queries=self.queries.gather(rows), values=self.values[rows])
 
     @property
@@ -155,7 +156,7 @@ class Scores:
 
 
 def estimate_systems(systems: Mapping[str, Scores], resampling: Resampling | None) -> dict[str, dict[str, Estimate]]:
-    """Every system's estimates: of those with the same queries at once, as they share what is drawn."""
+    """Return every system's estimates; systems with the same queries are resampled together."""
     first = next(iter(systems.values()))
     if any(not scores.queries.equals(first.queries) for scores in systems.values()):
         return {name: scores.estimates(resampling) for name, scores in systems.items()}
@@ -169,7 +170,7 @@ def estimate_systems(systems: Mapping[str, Scores], resampling: Resampling | Non
 
 @dataclass(frozen=True)
 class SystemResult:
-    """What was found of one system."""
+    """Results of one system."""
 
     estimates: Mapping[str, Estimate]
     """By measure."""
@@ -197,7 +198,11 @@ class SystemResult:
     @cached_property
     def measures(self) -> dict[str, Measure | None]:
         """By label, the measure; None where its metric is not installed here."""
-        return {label: _parse(spelling) for label, spelling in self.conventions.items()}
+        measures: dict[str, Measure | None] = dict.fromkeys(self.conventions)
+        for label, spelling in self.conventions.items():
+            with suppress(RankjuryError):
+                measures[label] = _parse_known(spelling)
+        return measures
 
     def scores_from(self, ids: pl.Series, values: Floats, source: str) -> Scores:
         """Return scores that were stored: ``values`` has one row per query and one column per measure."""
@@ -215,7 +220,7 @@ class SystemResult:
         )
 
     def only(self, labels: Sequence[str]) -> "SystemResult":
-        """Return it with some of the measures."""
+        """Return the results of some measures."""
         kept = [label for label in labels if label in self.estimates]
         return replace(
             self,
@@ -275,13 +280,6 @@ class _SystemForm:
     gold: str | None = None
     by_chance: bool = False
     figures: dict[str, FiniteFloat | RecordedValue] = field(default_factory=dict)
-
-
-def _parse(spelling: str) -> Measure | None:
-    try:
-        return _parse_known(spelling)
-    except RankjuryError:
-        return None
 
 
 _parse_known = lru_cache(maxsize=256)(Measure.parse)

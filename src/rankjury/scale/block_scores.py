@@ -14,8 +14,8 @@ from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import IdOverlap, align
 from rankjury.evaluation.slices.groups import ValueCounts
 from rankjury.scale.request import EvaluationRequest
-from rankjury.stats.mergeable import add_pairwise
 from rankjury.stats.resampling import Keys, query_keys
+from rankjury.stats.sums import add_pairwise
 
 _KEY = "key"
 _EXAMPLES = 3

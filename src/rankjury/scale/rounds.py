@@ -36,12 +36,12 @@ from rankjury.stats.mergeable import (
     SquareSums,
     TableLayout,
     Tally,
-    add_pairwise,
     estimate_columns,
     signed_ranks,
 )
 from rankjury.stats.resampling import Keys
 from rankjury.stats.significance import SignedRanks, two_sample_test
+from rankjury.stats.sums import add_pairwise
 
 Value = TypeVar("Value")
 PanelDifferences = tuple[tuple[SignedRanks, ...], ...]

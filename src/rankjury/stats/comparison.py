@@ -141,7 +141,7 @@ class Comparison(Record):
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """Which system is compared with which, under what measure."""
+    """The systems and the measure of a comparison."""
 
     system: str
     baseline: str
@@ -156,7 +156,7 @@ class ComparisonSpec:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """What a comparison is made of, over the queries where both sides are defined."""
+    """Statistics of the differences of a comparison, over the queries where both sides are defined."""
 
     left_out: int
     mean: float
@@ -178,7 +178,7 @@ class Differences:
     def n(self) -> int:
         return self.steps.n
 
-    def compared(self, versus: ComparisonSpec, resampling: Resampling) -> Comparison:
+    def compared(self, versus: "ComparisonSpec | PairedValues", resampling: Resampling) -> Comparison:
         """Not yet corrected."""
         n, rose, fell = self.n, self.rose, self.fell
         varied = n >= 2 and self.steps.high - self.steps.low > 1
@@ -189,7 +189,7 @@ class Differences:
         p = self.test.p if self.test and n else None
         if versus.whole:
             p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0
-        p_wilcoxon = None if versus.whole else _or_none(self.p_wilcoxon)
+        p_wilcoxon = None if versus.whole or isnan(self.p_wilcoxon) else self.p_wilcoxon
         if versus.descriptive:
             p = p_t = p_wilcoxon = None
         resampled = p is not None and self.test is not None and not versus.whole
@@ -247,13 +247,9 @@ def _influence_of_both(
     )
 
 
-def _or_none(value: float) -> float | None:
-    return None if isnan(value) else value
-
-
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """What is to be compared: per-query values of a measure for a system and for the baseline."""
+    """Per-query values of a measure for a system and for the baseline."""
 
     system: str
     baseline: str
@@ -274,13 +270,6 @@ class PairedValues:
             object.__setattr__(self, "values", ours)
             object.__setattr__(self, "baseline_values", theirs)
 
-    @property
-    def versus(self) -> ComparisonSpec:
-        return ComparisonSpec(
-            *(self.system, self.baseline, self.measure, self.aggregate, self.lower_is_better, self.whole),
-            self.descriptive,
-        )
-
 
 def compare_pairs(
     pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling, *, signs: int | None = None
@@ -297,17 +286,17 @@ def compare_pairs(
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
     return [
-        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair.versus, resampling)
+        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair, resampling)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
     ]
 
 
 def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Contributions to two figures, of everybody who contributes to either: the means stay what the figures are.
+    """Return the contributions to two values over all queries, aligned on the queries that contribute to either.
 
-    Who takes no part in a figure does not move it; the others then count for as much more as there are more of them.
-    Where the contributions to a figure are not known, both figures stand in one place, and nothing is known of the
-    spread of their difference.
+    The means stay the values. A query that does not contribute to a value does not change it; the contributions of the
+    others are scaled accordingly. Where the contributions to a value are not known, both values are put on one query,
+    so that nothing is known of the spread of their difference.
     """
     sides = [~np.isnan(values), ~np.isnan(others)]
     every = sides[0] | sides[1]
@@ -327,7 +316,7 @@ def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]
 
 
 def _columns(pair: PairedValues) -> list[Floats]:
-    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    """Return the columns to resample: the differences; for a geometric mean, both sides separately."""
     if pair.aggregate != "geometric":
         return [_difference(pair)]
     both = ~np.isnan(_difference(pair))
@@ -337,12 +326,12 @@ def _columns(pair: PairedValues) -> list[Floats]:
 
 
 def _difference(pair: PairedValues) -> Floats:
-    """Per query, on the scale on which means are taken."""
+    """Return the differences per query, on the scale on which means are taken."""
     return to_mean_scale(pair.values, pair.aggregate) - to_mean_scale(pair.baseline_values, pair.aggregate)
 
 
 def _largest(pair: PairedValues) -> float:
-    """The largest score that takes part."""
+    """Return the largest absolute score among the queries that are compared."""
     both = ~np.isnan(pair.values - pair.baseline_values)
     sides = (to_mean_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
     return max(float(np.abs(side).max(initial=0.0)) for side in sides)
@@ -373,7 +362,7 @@ def _found(
 
 
 class Testable(Protocol):
-    """What has a p-value to be corrected."""
+    """A result with a p-value to be corrected."""
 
     @property
     def p(self) -> float | None: ...
@@ -388,9 +377,9 @@ SomeTestable = TypeVar("SomeTestable", bound=Testable)
 
 
 def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
-    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these together that are tests.
+    """Fill in ``p_holm`` and ``p_bh``, corrected for all tests among these together.
 
-    Where no query differs p is 1 and stays so; it does not make the p-values of others larger.
+    Where no query differs, p is 1 and stays so; it does not make the p-values of others larger.
     """
     made = list(tested)
     p_values = [one.p if one.tested else None for one in made]
@@ -404,32 +393,27 @@ def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
 def add_relative_differences(
     comparisons: Sequence[Comparison], pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling
 ) -> list[Comparison]:
-    """The comparisons of these pairs, each with its relative difference: resampled means over each other, less 1.
+    """Return the comparisons, each with its relative difference: resampled means over each other, less 1.
 
     There is none of a geometric mean, nor where the baseline's mean is 0.
     """
-    columns = [column for pair in pairs for column in _paired_columns(pair)]
-    pooled = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
-    sides = zip(comparisons, pairs, pooled[::2], pooled[1::2], strict=True)
-    return [_with_share(*side, resampling.level) for side in sides]
+    columns = []
+    for pair in pairs:
+        both = ~np.isnan(pair.values - pair.baseline_values)
+        columns += [np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)]
+    sums = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
+    completed = []
+    for one, pair, ours, theirs in zip(comparisons, pairs, sums[::2], sums[1::2], strict=True):
+        if pair.aggregate != "geometric" and one.n >= 2 and one.baseline_mean != 0:
+            share = one.difference / abs(one.baseline_mean)
+            if isfinite(share):
+                one = replace(one, relative=share, relative_ci=_relative_interval(ours, theirs, resampling.level))
+        completed.append(one)
+    return completed
 
 
-def _with_share(
-    one: Comparison, pair: PairedValues, ours: ResampledSums, theirs: ResampledSums, level: float
-) -> Comparison:
-    if pair.aggregate == "geometric" or one.n < 2 or one.baseline_mean == 0:
-        return one
-    share = one.difference / abs(one.baseline_mean)
-    return replace(one, relative=share, relative_ci=_interval(ours, theirs, level)) if isfinite(share) else one
-
-
-def _paired_columns(pair: PairedValues) -> tuple[Floats, Floats]:
-    """Both sides, where both are defined."""
-    both = ~np.isnan(pair.values - pair.baseline_values)
-    return np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)
-
-
-def _interval(ours: ResampledSums, theirs: ResampledSums, level: float) -> Bounds | None:
+def _relative_interval(ours: ResampledSums, theirs: ResampledSums, level: float) -> Bounds | None:
+    """Return the percentile interval of the relative difference; None where a resampled baseline is 0."""
     held = theirs.drawn > 0
     sums, baseline_sums = ours.sums[held], theirs.sums[held]
     if not baseline_sums.all():  # a baseline that may as well be 0 has no shares

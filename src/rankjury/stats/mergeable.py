@@ -1,8 +1,8 @@
-"""The same statistics, bit for bit, from blocks of queries: what is gathered of each can be joined in any order.
+"""Mergeable statistics: the same results, bit for bit, from blocks of queries that are added in any order.
 
-Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which say to what scale scores
-are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of differences need
-their order, and are a round of their own (``RankTotals``).
+Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which determine to what scale
+scores are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of
+differences need their order, and are a round of their own (``RankTotals``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import nan
-from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -20,12 +19,21 @@ from rankjury.stats.comparison import ComparisonSpec, Differences
 from rankjury.stats.estimates import Estimate, ResampledSums, add_interval, from_mean_scale, to_mean_scale
 from rankjury.stats.resampling import Keys, Resampling, draw_sums, flip_sums
 from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated_test, sampled_test
-from rankjury.stats.sums import ExactSum, Extent, PowerSums, exact_products, step_size, to_steps
+from rankjury.stats.sums import (
+    ExactSum,
+    Extent,
+    PowerSums,
+    Summable,
+    add_pairwise,
+    exact_products,
+    step_size,
+    to_steps,
+)
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """Whose scores under which measure."""
+    """The system and the measure of a column of scores."""
 
     system: str
     measure: str
@@ -85,21 +93,9 @@ class TableLayout:
         return np.array([*defined, *pairs], dtype=bool).reshape(len(self.columns) + len(pairs), len(scores))
 
 
-class Addable(Protocol):
-    def __add__(self, other: Self, /) -> Self: ...
-
-
-Summand = TypeVar("Summand", bound=Addable)
-
-
-def add_pairwise(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
-    """Each of ours with that of theirs in the same place."""
-    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
-
-
 @dataclass(frozen=True)
-class ColumnOutline:
-    """Of one column, where it is defined."""
+class ColumnOutline(Summable):
+    """Extent and exact sum of one column, where it is defined."""
 
     extent: Extent
     total: ExactSum
@@ -115,22 +111,14 @@ class ColumnOutline:
         scaled = to_mean_scale(values, aggregate)
         return cls(extent, total, Extent.of(scaled), ExactSum.of(scaled))
 
-    def __add__(self, other: "ColumnOutline") -> "ColumnOutline":
-        return ColumnOutline(
-            self.extent + other.extent,
-            self.total + other.total,
-            self.scaled + other.scaled,
-            self.scaled_total + other.scaled_total,
-        )
-
     @property
     def unit(self) -> float:
         return step_size(self.scaled.largest)
 
 
 @dataclass(frozen=True)
-class PairOutline:
-    """Of two columns, where both are defined; on the scale on which means are taken."""
+class PairOutline(Summable):
+    """Extents and exact sums of two columns, where both are defined; on the scale on which means are taken."""
 
     sides: tuple[Extent, Extent]
     totals: tuple[ExactSum, ExactSum]
@@ -146,15 +134,6 @@ class PairOutline:
             (ExactSum.of(ours), ExactSum.of(theirs)),
             Extent.of(apart),
             ExactSum.of(apart),
-        )
-
-    def __add__(self, other: "PairOutline") -> "PairOutline":
-        (ours, theirs), (our_total, their_total) = self.sides, self.totals
-        return PairOutline(
-            (ours + other.sides[0], theirs + other.sides[1]),
-            (our_total + other.totals[0], their_total + other.totals[1]),
-            self.apart + other.apart,
-            self.apart_total + other.apart_total,
         )
 
     @property
@@ -253,8 +232,8 @@ def size_ranges(queries: int, at_once: int) -> list[tuple[float, float]]:
 
 
 @dataclass(frozen=True)
-class SquareSums:
-    """The squared distances of a table's columns from their means: of the values, and on the scale of the mean."""
+class SquareSums(Summable):
+    """Sums of squared distances of a table's columns from their means: of the values, and on the scale of the mean."""
 
     squares: tuple[ExactSum, ...]
     scaled: tuple[ExactSum, ...]
@@ -272,9 +251,6 @@ class SquareSums:
             scaled.append(found)
         return cls(tuple(squares), tuple(scaled))
 
-    def __add__(self, other: "SquareSums") -> "SquareSums":
-        return SquareSums(add_pairwise(self.squares, other.squares), add_pairwise(self.scaled, other.scaled))
-
     def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
         """Mean, standard deviation and number of values on the scale of the mean."""
         one = outline.columns[place]
@@ -287,8 +263,8 @@ class SquareSums:
 
 
 @dataclass(frozen=True, eq=False)
-class _PairTally:
-    """Of two columns, where both are defined."""
+class _PairTally(Summable):
+    """Resampled sums and counts of two columns, where both are defined."""
 
     steps: Extent
     total: int
@@ -296,28 +272,14 @@ class _PairTally:
     fell: int
     squares: ExactSum
     pooled: tuple[ResampledSums, ...]
-    crossed: tuple[int, ...] | None
+    crossed: tuple[int, ...]
+    """Of a geometric mean, the sums of products of both sides (see ``exact_products``); else empty."""
     flipped: Ints
-
-    def __add__(self, other: "_PairTally") -> "_PairTally":
-        crossed = None
-        if self.crossed is not None and other.crossed is not None:
-            crossed = tuple(map(int.__add__, self.crossed, other.crossed))
-        return _PairTally(
-            self.steps + other.steps,
-            self.total + other.total,
-            self.rose + other.rose,
-            self.fell + other.fell,
-            self.squares + other.squares,
-            add_pairwise(self.pooled, other.pooled),
-            crossed,
-            self.flipped + other.flipped,
-        )
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
-    """Of a table of scores; parts of one table are joined by adding them."""
+class Tally(Summable):
+    """Resampled sums of a table of scores; those of parts of one table are added."""
 
     pooled: tuple[ResampledSums, ...]
     beside: tuple[ResampledSums, ...]
@@ -355,16 +317,8 @@ class Tally:
             tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or resampling.resamples)),
         )
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
-            add_pairwise(self.pooled, other.pooled),
-            add_pairwise(self.beside, other.beside),
-            self.spread + other.spread,
-            add_pairwise(self.pairs, other.pairs),
-        )
-
     def estimates(self, layout: TableLayout, outline: Outline, resampling: Resampling) -> list[Estimate]:
-        """Each column summarised, with its interval."""
+        """Summarise each column, with its interval."""
         plain = estimate_columns(layout, outline, self.spread)
         return [
             add_interval(one, column.aggregate, pooled, resampling)
@@ -378,21 +332,14 @@ class Tally:
 
 
 def estimate_columns(layout: TableLayout, outline: Outline, spread: SquareSums) -> list[Estimate]:
-    """Each column summarised, without an interval."""
-    rows = zip(layout.columns, outline.columns, spread.squares, strict=True)
-    return [_estimated(one, outline.size, squares, column.aggregate) for column, one, squares in rows]
-
-
-def _estimated(one: ColumnOutline, size: int, squares: ExactSum, aggregate: Aggregate) -> Estimate:
-    n = one.extent.n
-    total = one.scaled_total.value
-    return Estimate(
-        from_mean_scale(total / n, aggregate) if n else nan,
-        n,
-        size - n,
-        total if aggregate == "sum" else None,
-        one.extent.std(squares.value) if n else nan,
-    )
+    """Summarise each column, without an interval."""
+    estimates = []
+    for column, one, squares in zip(layout.columns, outline.columns, spread.squares, strict=True):
+        n, total = one.extent.n, one.scaled_total.value
+        mean = from_mean_scale(total / n, column.aggregate) if n else nan
+        std = one.extent.std(squares.value) if n else nan
+        estimates.append(Estimate(mean, n, outline.size - n, total if column.aggregate == "sum" else None, std))
+    return estimates
 
 
 def _resampled(pair: ColumnPair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
@@ -440,7 +387,7 @@ def _pair_tallies(
         both = masks[len(layout.columns) + place]
         geometric = pair.versus.aggregate == "geometric"
         sides = tuple(next(pooled) for _ in range(1 + geometric))
-        crossed = None
+        crossed: tuple[int, ...] = ()
         if geometric:
             ours, theirs = (to_steps(side[both], one.unit_of_sides) for side in pair.sides(scores))
             crossed = exact_products(ours, theirs)
@@ -480,5 +427,5 @@ def _differences(size: int, pair: ColumnPair, one: PairOutline, tally: _PairTall
         test=test,
         p_wilcoxon=ranks.p if n else nan,
         pooled=tally.pooled,
-        crossed=None if tally.crossed is None else (tally.crossed[0], tally.crossed[1], tally.crossed[2]),
+        crossed=(tally.crossed[0], tally.crossed[1], tally.crossed[2]) if tally.crossed else None,
     )

@@ -6,10 +6,10 @@ added as 64-bit integers. Up to 2^25 queries fit.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import frexp, fsum, inf, ldexp, nan, sqrt
-from typing import cast
+from typing import Protocol, Self, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +19,28 @@ _BITS = 36
 _SMALLEST = 5e-324
 LARGEST_BLOCK = 1 << 13
 """Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
+
+
+class Summable:
+    """Base class of dataclasses that are added field by field; tuples are added element by element."""
+
+    def __add__(self, other: Self) -> Self:
+        sides = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(add_pairwise(*pair) if isinstance(pair[0], tuple) else pair[0] + pair[1] for pair in sides))
+
+
+class Addable(Protocol):
+    """A value that can be added to another of its type."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+Summand = TypeVar("Summand", bound=Addable)
+
+
+def add_pairwise(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
+    """Return the sums of the elements in the same place."""
+    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +295,8 @@ class ExactSum:
 
 
 @dataclass(frozen=True)
-class PowerSums:
-    """How many whole numbers there are, and the sums of them, of their squares and of their cubes."""
+class PowerSums(Summable):
+    """Number of some whole numbers, and the sums of them, of their squares and of their cubes."""
 
     n: int = 0
     first: int = 0
@@ -285,11 +307,6 @@ class PowerSums:
     def of(cls, whole: Floats) -> "PowerSums":
         second, third, _ = exact_products(whole, whole)
         return cls(whole.size, int(whole.astype(np.int64).sum()), second, third)
-
-    def __add__(self, other: "PowerSums") -> "PowerSums":
-        return PowerSums(
-            self.n + other.n, self.first + other.first, self.second + other.second, self.third + other.third
-        )
 
     def __sub__(self, other: "PowerSums") -> "PowerSums":
         return PowerSums(
