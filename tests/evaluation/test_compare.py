@@ -72,7 +72,7 @@ def assessed(
 ) -> Report:
     given = {name: frame_of(rows, "score") for name, rows in SYSTEMS.items()} if systems is None else systems
     rankings = {name: rankjury.as_ranking(run) for name, run in given.items()}
-    options = {"how": QUICK, "slices": [query_cuts()], "item_slices": [item_cuts()]} | options
+    options = {"resampling": QUICK, "slices": [query_cuts()], "item_slices": [item_cuts()]} | options
     truth = rankjury.as_gold(frame_of(GOLD, "grade") if gold is None else gold)
     return assess(truth, rankings, resolve_measures(measures, None, {}), baseline=baseline, **options)
 
@@ -149,7 +149,7 @@ class TestDigits:
         assert uncorrected(alone) == uncorrected(whole)
 
     def test_the_seed_is_of_account(self, whole: Report) -> None:
-        other = assessed(how=Resampling(resamples=300, seed=5))
+        other = assessed(resampling=Resampling(resamples=300, seed=5))
         assert other.estimates["a"]["ap"].mean == whole.estimates["a"]["ap"].mean
         assert other.estimates["a"]["ap"].ci != whole.estimates["a"]["ap"].ci
 
@@ -261,10 +261,10 @@ class TestRequests:
 
     def test_no_comparison_without_resampling(self) -> None:
         with pytest.raises(UsageError, match="a comparison needs confidence intervals"):
-            assessed(how=None)
+            assessed(resampling=None)
 
     def test_no_intervals(self) -> None:
-        report = assessed(["ap"], baseline=None, how=None, slices=[], item_slices=[])
+        report = assessed(["ap"], baseline=None, resampling=None, slices=[], item_slices=[])
         assert report.estimates["a"]["ap"].ci is None and "resampling" not in report.to_json()
 
 
@@ -278,7 +278,7 @@ class TestSeveralGolds:
     RUNS: ClassVar = {"x": {"q1": ["a", "b", "c"], "q2": ["c"]}, "y": {"q1": ["b", "c"], "q2": ["c", "b"]}}
 
     @pytest.mark.parametrize("order", ["xy", "yx"])
-    @pytest.mark.parametrize("how", [None, QUICK])
+    @pytest.mark.parametrize("resampling", [None, QUICK])
     def test_each_has_its_own_groups(self, order: str, resampling: Resampling | None) -> None:
         golds = {name: rankjury.as_gold(self.GOLDS[name]) for name in order}
         table = pl.DataFrame({"item_id": ["a", "b", "c"], "kind": ["first", "second", "third"]})
