@@ -52,7 +52,7 @@ def test_the_screen_tells_counts_times_and_ratings(call: Rankjury) -> None:
     assert any(line.split() == ["number", "40", "97"] for line in lines)
     assert any(line.split()[:4] == ["1", "160", "20.0", "%"] and line.count("█") == 40 for line in lines)
     assert "A temporal split of 80/10/10 would test from " in outcome.out
-    assert outcome.err == "Next: rankjury split ratings.csv -o split parts it into train, validation and test\n"
+    assert outcome.err == "Next: rankjury split ratings.csv -o split splits it into train, validation and test\n"
 
 
 def test_json_is_everything_and_nothing_else(call: Rankjury) -> None:

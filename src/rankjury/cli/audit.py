@@ -27,7 +27,7 @@ EPILOG = (
     "  rankjury audit ratings.csv --items movies.csv --scale 0.5,5\n\n"
     "  rankjury audit clicks.parquet --user visitor --item article --time seen_at\n\n"
     "LOG is ratings.dat, u.data or ratings.csv as GroupLens ships them, their folder, or any CSV, TSV, JSONL or "
-    "Parquet table with users and items, and perhaps ratings and times; columns are found by their usual names. Times "
+    "Parquet table with users and items, and perhaps ratings and times; columns are found by their common names. Times "
     "are seconds, milliseconds, microseconds or nanoseconds since 1970, or ISO dates."
 )
 _BAR = 40
@@ -49,9 +49,9 @@ def audit_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Look a log of interactions over: counts, times, ties, skew, cold starts, and what would leak or mislead."""
+    """Check a log of interactions: counts, times, ties, skew, cold starts, and what would leak or mislead."""
     bounds = read_scale(scale)
-    check_standard_input([one for one in (path, items) if one])
+    check_standard_input([file for file in (path, items) if file])
     with show_progress(f"Reading {path}", quiet=quiet):
         from rankjury.recsys.audit import audit
         from rankjury.recsys.data.movielens import find_companions
@@ -66,11 +66,12 @@ def audit_command(
     _print_audit(found)
     sys.stdout.flush()
     way = "" if found.times is not None and found.times.first < found.times.last else " --kind random"
-    say(f"Next: rankjury split {path}{way} -o split parts it into train, validation and test", quiet=quiet)
+    say(f"Next: rankjury split {path}{way} -o split splits it into train, validation and test", quiet=quiet)
 
 
 def _print_audit(found: "Audit") -> None:
-    """Everything of an audit but its warnings."""
+    """Print everything of an audit but its warnings."""
+    from rankjury.recsys.data.times import format_time
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
@@ -82,10 +83,25 @@ def _print_audit(found: "Audit") -> None:
     if found.ratings is not None:
         screen.print(f"\nRatings: mean {found.ratings.mean:.3f}, standard deviation {found.ratings.std:.3f}")
         print_rows(["rating", "rows", "share", ""], list(_bars(found)), text=(3,))
-    _print_future(found)
+    preview, times = found.future, found.times
+    if preview is None or times is None or not preview.train_rows or not preview.test_rows:
+        return
+    shown = "/".join(f"{100 * share:g}" for share in preview.fractions)
+    when = format_time(preview.test_from, times.unit) or f"{preview.test_from:,}"
+    screen.print(f"\nA temporal split of {shown} would test from {when} on")
+    rows = [
+        [name, f"{tested:,}", f"{unseen:,}", _share(unseen, tested)]
+        for name, tested, unseen in (
+            ("users", preview.test_users, preview.unseen_users),
+            ("items", preview.test_items, preview.unseen_items),
+            ("rows of either", preview.test_rows, preview.unseen_rows),
+        )
+    ]
+    print_rows(["in test", "n", "new to training", "share"], rows)
 
 
 def _lines(found: "Audit") -> Iterator[str]:
+    """Yield sentences on rows, times, the catalogue, duplicates and ties."""
     from rankjury.stats.formatting import format_percent
 
     times, ties, catalogue = found.times, found.ties, found.catalogue
@@ -99,13 +115,12 @@ def _lines(found: "Audit") -> Iterator[str]:
         yield f"catalogue: {catalogue.n:,} items, {never}; Gini over all {catalogue.gini:.3f}"
     yield f"repeated: {found.duplicate_pairs:,} rows of a pair, {found.exact_duplicates:,} in full"
     if ties is not None:
-        shares = [format_percent(part / found.rows, 1) for part in (ties.rows, ties.rows_within_users)]
+        shares = [_share(rows, found.rows) for rows in (ties.rows, ties.rows_within_users)]
         yield f"equal times: {shares[0]} of rows, {shares[1]} within a user; at most {ties.largest:,} at once"
 
 
 def _sides(found: "Audit") -> Iterator[list[str]]:
-    from rankjury.stats.formatting import format_percent
-
+    """Yield the rows of the table of users and items."""
     both = found.users, found.items
     yield ["number", *(f"{side.n:,}" for side in both)]
     yield ["rows of each: fewest", *(f"{side.rows.min:,}" for side in both)]
@@ -113,43 +128,23 @@ def _sides(found: "Audit") -> Iterator[list[str]]:
     yield ["  mean", *(f"{side.rows.mean:,.1f}" for side in both)]
     yield ["  most", *(f"{side.rows.max:,}" for side in both)]
     yield ["Gini", *(f"{side.gini:.3f}" for side in both)]
-    yield ["share of rows of the top 20 %", *(format_percent(side.top_share, 1) for side in both)]
+    yield ["share of rows of the top 20 %", *(_share(side.top_share, 1) for side in both)]
     yield [f"cold: fewer than {found.cold:,} rows", *(f"{side.cold:,}" for side in both)]
-    yield ["  share", *(format_percent(side.cold_share, 1) for side in both)]
+    yield ["  share", *(_share(side.cold, side.n) for side in both)]
 
 
 def _bars(found: "Audit") -> Iterator[list[str]]:
-    """A row a rating, with a bar as long as its share of the commonest."""
-    from rankjury.stats.formatting import format_percent
-
+    """Yield a row per rating, with a bar whose length is its share of the most frequent."""
     bins = found.ratings.histogram if found.ratings is not None else ()
-    most = max((one.count for one in bins), default=1)
-    for one in bins:
-        name = f"{one.low:g}" if one.low == one.high else f"{one.low:.4g} to {one.high:.4g}"
-        whole, part = divmod(round(one.count / most * _BAR * 8), 8)
-        bar = ("█" * whole + _EIGHTHS[part]).rstrip()
-        yield [name, f"{one.count:,}", format_percent(one.count / found.rows, 1), bar]
+    most = max((bin_.count for bin_ in bins), default=1)
+    for bin_ in bins:
+        name = f"{bin_.low:g}" if bin_.low == bin_.high else f"{bin_.low:.4g} to {bin_.high:.4g}"
+        whole, eighths = divmod(round(bin_.count / most * _BAR * 8), 8)
+        bar = ("█" * whole + _EIGHTHS[eighths]).rstrip()
+        yield [name, f"{bin_.count:,}", _share(bin_.count, found.rows), bar]
 
 
-def _print_future(found: "Audit") -> None:
-    from rankjury.recsys.data.times import format_time
-    from rankjury.reporting.console import console, print_rows
-
-    future, times = found.future, found.times
-    if future is None or times is None or not future.train_rows or not future.test_rows:
-        return
-    shown = "/".join(f"{100 * share:g}" for share in future.fractions)
-    when = format_time(future.test_from, times.unit) or f"{future.test_from:,}"
-    console().print(f"\nA temporal split of {shown} would test from {when} on")
-    rows = [
-        ["users", f"{future.test_users:,}", *_unseen(future.unseen_users, future.test_users)],
-        ["items", f"{future.test_items:,}", *_unseen(future.unseen_items, future.test_items)],
-        ["rows of either", f"{future.test_rows:,}", *_unseen(future.unseen_rows, future.test_rows)],
-    ]
-    print_rows(["in test", "n", "new to training", "share"], rows)
-
-
-def _unseen(part: int, whole: int) -> list[str]:
+def _share(part: float, whole: float) -> str:
     from rankjury.stats.formatting import format_percent
 
-    return [f"{part:,}", format_percent(part / whole, 1) if whole else "–"]
+    return format_percent(part / whole, 1) if whole else "–"

@@ -1,4 +1,4 @@
-"""An audit of a log before anything is split or trained: what it holds, and what in it would leak or mislead."""
+"""Audit of a log before it is split or models are trained: what it holds, and what in it would leak or mislead."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,24 +19,25 @@ from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.log import Codes, Log
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
-from rankjury.recsys.data.times import PER_SECOND, format_time
+from rankjury.recsys.data.times import PER_SECOND, SECONDS_PER_DAY, format_time
 from rankjury.recsys.split import Fractions, read_fractions
 from rankjury.recsys.splitting.temporal import temporal_cutoffs
 from rankjury.stats.formatting import format_percent
 
-BULK = 10
+_BULK = 10
 """More rows of a user than this within one second were not made one by one."""
-
-
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
-
-
-_SECONDS_A_DAY = 86_400
+_MOST_VALUES, _BINS = 20, 10
+_TOP = 0.2
+_HIGH = 0.75
+"""A rating is high from three quarters of the way between the lowest and the highest that occurs: 4 of 1 to 5."""
+_MANY_DUPLICATES, _FEW_USERS, _MOSTLY_HIGH, _MANY_TIED_USERS, _MOSTLY_UNSEEN = 0.01, 30, 0.75, 0.1, 0.5
+"""Thresholds of warnings."""
 
 
 @dataclass(frozen=True)
 class TimeRange(Record):
-    """From when to when."""
+    """The range of a log's times, and how many of them cannot be right."""
 
     first: int
     last: int
@@ -58,9 +59,9 @@ class TimeTies(Record):
     rows: int
     """Rows that share their time with another row."""
     rows_within_users: int
-    """Rows that share it with another row of their own user."""
+    """Rows that share it with another row of the same user."""
     largest: int
-    """Rows of the commonest time."""
+    """Rows of the most frequent time."""
     largest_at: int
     largest_of_user: int
     """The most rows of one user at one time."""
@@ -68,13 +69,13 @@ class TimeTies(Record):
     """Users with two rows or more, all of one time."""
     users_of_several_rows: int
     bulk_users: int
-    """Users with more than so many rows within one second."""
-    bulk: int = BULK
+    """Users with more than ``bulk`` rows within one second."""
+    bulk: int = _BULK
 
 
 @dataclass(frozen=True)
 class SplitPreview(Record):
-    """A global temporal split by fractions: rows before a time train, rows from another on test."""
+    """A temporal split by fractions, the same for all users: rows before a time train, rows from another on test."""
 
     fractions: tuple[float, ...]
     validation_from: int
@@ -88,16 +89,12 @@ class SplitPreview(Record):
     test_items: int
     unseen_items: int
     unseen_rows: int
-    """Test rows of a user or an item that training has never seen."""
-
-
-_MOST_VALUES = 20
-_BINS = 10
+    """Test rows of a user or an item that training lacks."""
 
 
 @dataclass(frozen=True)
 class CountSummary(Record):
-    """Of whole numbers."""
+    """Distribution of the numbers of rows per user or item."""
 
     min: int
     median: float
@@ -106,106 +103,50 @@ class CountSummary(Record):
 
 
 @dataclass(frozen=True)
-class HistogramBin(Record):
-    """How many values there are from ``low`` to below ``high``; the last holds its end, and one value has no width."""
-
-    low: float
-    high: float
-    count: int
-
-
-def summarize_counts(counts: Ints) -> CountSummary:
-    return CountSummary(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max()))
-
-
-def gini(counts: Ints) -> float:
-    """How unequal the counts are.
-
-    Formula: Σ (2i − n − 1) xᵢ / (n Σ x), xᵢ ascending, i from 1 to n; 0 where all are equal, (n − 1)/n where one has
-    all. NaN where there is nothing to hold.
-    """
-    n, total = counts.size, int(counts.sum())
-    if not total:
-        return float("nan")
-    ordered = np.sort(counts).astype(np.float64)
-    return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * total))
-
-
-def share_of_largest(counts: Ints, top: float) -> float:
-    """The share of all that the largest counts hold: so many of them, rounded up to whole ones."""
-    many = max(1, ceil(round(top * counts.size, 9)))
-    return float(np.sort(counts)[::-1][:many].sum() / counts.sum())
-
-
-def count_duplicates(log: Log) -> tuple[int, int]:
-    """How many rows are of a pair that another row stands for, and how many of them repeat value and time as well."""
-    key = log.user.astype(np.int64) * max(1, len(log.items)) + log.item
-    ordered = np.sort(key)
-    many = int(np.count_nonzero(ordered[1:] == ordered[:-1]))
-    del ordered
-    if not many:
-        return 0, 0
-    rows = np.flatnonzero(pl.Series(key).is_duplicated().to_numpy())
-    columns: dict[str, NDArray[np.generic]] = {"key": key[rows], "value": log.value[rows]}
-    frame = pl.DataFrame(columns if log.time is None else columns | {"time": log.time[rows]})
-    return many, frame.height - frame.n_unique()
-
-
-def histogram(values: Floats, counts: Ints) -> tuple[HistogramBin, ...]:
-    """Of ascending distinct values with their counts: each by itself, or in bins of equal width where they are many."""
-    if values.size <= _MOST_VALUES:
-        return tuple(HistogramBin(value, value, n) for value, n in zip(values.tolist(), counts.tolist(), strict=True))
-    numbers, edges = np.histogram(values, bins=_BINS, weights=counts)
-    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    return tuple(HistogramBin(low, high, round(n)) for (low, high), n in zip(ends, numbers.tolist(), strict=True))
-
-
-_MANY_DUPLICATES = 0.01
-_MOSTLY = 0.75
-_HALF = 0.5
-_SOME_USERS = 0.1
-_FEW_USERS = 30
-_TOP = 0.2
-_POSITIVE = 0.75
-"""A rating is high from three quarters of the way between the lowest and the highest that occurs: 4 of 1 to 5."""
-
-
-@dataclass(frozen=True)
 class AuditSide(Record):
-    """Users, or items that somebody took."""
+    """Users, or items that have rows."""
 
     computed = ("cold_share",)
 
     n: int
     rows: CountSummary
-    """Of how many rows each has."""
     gini: float
-    """Gini coefficient of the counts: 0 where all have as many, near 1 where one has all."""
+    """Gini coefficient of the rows: 0 where all have equally many, near 1 where one has all."""
     top_share: float
-    """Share of the rows that the most frequent fifth holds, rounded up to whole ones."""
+    """Share of the rows that the most frequent fifth has; the fifth is rounded up."""
     cold: int
     """How many have fewer rows than the threshold."""
 
     @property
     def cold_share(self) -> float:
+        """The share of cold users or items."""
         return self.cold / self.n if self.n else float("nan")
 
 
 @dataclass(frozen=True)
 class CatalogueCoverage(Record):
-    """The items that there are, whether anybody took them or not."""
+    """The catalogue: items that can be recommended, whether the log has them or not."""
 
     n: int
     never_taken: int
     unlisted: int
     """Items of the log that the file of items lacks."""
     gini: float
-    """Over all of the catalogue and what is not listed: those never taken count as 0."""
+    """Over the catalogue and unlisted items; items without rows count as 0."""
+
+
+@dataclass(frozen=True)
+class HistogramBin(Record):
+    """The number of values from ``low`` to below ``high``; the last bin includes its end; one value has no width."""
+
+    low: float
+    high: float
+    count: int
 
 
 @dataclass(frozen=True)
 class Ratings(Record):
-    """What values the rows have."""
+    """Distribution of the ratings."""
 
     mean: float
     std: float
@@ -214,14 +155,14 @@ class Ratings(Record):
     highest: float
     distinct: int
     high_from: float
-    """The rating from which one is high: the first that occurs at three quarters of the observed scale."""
+    """The lowest high rating: the first that occurs at three quarters of the observed scale."""
     high_share: float
     histogram: tuple[HistogramBin, ...]
 
 
 @dataclass(frozen=True)
 class Audit(Record):
-    """What is to be known of a log."""
+    """Counts and warnings of a log."""
 
     source: str
     rows: int
@@ -230,7 +171,7 @@ class Audit(Record):
     catalogue: CatalogueCoverage | None
     """None where no list of items was given."""
     sparsity: float
-    """Share of the pairs of a user and an item of the log that no row is of."""
+    """Share of the (user, item) pairs of the log that have no row."""
     duplicate_pairs: int
     """Rows of a user and an item that an earlier row is of."""
     exact_duplicates: int
@@ -240,13 +181,13 @@ class Audit(Record):
     times: TimeRange | None
     ties: TimeTies | None
     future: SplitPreview | None
-    """What a global temporal split would hold out that training has never seen."""
+    """What a temporal split would hold out that training lacks."""
     cold: int
     """Users and items with fewer rows than this are cold."""
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All of it; what is undefined is null."""
+        """Return all of it; undefined values are null."""
         return {"schema": "rankjury.audit/1", **super().to_json()}
 
 
@@ -258,13 +199,13 @@ def audit(
     cold: int = 10,
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
 ) -> Audit:
-    """Count what a log holds, and say what in it would leak or mislead.
+    """Count what a log holds, and warn of what in it would leak or mislead.
 
     Args:
         log: A path (a file, or a MovieLens folder such as ``ml-1m``), a Polars or pandas frame, or a Log.
         items: The catalogue: a path, or Attributes. Unset, it is the file of items in the folder that was given.
         cold: Users and items with fewer rows than this are cold.
-        fractions: The shares of train, validation and test for the look at what a temporal split would hold out.
+        fractions: The shares of train, validation and test for the preview of a temporal split.
 
     Returns:
         The counts and warnings; ``to_json()`` gives all of them.
@@ -286,34 +227,69 @@ def audit(
     shares = read_fractions("/".join(map(str, fractions)))
     if not len(log):
         raise DataError("found no rows", where=log.source, expected="at least one interaction")
-    per_user, per_item = log.per_user[log.per_user > 0], log.per_item[log.per_item > 0]
-    pairs, exact = count_duplicates(log)
-    users, of_items = _side(per_user, cold), _side(per_item, cold)
+    users, of_items = (
+        AuditSide(
+            n=counts.size,
+            rows=CountSummary(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max())),
+            gini=gini(counts),
+            top_share=share_of_largest(counts, _TOP),
+            cold=int((counts < cold).sum()),
+        )
+        for counts in (log.per_user[log.per_user > 0], log.per_item[log.per_item > 0])
+    )
+    pairs, exact = _count_duplicates(log)
     found = Audit(
         source=log.source,
         rows=len(log),
         users=users,
         items=of_items,
-        catalogue=_catalogue(log, items),
+        catalogue=_describe_catalogue(log, items),
         sparsity=1 - (len(log) - pairs) / (users.n * of_items.n),
         duplicate_pairs=pairs,
         exact_duplicates=exact,
-        ratings=_ratings(log) if log.rated else None,
+        ratings=_describe_ratings(log) if log.rated else None,
         times=describe_times(log),
-        ties=count_ties(log),
-        future=preview_temporal_split(log, shares),
+        ties=None if log.time is None else _count_ties(log, log.time),
+        future=None if log.time is None else _preview_temporal_split(log, log.time, shares),
         cold=cold,
     )
     return replace(found, warnings=(*log.notes, *_warnings(found)))
 
 
-def _side(counts: Ints, cold: int) -> AuditSide:
-    return AuditSide(
-        counts.size, summarize_counts(counts), gini(counts), share_of_largest(counts, _TOP), int((counts < cold).sum())
-    )
+def gini(counts: Ints) -> float:
+    """Return the Gini coefficient, which says how unequal counts are.
+
+    Formula: Σ (2i − n − 1) xᵢ / (n Σ x), xᵢ ascending, i from 1 to n; 0 where all are equal, (n − 1)/n where one has
+    all. NaN where all are 0.
+    """
+    n, total = counts.size, int(counts.sum())
+    if not total:
+        return float("nan")
+    ordered = np.sort(counts).astype(np.float64)
+    return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * total))
 
 
-def _catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage | None:
+def share_of_largest(counts: Ints, top: float) -> float:
+    """Return the share of the total that the largest counts have; ``top`` is their share, rounded up."""
+    many = max(1, ceil(round(top * counts.size, 9)))
+    return float(np.sort(counts)[::-1][:many].sum() / counts.sum())
+
+
+def _count_duplicates(log: Log) -> tuple[int, int]:
+    """Return how many rows repeat the pair of another row, and how many of them repeat value and time as well."""
+    key = log.user.astype(np.int64) * max(1, len(log.items)) + log.item
+    ordered = np.sort(key)
+    many = int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+    del ordered
+    if not many:
+        return 0, 0
+    rows = np.flatnonzero(pl.Series(key).is_duplicated().to_numpy())
+    columns: dict[str, NDArray[np.generic]] = {"key": key[rows], "value": log.value[rows]}
+    frame = pl.DataFrame(columns if log.time is None else columns | {"time": log.time[rows]})
+    return many, frame.height - frame.n_unique()
+
+
+def _describe_catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage | None:
     taken = log.per_item > 0
     if items is None:
         if taken.all():
@@ -327,59 +303,119 @@ def _catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage | None:
     return CatalogueCoverage(len(items), never, int((taken & ~known).sum()), gini(counts))
 
 
-def _ratings(log: Log) -> Ratings:
+def _describe_ratings(log: Log) -> Ratings:
     values, counts = np.unique(log.value, return_counts=True)
     low, high = float(values[0]), float(values[-1])
-    from_ = float(values[np.searchsorted(values, low + _POSITIVE * (high - low) - 1e-9 * max(1.0, abs(high)))])
+    high_from = float(values[np.searchsorted(values, low + _HIGH * (high - low) - 1e-9 * max(1.0, abs(high)))])
     return Ratings(
         mean=float(log.value.mean()),
         std=float(log.value.std()),
         lowest=low,
         highest=high,
         distinct=values.size,
-        high_from=from_,
-        high_share=float(counts[values >= from_].sum() / len(log)),
+        high_from=high_from,
+        high_share=float(counts[values >= high_from].sum() / len(log)),
         histogram=histogram(values, counts),
     )
 
 
+def histogram(values: Floats, counts: Ints) -> tuple[HistogramBin, ...]:
+    """Return a bin per distinct value, or bins of equal width where there are many; values are ascending."""
+    if values.size <= _MOST_VALUES:
+        return tuple(HistogramBin(value, value, n) for value, n in zip(values.tolist(), counts.tolist(), strict=True))
+    numbers, edges = np.histogram(values, bins=_BINS, weights=counts)
+    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), numbers.tolist(), strict=True)
+    return tuple(HistogramBin(low, high, round(n)) for low, high, n in bins)
+
+
+def describe_times(log: Log, now: datetime | None = None) -> TimeRange | None:
+    """Return the range of the times, and how many are too early or in the future; None for a log without times."""
+    if (time := log.time) is None:
+        return None
+    first, last = int(time.min()), int(time.max())
+    dates = format_time(first, log.unit), format_time(last, log.unit)
+    per_second = PER_SECOND.get(log.unit)
+    if per_second is None:
+        return TimeRange(first, last, log.unit, *dates, None, 0, 0)
+    early, late = (per_second * int(moment.timestamp()) for moment in (_EARLIEST, now or datetime.now(UTC)))
+    days = (last - first) / (SECONDS_PER_DAY * per_second)
+    return TimeRange(first, last, log.unit, *dates, days, int((time < early).sum()), int((time > late).sum()))
+
+
+def _count_ties(log: Log, time: Ints) -> TimeTies:
+    """Return how far time leaves the order of rows open, of all rows and within users."""
+    ordered = np.sort(time)
+    sizes = _group_sizes(ordered)
+    largest_at = int(ordered[int(sizes[: int(sizes.argmax())].sum())])
+    del ordered
+    users, times = _sort_by_user(log.user, time)
+    within = _group_sizes(users, times)
+    times_per_user = np.bincount(users[np.cumsum(within) - 1], minlength=len(log.users))
+    several = log.per_user >= 2
+    bulk_users = 0
+    if log.unit in PER_SECOND:
+        per_second = _group_sizes(users, times // PER_SECOND[log.unit])
+        bulk_users = int(np.unique(users[np.cumsum(per_second)[per_second > _BULK] - 1]).size)
+    return TimeTies(
+        rows=int(sizes[sizes > 1].sum()),
+        rows_within_users=int(within[within > 1].sum()),
+        largest=int(sizes.max()),
+        largest_at=largest_at,
+        largest_of_user=int(within.max()),
+        users_of_one_time=int((several & (times_per_user == 1)).sum()),
+        users_of_several_rows=int(several.sum()),
+        bulk_users=bulk_users,
+    )
+
+
+def _sort_by_user(user: Codes, time: Ints) -> tuple[Ints, Ints]:
+    """Return users and times of the rows, by user and then by time."""
+    first = int(time.min())
+    span = int(time.max()) - first + 1
+    if span * (int(user.max()) + 1) >= 2**63:
+        order = np.lexsort((time, user))
+        return user[order].astype(np.int64), time[order]
+    key = user.astype(np.int64) * span
+    key += time - first
+    key.sort()
+    users, times = np.divmod(key, span)
+    times += first
+    return users, times
+
+
+def _group_sizes(*ordered: Ints) -> Ints:
+    """Return the sizes of groups of equal neighbouring rows."""
+    changes: Bools = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
+    bounds = np.concatenate(([0], np.flatnonzero(changes) + 1, [ordered[0].size]))
+    return np.diff(bounds).astype(np.int64)
+
+
+def _preview_temporal_split(log: Log, time: Ints, fractions: Fractions) -> SplitPreview:
+    """Return what a temporal split would hold out; rows of one time stay together."""
+    validation_from, test_from = temporal_cutoffs(time, [fractions[0], fractions[0] + fractions[1]])
+    train, test = time < validation_from, time >= test_from
+    seen_users = np.bincount(log.user[train], minlength=len(log.users)) > 0
+    seen_items = np.bincount(log.item[train], minlength=len(log.items)) > 0
+    users, items = np.unique(log.user[test]), np.unique(log.item[test])
+    unseen = ~seen_users[log.user[test]] | ~seen_items[log.item[test]]
+    train_rows, test_rows = int(train.sum()), int(test.sum())
+    return SplitPreview(
+        fractions=tuple(map(float, fractions)),
+        validation_from=validation_from,
+        test_from=test_from,
+        train_rows=train_rows,
+        validation_rows=len(log) - train_rows - test_rows,
+        test_rows=test_rows,
+        test_users=users.size,
+        unseen_users=int((~seen_users[users]).sum()),
+        test_items=items.size,
+        unseen_items=int((~seen_items[items]).sum()),
+        unseen_rows=int(unseen.sum()),
+    )
+
+
 def _warnings(found: Audit) -> Iterator[str]:
-    """Each says what was found and what comes of it."""
-    yield from _of_rows(found)
-    if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
-        yield "not one item of the log is in the file of items: are the ids of another kind?"
-    elif found.catalogue is not None and found.catalogue.unlisted:
-        items = plural(found.catalogue.unlisted, "item of the log is", "items of the log are")
-        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
-    if found.ratings is not None:
-        yield from _of_ratings(found.ratings)
-    if found.times is None:
-        yield "no column of times: it can only be split at random, and models then learn from what came later"
-    elif found.times.first == found.times.last:
-        yield f"all rows have one time ({_when(found.times.first, found.times.unit)}): nothing can be split by time"
-    elif found.ties is not None and found.future is not None:
-        times = found.times
-        if not times.unit:
-            yield "times are plain numbers: they order rows, but are no dates"
-        if times.future:
-            yield f"{plural(times.future, 'row is', 'rows are')} from the future "
-            f"(until {_when(times.last, times.unit)})"
-        if times.early:
-            since = _when(times.first, times.unit)
-            yield f"{plural(times.early, 'row is', 'rows are')} from before 1990 (from {since} on)"
-        yield from _of_ties(found.ties, found.times.unit, found.rows, found.future)
-        yield from _of_future(found.future)
-
-
-def _share(part: int, whole: int) -> str:
-    return format_percent(part / whole, 1) if whole else "none"
-
-
-def _when(time: int, unit: str) -> str:
-    return format_time(time, unit) or f"{time:,}"
-
-
-def _of_rows(found: Audit) -> Iterator[str]:
+    """Yield warnings; each says what was found and what follows from it."""
     if found.duplicate_pairs > _MANY_DUPLICATES * found.rows:
         exact = f", {found.exact_duplicates:,} of them in full" if found.exact_duplicates else ""
         yield (
@@ -391,9 +427,40 @@ def _of_rows(found: Audit) -> Iterator[str]:
         yield f"{plural(found.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
     if found.users.n < _FEW_USERS:
         yield f"{plural(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
+    if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
+        yield "not one item of the log is in the file of items: are the ids of another kind?"
+    elif found.catalogue is not None and found.catalogue.unlisted:
+        items = plural(found.catalogue.unlisted, "item of the log is", "items of the log are")
+        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
+    if found.ratings is not None:
+        yield from _rating_warnings(found.ratings)
+    times = found.times
+    if times is None:
+        yield "no column of times: it can only be split at random, and models then learn from what came later"
+    elif times.first == times.last:
+        yield f"all rows have one time ({_when(times.first, times.unit)}): nothing can be split by time"
+    elif found.ties is not None and found.future is not None:
+        if not times.unit:
+            yield "times are plain numbers: they order rows, but are no dates"
+        if times.future:
+            rows = plural(times.future, "row is", "rows are")
+            yield f"{rows} from the future (until {_when(times.last, times.unit)})"
+        if times.early:
+            rows = plural(times.early, "row is", "rows are")
+            yield f"{rows} from before 1990 (from {_when(times.first, times.unit)} on)"
+        yield from _tie_warnings(found.ties, times.unit, found.rows, found.future)
+        yield from _preview_warnings(found.future)
 
 
-def _of_ratings(ratings: Ratings) -> Iterator[str]:
+def _share(part: int, whole: int) -> str:
+    return format_percent(part / whole, 1) if whole else "none"
+
+
+def _when(time: int, unit: str) -> str:
+    return format_time(time, unit) or f"{time:,}"
+
+
+def _rating_warnings(ratings: Ratings) -> Iterator[str]:
     if ratings.lowest == ratings.highest:
         yield f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
         return
@@ -407,19 +474,19 @@ def _of_ratings(ratings: Ratings) -> Iterator[str]:
             f"ratings lie between {ratings.lowest:g} and {ratings.highest:g}: a threshold for scales of stars, such as "
             "rel=4, finds nothing relevant"
         )
-    if ratings.high_share >= _MOSTLY:
+    if ratings.high_share >= _MOSTLY_HIGH:
         yield (
             f"{format_percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what "
             "they like, and such a threshold hardly tells good from bad"
         )
 
 
-def _of_ties(ties: TimeTies, unit: str, rows: int, future: SplitPreview) -> Iterator[str]:
-    least = min(share for share in future.fractions if share)
-    if ties.largest > least * rows:
+def _tie_warnings(ties: TimeTies, unit: str, rows: int, preview: SplitPreview) -> Iterator[str]:
+    smallest = min(share for share in preview.fractions if share)
+    if ties.largest > smallest * rows:
         yield (
             f"{ties.largest:,} rows ({_share(ties.largest, rows)}) have one time, {_when(ties.largest_at, unit)}: more "
-            f"than a window of {format_percent(least)} can hold, and equal times are never parted"
+            f"than a window of {format_percent(smallest)} can hold, and equal times are never parted"
         )
     if ties.bulk_users:
         users = plural(ties.bulk_users, "user has", "users have")
@@ -427,7 +494,7 @@ def _of_ties(ties: TimeTies, unit: str, rows: int, future: SplitPreview) -> Iter
             f"{users} more than {ties.bulk} rows within one second: entered in bulk, so that the order of a user's "
             "rows is arbitrary and leave-last splits draw by chance"
         )
-    if ties.users_of_one_time > _SOME_USERS * ties.users_of_several_rows:
+    if ties.users_of_one_time > _MANY_TIED_USERS * ties.users_of_several_rows:
         share = _share(ties.users_of_one_time, ties.users_of_several_rows)
         yield (
             f"all rows of {plural(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
@@ -435,115 +502,20 @@ def _of_ties(ties: TimeTies, unit: str, rows: int, future: SplitPreview) -> Iter
         )
 
 
-def _of_future(future: SplitPreview) -> Iterator[str]:
-    windows = {"train": future.train_rows, "validation": future.validation_rows, "test": future.test_rows}
-    asked = dict(zip(windows, future.fractions, strict=True))
-    empty = [name for name, rows in windows.items() if not rows and asked[name]]
-    shown = "/".join(f"{100 * share:g}" for share in future.fractions)
+def _preview_warnings(preview: SplitPreview) -> Iterator[str]:
+    windows = {"train": preview.train_rows, "validation": preview.validation_rows, "test": preview.test_rows}
+    wanted = dict(zip(windows, preview.fractions, strict=True))
+    empty = [name for name, rows in windows.items() if not rows and wanted[name]]
+    shown = "/".join(f"{100 * share:g}" for share in preview.fractions)
     if empty:
         yield f"a temporal split of {shown} leaves {' and '.join(empty)} empty: too many rows have equal times"
         return
-    under = f"have no row in training under a temporal split of {shown}"
-    if future.unseen_users > _HALF * future.test_users:
-        users = _of(future.unseen_users, future.test_users, "test users")
-        yield f"{users} {under}: for them no model knows more than popularity"
-    if future.unseen_items > _HALF * future.test_items:
-        items = _of(future.unseen_items, future.test_items, "test items")
-        yield f"{items} {under}: only models that know their content find them"
-
-
-def _of(part: int, whole: int, what: str) -> str:
-    return f"{part:,} of {whole:,} {what} ({_share(part, whole)})"
-
-
-def describe_times(log: Log, now: datetime | None = None) -> TimeRange | None:
-    """The range of the times, and how many cannot be right."""
-    if log.time is None:
-        return None
-    first, last = int(log.time.min()), int(log.time.max())
-    dates = format_time(first, log.unit), format_time(last, log.unit)
-    per_second = PER_SECOND.get(log.unit)
-    if per_second is None:
-        return TimeRange(first, last, log.unit, *dates, None, 0, 0)
-    early, late = (per_second * int(when.timestamp()) for when in (_EARLIEST, now or datetime.now(UTC)))
-    days = (last - first) / (_SECONDS_A_DAY * per_second)
-    return TimeRange(first, last, log.unit, *dates, days, int((log.time < early).sum()), int((log.time > late).sum()))
-
-
-def count_ties(log: Log) -> TimeTies | None:
-    """How far time leaves the order of rows open, of all and within users."""
-    if log.time is None:
-        return None
-    ordered = np.sort(log.time)
-    sizes = _sizes(ordered[1:] != ordered[:-1], ordered.size)
-    largest_at = int(ordered[int(sizes[: int(sizes.argmax())].sum())])
-    del ordered
-    users, time = _by_user(log.user, log.time)
-    own = _sizes((users[1:] != users[:-1]) | (time[1:] != time[:-1]), users.size)
-    groups = np.bincount(users[np.cumsum(own) - 1], minlength=len(log.users))
-    several = log.per_user >= 2
-    return TimeTies(
-        rows=int(sizes[sizes > 1].sum()),
-        rows_within_users=int(own[own > 1].sum()),
-        largest=int(sizes.max()),
-        largest_at=largest_at,
-        largest_of_user=int(own.max()),
-        users_of_one_time=int((several & (groups == 1)).sum()),
-        users_of_several_rows=int(several.sum()),
-        bulk_users=_bulk_users(users, time, log.unit),
-    )
-
-
-def _by_user(user: Codes, time: Ints) -> tuple[Ints, Ints]:
-    """Users and times of the rows, by user and then by time."""
-    first = int(time.min())
-    reach = int(time.max()) - first + 1
-    if reach * (int(user.max()) + 1) >= 2**63:
-        order = np.lexsort((time, user))
-        return user[order].astype(np.int64), time[order]
-    key = user.astype(np.int64) * reach
-    key += time - first
-    key.sort()
-    users, times = np.divmod(key, reach)
-    times += first
-    return users, times
-
-
-def _sizes(changes: Bools, n: int) -> Ints:
-    """Of ordered rows how many each group has; ``changes``: where a row is unlike the one before it."""
-    bounds = np.concatenate(([0], np.flatnonzero(changes) + 1, [n]))
-    return np.diff(bounds).astype(np.int64)
-
-
-def _bulk_users(users: Ints, time: Ints, unit: str) -> int:
-    if unit not in PER_SECOND:
-        return 0
-    second = time // PER_SECOND[unit]
-    sizes = _sizes((users[1:] != users[:-1]) | (second[1:] != second[:-1]), users.size)
-    return int(np.unique(users[np.cumsum(sizes)[sizes > BULK] - 1]).size)
-
-
-def preview_temporal_split(log: Log, fractions: Fractions) -> SplitPreview | None:
-    """What a global temporal split would hold out; equal times are never parted."""
-    if log.time is None:
-        return None
-    cuts = temporal_cutoffs(log.time, [fractions[0], fractions[0] + fractions[1]])
-    train, test = log.time < cuts[0], log.time >= cuts[1]
-    seen_users = np.bincount(log.user[train], minlength=len(log.users)) > 0
-    seen_items = np.bincount(log.item[train], minlength=len(log.items)) > 0
-    users, items = np.unique(log.user[test]), np.unique(log.item[test])
-    unseen = ~seen_users[log.user[test]] | ~seen_items[log.item[test]]
-    train_rows, test_rows = int(train.sum()), int(test.sum())
-    return SplitPreview(
-        fractions=tuple(map(float, fractions)),
-        validation_from=cuts[0],
-        test_from=cuts[1],
-        train_rows=train_rows,
-        validation_rows=len(log) - train_rows - test_rows,
-        test_rows=test_rows,
-        test_users=users.size,
-        unseen_users=int((~seen_users[users]).sum()),
-        test_items=items.size,
-        unseen_items=int((~seen_items[items]).sum()),
-        unseen_rows=int(unseen.sum()),
-    )
+    for unseen, tested, what, follows in (
+        (preview.unseen_users, preview.test_users, "users", "for them no model knows more than popularity"),
+        (preview.unseen_items, preview.test_items, "items", "only models that know their content find them"),
+    ):
+        if unseen > _MOSTLY_UNSEEN * tested:
+            yield (
+                f"{unseen:,} of {tested:,} test {what} ({_share(unseen, tested)}) have no row in training under a "
+                f"temporal split of {shown}: {follows}"
+            )
