@@ -19,7 +19,7 @@ from rankjury.plan.schema import SweepTable, TuneTable
 from rankjury.plan.systems.recommender import COLD_ITEMS
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.tuning.models import TuningSubject, without_test
-from rankjury.recsys.tuning.search import settings_to_try
+from rankjury.recsys.tuning.search import list_settings
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.grid import SweepGrid
 from rankjury.retrieval.bench.sweep import run_sweep
@@ -166,7 +166,7 @@ def _prepare_subject(inputs: Inputs, name: str, table: TuneTable, asked: NamedMe
     with context.located("systems", name):
         make_recommender(system.model, settings(system.params))
     try:
-        tried = settings_to_try(
+        tried = list_settings(
             kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed,
             simpler=kind.simpler,
         )  # fmt: skip

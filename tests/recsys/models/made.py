@@ -62,7 +62,7 @@ def made_facts(log: Log) -> SideFeatures:
     return SideFeatures(items={"genre": genres_of(100)[rows]})
 
 
-def fitted(name: str, log: Log, features: SideFeatures | None = None, **settings: Any) -> Recommender:
+def fitted(name: str, log: Log, features: SideFeatures | None = None, /, **settings: Any) -> Recommender:
     model = make_recommender(name, QUICK.get(name, {}) | settings)
     model.fit(log, made_facts(log) if features is None else features)
     return model

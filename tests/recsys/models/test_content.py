@@ -67,7 +67,7 @@ def test_ratings_below_zero_do_not_turn_a_profile_round() -> None:
 
 def test_attributes_that_are_not_there() -> None:
     log, features = hand_made()
-    with pytest.raises(UsageError, match="nothing is known of the items"):
+    with pytest.raises(UsageError, match="the items have no attributes"):
         fitted("content", log, SideFeatures())
     with pytest.raises(UnknownName, match="Did you mean genre"):
         fitted("content", log, features, features="genres")

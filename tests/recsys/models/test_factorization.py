@@ -98,5 +98,5 @@ def check_against(
 
 @pytest.mark.parametrize(("name", "setting"), [("als", {"alpha": 1e30}), ("bpr", {"learning_rate": 1e10})])
 def test_a_model_that_diverges_says_so(name: str, setting: dict[str, float]) -> None:
-    with pytest.raises(DataError, match=rf"{name}: its factors are no numbers any more"):
+    with pytest.raises(DataError, match=rf"{name}: training diverged: factors are NaN"):
         fitted(name, made_log(), **setting)

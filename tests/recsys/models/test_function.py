@@ -145,7 +145,7 @@ def test_names_that_lead_nowhere(module: str) -> None:
     for function, error, message in (
         ("", UsageError, "function is ''; expected module:name"),
         (f"{module}:lengt", UnknownName, "Did you mean length"),
-        (f"{module}:number", UsageError, "is no function"),
+        (f"{module}:number", UsageError, "is not a function"),
         ("no_such_module_at_all:f", UsageError, "there is no module"),
     ):
         with pytest.raises(error, match=message):

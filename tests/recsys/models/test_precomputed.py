@@ -99,7 +99,7 @@ def test_whole_numbers_will_do() -> None:
         (lambda: np.save("scores.npy", SCORES[:2]),
          r"shape 2×4 and type float64; expected numbers, 3 users × 4 items"),
         (lambda: np.save("scores.npy", SCORES.astype(str)), "type <U"),
-        (lambda: Path("users.txt").write_text("u03\nu03\nu01\n"), "the user u03 stands more than once"),
+        (lambda: Path("users.txt").write_text("u03\nu03\nu01\n"), "duplicate user u03"),
         (lambda: Path("items.txt").write_text("a\nb\nc\nd\n"),
          r"none of its 4 items is in the log: a, b, c …; expected ids such as i00, i01, i02 …"),
         (lambda: Path("users.txt").unlink(), r"users\.txt: no such file"),
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_table_is_named() -> None:
     with pytest.raises(DataError, match=r"bad\.csv:3"):
         read("scores", path="bad.csv")
     Path("twice.csv").write_text("user,item,score\nu01,i01,1\nu02,i02,4\nu01,i01,2\n")
-    with pytest.raises(DataError, match="item 'i01' stands more than once for user 'u01'"):
+    with pytest.raises(DataError, match="duplicate item 'i01' for user 'u01'"):
         read("scores", path="twice.csv")
     with pytest.raises(UsageError, match="is a table, which has ids of its own"):
         read("scores", path="scores.csv", **IDS)

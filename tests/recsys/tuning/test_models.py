@@ -71,12 +71,12 @@ class TestTheBest:
         for at, share in shares.items():
             (trial,) = [one for one in found.trials if one.params["at"] == at]
             assert found.estimates[trial.number].mean == pytest.approx(share, abs=1e-12)
-        assert found.to_second is not None
-        assert found.to_second.difference == pytest.approx(shares[5] - shares[6])
-        assert found.to_own is not None and found.to_own.ci is not None
-        own = found.estimates[0].mean
-        assert found.to_own.difference == pytest.approx(shares[5] - own)
-        assert found.to_own.ci[0] < found.to_own.difference < found.to_own.ci[1]
+        assert found.versus_second is not None
+        assert found.versus_second.difference == pytest.approx(shares[5] - shares[6])
+        assert found.versus_current is not None and found.versus_current.ci is not None
+        current = found.estimates[0].mean
+        assert found.versus_current.difference == pytest.approx(shares[5] - current)
+        assert found.versus_current.ci[0] < found.versus_current.difference < found.versus_current.ci[1]
         assert found.better and found.verdict.startswith("the best setting is better than those in use")
         assert "4 trials" in found.caution and "optimistic" in found.caution and f"{USERS} users" in found.caution
 
@@ -96,15 +96,15 @@ class TestTheBest:
         assert down.lower_is_better
         assert order(up) == [5, 9, 0]
         assert order(down)[0] == 5
-        assert down.to_own is not None and down.to_own.difference < 0 < down.to_own.gain
+        assert down.versus_current is not None and down.versus_current.difference < 0 < down.versus_current.gain
 
     def test_what_is_in_use_is_kept_where_others_are_no_better(self) -> None:
         found = tuned([5, 0, 9])
-        assert found.best is found.own and found.to_own is None and not found.better
-        assert found.to_second is not None
+        assert found.best is found.current and found.versus_current is None and not found.better
+        assert found.versus_second is not None
         assert "keep them" in found.verdict
         same = tuned([0, 0])
-        assert same.best is same.own, "of equal ones the first"
+        assert same.best is same.current, "of equal ones the first"
         alone = tuned([5])
         assert alone.second is None and alone.caution == ""
 
@@ -194,19 +194,19 @@ class TestFailures:
 
     def test_settings_in_use_that_fail(self) -> None:
         found = tuned([3, 5, 6], wrong={3: "fit"})
-        assert found.to_own is None and found.to_second is not None and not found.better
+        assert found.versus_current is None and found.versus_second is not None and not found.better
         assert found.verdict.startswith("the settings in use failed")
 
     def test_all_fail(self) -> None:
         found = tuned([3, 4], wrong={3: "fit", 4: "fit"})
-        assert found.best is None and found.second is None and found.to_own is None
+        assert found.best is None and found.second is None and found.versus_current is None
         assert found.verdict == "every trial failed"
         assert known(found)["best"] is None
 
     def test_a_measure_that_is_defined_for_nobody_fails(self) -> None:
         found = tuned([5], measure="recall(rel=6)@10")
         assert found.best is None
-        assert "defined for none of 30 users" in str(found.own.error)
+        assert "defined for none of 30 users" in str(found.current.error)
 
     def test_what_failed_is_tried_again(self, tmp_path: Path) -> None:
         Pointer.breaks.add(5)

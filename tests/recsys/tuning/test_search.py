@@ -6,7 +6,7 @@ import pytest
 
 from rankjury.core.params import Param
 from rankjury.errors import UnknownName, UsageError
-from rankjury.recsys.tuning.search import ParamRange, grid_edges, settings_to_try, widen_grid
+from rankjury.recsys.tuning.search import ParamRange, grid_edges, list_settings, widen_grid
 
 KNOWN = {
     "factors": Param(32, "how many", min=1, max=512),
@@ -17,8 +17,8 @@ KNOWN = {
 }
 
 
-def tried(params: dict[str, Any], own: dict[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
-    return settings_to_try(KNOWN, own or {}, params, **more)
+def tried(params: dict[str, Any], current: dict[str, Any] | None = None, **more: Any) -> list[dict[str, Any]]:
+    return list_settings(KNOWN, current or {}, params, **more)
 
 
 class TestGrid:
@@ -72,11 +72,11 @@ class TestEdges:
         """Geometric where the grid is, and within the parameter's limits; those in use count as tried."""
         (edge,) = grid_edges(KNOWN, {name: values[1]}, {name: values, "how": ["plain", "fancy"]}, {name: best})
         assert (edge.parameter, edge.value, edge.end, edge.beyond) == (name, best, end, beyond)
-        assert type(edge.beyond) is type(KNOWN[name].usual)
+        assert type(edge.beyond) is type(KNOWN[name].default)
         assert widen_grid({name: values, "bias": [True]}, [edge]) == {name: [*values, beyond], "bias": [True]}
 
     @pytest.mark.parametrize(
-        ("own", "params", "best"),
+        ("current", "params", "best"),
         [
             ({"factors": 8}, {"factors": [8, 16, 32]}, {"factors": 16}),
             ({"factors": 256}, {"factors": [8, 16, 32]}, {"factors": 32}),
@@ -88,9 +88,9 @@ class TestEdges:
             ({"ridge": 200.0}, {"ridge": [100.0, 190.0]}, {"ridge": 300.0}),
         ],
     )
-    def test_none(self, own: dict[str, Any], params: dict[str, Any], best: dict[str, Any]) -> None:
+    def test_none(self, current: dict[str, Any], params: dict[str, Any], best: dict[str, Any]) -> None:
         """Within the grid, at the limit of the parameter, of one value, no number, or chosen by the model."""
-        assert grid_edges(KNOWN, own, params, best) == []
+        assert grid_edges(KNOWN, current, params, best) == []
 
 
 class TestRandom:
@@ -160,8 +160,8 @@ class TestRandom:
         ({"alpha": ParamRange(-1, 1)}, {"search": "random"}, ["params.alpha", "0 or more"]),
         ({"factors": ParamRange(1, 1000)}, {"search": "random"}, ["params.factors", "512 or less"]),
         ({"factors": ParamRange(1.5, 8)}, {"search": "random"}, ["params.factors", "whole numbers"]),
-        ({"how": ParamRange(1, 8)}, {"search": "random"}, ["params.how", "no number"]),
-        ({"bias": ParamRange(0, 1)}, {"search": "random"}, ["params.bias", "no number"]),
+        ({"how": ParamRange(1, 8)}, {"search": "random"}, ["params.how", "not a number"]),
+        ({"bias": ParamRange(0, 1)}, {"search": "random"}, ["params.bias", "not a number"]),
         ({"bais": ParamRange(0, 1)}, {"search": "random"}, ["params.bais", "Did you mean bias"]),
         ({"factors": list(range(1, 200)), "alpha": list(range(200))}, {}, ["39,800 settings", 'search = "random"']),
         ({"factors": [1]}, {"search": "random", "trials": 0}, ["0 trials"]),

@@ -228,7 +228,7 @@ def _end(
         shut = ", and the test window was not opened" if options.final else ""
         say(f"error: all trials of {', '.join(bare)} failed{shut}; they are kept; run rankjury tune again to retry")
         raise typer.Exit(1)
-    better = [one for one in found if one.best is not one.own]
+    better = [one for one in found if one.best is not one.current]
     for one in better:
         assert one.best is not None
         say(
@@ -257,7 +257,7 @@ def _print_trials(found: "ModelTuning") -> None:
     done = [trial for trial in found.ranked if not trial.failed]
     rows = [
         [
-            found.spelled(trial) + (" (in use)" if trial is found.own else ""),
+            found.spelled(trial) + (" (in use)" if trial is found.current else ""),
             format_estimate(found.estimates[trial.number]),
             f"{trial.fit_seconds or 0:.2f}",
         ]
@@ -273,7 +273,7 @@ def _print_trials(found: "ModelTuning") -> None:
         out.print(f"failed: {found.spelled(trial)}: {trial.error}", markup=False)
     if len(found.failed) > _MOST_FAILED:
         out.print(f"{len(found.failed) - _MOST_FAILED:,} more failed.")
-    for what, one in (("those in use", found.to_own), ("the second best", found.to_second)):
+    for what, one in (("those in use", found.versus_current), ("the second best", found.versus_second)):
         if one is not None:
             out.print(f"best − {what}: {_difference(one)}")
     out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")

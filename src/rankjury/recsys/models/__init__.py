@@ -1,7 +1,7 @@
-"""Recommenders behind one protocol: ``fit`` on a log, then ``score`` users × items; one file a family of models.
+"""Recommenders: ``fit`` on a log, then ``score`` users × items; one module per family of models.
 
-A model learns from the rows it is given and from facts about items and users, and never sees what was held out: items
-and users of whom training has nothing are not known to it, whatever codes they have.
+A model learns from training rows and from side features of items and users, and never sees what was held out: items and
+users that training lacks are not known to it, whatever codes they have.
 """
 
 from abc import ABC, abstractmethod
@@ -22,24 +22,24 @@ from rankjury.recsys.data.log import Log
 
 
 class Recommender(ABC):
-    """Learns from a log who may like what."""
+    """A model that learns from a log which items a user may like."""
 
     about: ClassVar[str] = ""
-    """What it is, in a line."""
+    """One line of description."""
     extra: ClassVar[str | None] = None
     """The extra that installs its library."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """What it imports beside rankjury's own, by the names of modules."""
+    """The optional libraries that it imports, by module name."""
     params: ClassVar[Mapping[str, Param]] = {}
-    """What can be set of it."""
+    """Its parameters."""
     personal: ClassVar[bool] = True
-    """Whether users differ; else all get the same, known or not."""
+    """Whether scores differ between users."""
     paths: ClassVar[tuple[str, ...]] = ()
     """The parameters that name files."""
     simpler: ClassVar[Params] = {}
-    """Settings with which it gives the same scores as a simpler model that it contains: a search always tries them."""
+    """Settings with which it equals a simpler model that it contains; a search always tries them."""
     chosen: Params
-    """Settings that were left to the model (0 where ``Param.auto``), with the values that fitting chose for them."""
+    """The values that fitting chose for settings that were left to the model (0 where ``Param.auto``)."""
 
     def __init__(self, settings: Params | None = None) -> None:
         self.settings = settled(self.params, settings, "parameter")
@@ -47,12 +47,12 @@ class Recommender(ABC):
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Whether its libraries are there."""
+        """Return whether its libraries are installed."""
         return all(find_spec(name) is not None for name in cls.libraries)
 
     @classmethod
     def versions(cls) -> dict[str, str]:
-        """Its libraries and their versions."""
+        """Return its libraries and their versions."""
         found = {}
         for name in cls.libraries:
             try:
@@ -66,30 +66,30 @@ class Recommender(ABC):
         return {**self.settings, **self.chosen}
 
     def used(self) -> dict[str, str]:
-        """The libraries, with their versions, that it was fitted by."""
+        """Return the libraries, with their versions, that it was fitted with."""
         return self.versions()
 
     @abstractmethod
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
-        """Learn. Codes of users and items are those of the log, also in ``score``."""
+        """Learn from training rows. Codes of users and items are those of the log, also in ``score``."""
 
     @abstractmethod
     def score(self, users: Ints, items: Ints) -> Matrix:
-        """Users × items, the higher the better; −∞ where it can say nothing of the item."""
+        """Return users × items, the higher the better; −∞ where it cannot score the item."""
 
     def factors(self) -> tuple[Matrix, Matrix] | None:
-        """One row a user and one an item of the log, whose inner products are the scores; None where there are none.
+        """Return one row per user and one per item of the log, whose inner products are the scores, if there are any.
 
         Rows of users and items that it does not know are NaN.
         """
         return None
 
     def knows(self, users: Ints) -> Bools:
-        """Of which users it can say something; the others are cold."""
+        """Return which users it can score items for; the others are cold."""
         return np.ones(users.size, dtype=bool)
 
     def notes(self) -> list[str]:
-        """What is to be warned of, once it was fitted."""
+        """Return warnings, once it was fitted."""
         return []
 
 
@@ -99,9 +99,9 @@ RECOMMENDERS: Registry[type[Recommender]] = Registry(
 
 
 def make_recommender(name: str, settings: Params | None = None) -> Recommender:
-    """A recommender by its name, not yet fitted."""
+    """Return a recommender by its name, not yet fitted."""
     kind = RECOMMENDERS.get(name)
     if not kind.is_installed() and kind.extra is not None:
-        lacking = next(one for one in kind.libraries if find_spec(one) is None)
+        lacking = next(library for library in kind.libraries if find_spec(library) is None)
         raise MissingExtra(lacking, kind.extra, f"the recommender {name}")
     return kind(settings)

@@ -1,7 +1,7 @@
-"""What models learn from: the users and items of training alone, coded anew without gaps.
+"""Base classes of recommenders: the training matrix, scores by rows or by factors, and help for scipy and BLAS.
 
-Nothing of a user or an item that training lacks reaches a model, not even as an empty row, by which random starts would
-differ.
+Models learn from the users and items of training alone, coded without gaps. Nothing of a user or an item that training
+lacks reaches a model, not even as an empty row, which would change random starts.
 """
 
 import warnings
@@ -23,13 +23,13 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class TrainingMatrix:
-    """Training as a matrix of the users and items that are in it (CSR): each pair once, items ascending."""
+    """The training pairs as a matrix of the users and items in them (CSR): each pair once, items ascending."""
 
     users: Ints
-    """Their codes in the log, ascending; a row's number is a place here."""
+    """Codes in the log of the matrix's rows, ascending."""
     items: Ints
     user_at: Ints
-    """The row of each user of the log, −1 of those who are not in training."""
+    """The row of each user of the log, −1 for users that are not in training."""
     item_at: Ints
     starts: Ints
     columns: Codes
@@ -40,6 +40,7 @@ class TrainingMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The numbers of users and items."""
         return self.users.size, self.items.size
 
     @property
@@ -47,20 +48,15 @@ class TrainingMatrix:
         """The row of each pair."""
         return np.repeat(np.arange(self.users.size), np.diff(self.starts))
 
-    def of_items(self, table: Matrix, items: Ints) -> Floats:
-        """Scores of the known items laid out for these codes; −∞ of items that are not known."""
-        place = self.item_at[items]
-        return np.where(place >= 0, table[:, place], -np.inf)
-
     def taken(self, users: Ints) -> tuple[Ints, Codes]:
-        """What these users, given by code, have (CSR): nothing of those who are not known."""
+        """Return the items of these users, given by code (CSR); users that are not known have none."""
         row = self.user_at[users]
         starts, at = gathered(np.append(self.starts, self.starts[-1]), np.where(row < 0, self.users.size, row))
         return starts, self.columns[at]
 
 
 def training_matrix(train: Log) -> TrainingMatrix:
-    """The users and items that occur, and who took what."""
+    """Return the training pairs of a log as a matrix."""
     pairs = train.pairs
     if not pairs.items.size:
         raise DataError("there are no training interactions", where=train.source, expected="something to learn from")
@@ -85,7 +81,7 @@ def _places(codes: Ints, n: int) -> Ints:
 
 
 def ratings_of(known: TrainingMatrix, train: Log, model: str) -> Floats:
-    """The ratings, where the log has any."""
+    """Return the ratings of the training pairs; an error where the log has none."""
     if not train.rated:
         raise UsageError(
             "the log has no ratings",
@@ -102,6 +98,7 @@ class TrainedModel(Recommender):
     known: TrainingMatrix
 
     def knows(self, users: Ints) -> Bools:
+        """Return which users are in training."""
         return self.known.user_at[users] >= 0
 
 
@@ -110,55 +107,59 @@ class RowModel(TrainedModel):
 
     @abstractmethod
     def table(self, rows: Ints) -> Matrix:
-        """Rows × known items."""
+        """Return scores of rows × known items."""
 
     def score(self, users: Ints, items: Ints) -> Matrix:
-        rows = self.known.user_at[users]
-        found = np.full((users.size, items.size), -np.inf)
-        found[rows >= 0] = self.known.of_items(self.table(rows[rows >= 0]), items)
-        return found
+        """Return users × items; −∞ for users and items that are not in training."""
+        rows, places = self.known.user_at[users], self.known.item_at[items]
+        scores = np.full((users.size, items.size), -np.inf)
+        scores[rows >= 0] = np.where(places >= 0, self.table(rows[rows >= 0])[:, places], -np.inf)
+        return scores
 
 
-class FactorModel(TrainedModel):
-    """A model whose scores are inner products of a row a user and a row an item."""
+class FactorModel(Recommender):
+    """A model whose scores are inner products of a row per user and a row per item."""
 
     of_users: Floats
     of_items: Floats
-    """Rows are those of the log; NaN of what is not known."""
-
-    def keep(self, users: Matrix, items: Matrix) -> None:
-        """Factors of the known users and items."""
-        self.of_users = _with_gaps(users, self.known.users, self.known.user_at.size)
-        self.of_items = _with_gaps(items, self.known.items, self.known.item_at.size)
+    """Rows are those of the log; NaN for what is not known."""
 
     def factors(self) -> tuple[Matrix, Matrix]:
+        """Return the rows of users and items."""
         return self.of_users, self.of_items
 
+    def knows(self, users: Ints) -> Bools:
+        """Return which users have factors."""
+        return np.isfinite(self.of_users[users][:, 0])
+
     def score(self, users: Ints, items: Ints) -> Matrix:
-        return products(self.of_users[users], self.of_items[items])
+        """Return inner products of all pairs, −∞ where either is not known; no digit depends on the other pairs."""
+        of_users, of_items = self.of_users[users], self.of_items[items]
+        scores = np.empty((users.size, items.size))
+        for first, last in cut_rows(users.size, max(1, _CELLS_AT_ONCE // max(1, items.size))):
+            # not BLAS, which sums by the shape of the block
+            np.einsum("uf,if->ui", of_users[first:last], of_items, out=scores[first:last])
+        return np.where(np.isnan(scores), -np.inf, scores)
 
 
-def are_known(rows: Matrix) -> Bools:
-    """Which rows of factors are numbers."""
-    return np.isfinite(rows[:, 0])
+class TrainedFactorModel(TrainedModel, FactorModel):
+    """A factor model of the users and items of training."""
+
+    def set_factors(self, users: Matrix, items: Matrix) -> None:
+        """Set the factors of the known users and items."""
+        self.of_users = _spread_rows(users, self.known.users, self.known.user_at.size)
+        self.of_items = _spread_rows(items, self.known.items, self.known.item_at.size)
 
 
-def products(users: Matrix, items: Matrix) -> Floats:
-    """Inner products of all pairs, −∞ where either is not known; no digit hangs on who is asked for with whom."""
-    found = np.empty((len(users), len(items)))
-    for first, last in cut_rows(len(users), max(1, _CELLS_AT_ONCE // max(1, len(items)))):
-        np.einsum("uf,if->ui", users[first:last], items, out=found[first:last])  # BLAS sums by the shape of the block
-    return np.where(np.isnan(found), -np.inf, found)
-
-
-def _with_gaps(rows: Matrix, codes: Ints, n: int) -> Floats:
-    found = np.full((n, rows.shape[1]), np.nan)
-    found[codes] = rows
-    return found
+def _spread_rows(rows: Matrix, codes: Ints, n: int) -> Floats:
+    """Return n rows, those at ``codes`` given, the others NaN."""
+    spread = np.full((n, rows.shape[1]), np.nan)
+    spread[codes] = rows
+    return spread
 
 
 def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: type = np.float64) -> Any:
-    """Users × items; ones unless values are given."""
+    """Return users × items as a scipy matrix; ones unless values are given."""
     from scipy.sparse import csr_matrix
 
     numbers = np.ones(known.columns.size) if values is None else values
@@ -166,20 +167,20 @@ def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: ty
     return csr_matrix((numbers.astype(dtype), known.columns.astype(starts.dtype), starts), shape=known.shape)
 
 
-def by_rows(matrix: Any) -> Any:
-    """A sparse matrix so stored that its rows are at hand."""
+def as_csr(matrix: Any) -> Any:
+    """Return a sparse matrix in CSR format."""
     return matrix.tocsr()
 
 
-def product(rows: Any, matrix: Any) -> Matrix:
-    """Sparse rows × a matrix, each row summed by itself and in the order of its entries."""
-    found = rows @ matrix
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
+def sparse_product(rows: Any, matrix: Any) -> Matrix:
+    """Return sparse rows × a matrix; each row is summed by itself and in the order of its entries."""
+    product = rows @ matrix
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
 
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """With one thread of BLAS: with more, sums are made in another order, and the last digits are others."""
+    """Use one thread of BLAS: with more, sums are made in another order, and the last digits differ."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:  # it comes with rankjury[recsys]
@@ -191,7 +192,7 @@ def single_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def ignore_library_warnings() -> Iterator[None]:
-    """Without the warnings that are libraries' own business: of how they are written, and of BLAS's threads."""
+    """Ignore warnings that users cannot act on: deprecations in libraries, and BLAS's threads."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", message=".*BLAS.* is configured to use", category=RuntimeWarning)

@@ -1,4 +1,4 @@
-"""Content: items like those that a user took by what is known of them, whether anybody took them or not."""
+"""Content-based recommender: items whose attributes are like those of the items that a user took."""
 
 from typing import ClassVar
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Bools, Floats, Ints, cut_rows, gathered
+from rankjury.core.types import Floats, cut_rows, gathered
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import FactorModel, TrainingMatrix, are_known, training_matrix
+from rankjury.recsys.models.base import FactorModel, TrainingMatrix, training_matrix
 
 CONTENT = {
     "features": Param(
@@ -19,7 +19,7 @@ CONTENT = {
     ),
     "idf": Param(True, "of attributes that are only 0 and 1: rare ones count more"),
 }
-"""What can be set of content, here and in hybrids."""
+"""The parameters of content, here and in hybrids."""
 _USERS_AT_ONCE = 1 << 10
 
 
@@ -29,6 +29,7 @@ class Content(FactorModel):
 
     about = "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
     params: ClassVar = CONTENT
+    known: TrainingMatrix
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         self.known = training_matrix(train)
@@ -45,15 +46,11 @@ class Content(FactorModel):
         self.of_users = np.where(profiles.any(axis=1, keepdims=True), profiles, np.nan)
         self.of_items = np.where(items.any(axis=1, keepdims=True), vectors, np.nan)
 
-    def knows(self, users: Ints) -> Bools:
-        """Those who took something that has attributes."""
-        return are_known(self.of_users[users])
-
 
 def _vectors(features: SideFeatures, name: str, n: int) -> Floats:
     if not features.items:
         raise UsageError(
-            f"nothing is known of the items, so not their {name}",
+            f"the items have no attributes, so no {name}",
             where="features",
             expected="attributes of items",
             hint="Name a file of items in the plan.",
@@ -67,9 +64,9 @@ def _vectors(features: SideFeatures, name: str, n: int) -> Floats:
 
 
 def _directions(items: Floats, known: TrainingMatrix) -> Floats:
-    """Items of length one, by the attributes that training has; the others count for their lengths alone.
+    """Return items of length one, by the attributes that training has; other attributes only count in the length.
 
-    So no digit of other items hangs on an attribute that only the future has.
+    So no digit of other items depends on an attribute that only the future has.
     """
     trained = items[known.items].any(axis=0)
     ours, others = items[:, trained], items[:, ~trained]
@@ -79,7 +76,7 @@ def _directions(items: Floats, known: TrainingMatrix) -> Floats:
 
 
 def _profiles(known: TrainingMatrix, items: Floats) -> Floats:
-    """The weighted sum of what each user took; ratings of a scale that goes below zero count from its least."""
+    """Return the weighted sum of the items of each user; ratings that can be below zero are shifted to zero."""
     weights = known.values - min(0.0, float(known.values.min()))
     found = np.empty((known.users.size, items.shape[1]))
     for first, last in cut_rows(known.users.size, _USERS_AT_ONCE):

@@ -13,7 +13,7 @@ from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import (
-    FactorModel,
+    TrainedFactorModel,
     TrainingMatrix,
     ignore_library_warnings,
     ratings_of,
@@ -25,19 +25,19 @@ from rankjury.recsys.models.base import (
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """How far users and items are from the mean of all ratings."""
+    """Deviations of users and items from the mean of all ratings."""
 
     mean: float
     users: Floats
     items: Floats
 
     def of_pairs(self, known: TrainingMatrix) -> Floats:
-        """What it says of each training pair."""
+        """Return the prediction for each training pair."""
         return self.mean + self.users[known.rows] + self.items[known.columns]
 
 
 def baseline_of(known: TrainingMatrix, ratings: Floats, damping: float) -> Baseline:
-    """Items first, then users from what is left, each mean as if ``damping`` ratings more had been the mean of all."""
+    """Return damped means, items first, then users from the residuals; damping adds ratings at the overall mean."""
     mean = float(ratings.mean())
     items = _means(known.columns, ratings - mean, known.shape[1], damping)
     users = _means(known.rows, ratings - mean - items[known.columns], known.shape[0], damping)
@@ -53,7 +53,7 @@ _SEED = Param(0, "the seed of the random start", min=0, max=2**32 - 1)
 
 
 @RECOMMENDERS.register("svd")
-class TruncatedSvd(FactorModel):
+class TruncatedSvd(TrainedFactorModel):
     """PureSVD of who took what (Cremonesi et al. 2010), or a baseline and factors that predict ratings."""
 
     about = (
@@ -72,19 +72,19 @@ class TruncatedSvd(FactorModel):
         self.known = training_matrix(train)
         n = int(self.settings["factors"])
         if self.settings["values"] == "implicit":
-            self.keep(*_factorised(sparse_matrix(self.known), n))
+            self.set_factors(*_factorised(sparse_matrix(self.known), n))
             return
         ratings = ratings_of(self.known, train, "svd")
         base = baseline_of(self.known, ratings, float(self.settings["damping"]))
         users, items = _factorised(sparse_matrix(self.known, ratings - base.of_pairs(self.known)), n)
-        self.keep(  # two columns more, so that products are stars
+        self.set_factors(  # two columns more, so that products are stars
             np.column_stack((users, base.mean + base.users, np.ones(len(users)))),
             np.column_stack((items, np.ones(len(items)), base.items)),
         )
 
 
 def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
-    """U·S and V of the largest singular values: all of them where there are no more than n."""
+    """Return U·S and V of the n largest singular values, or of all where there are no more."""
     from scipy.sparse.linalg import svds
 
     if n >= min(matrix.shape):
@@ -100,7 +100,7 @@ def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
 
 
 @RECOMMENDERS.register("als")
-class AlternatingLeastSquaresModel(FactorModel):
+class AlternatingLeastSquaresModel(TrainedFactorModel):
     """Weighted matrix factorisation of who took what (Hu, Koren & Volinsky 2008)."""
 
     about = "ALS: factors of who took what, by alternating least squares with confidences (implicit)"
@@ -129,15 +129,15 @@ class AlternatingLeastSquaresModel(FactorModel):
                 iterations=iterations,
                 random_state=int(self.settings["seed"]),
             )
-        _fit(model, sparse_matrix(self.known, ratings, np.float32), _told(progress, iterations), "als")
-        self.keep(model.user_factors, model.item_factors)
+        _fit(model, sparse_matrix(self.known, ratings, np.float32), _callback(progress, iterations), "als")
+        self.set_factors(model.user_factors, model.item_factors)
 
 
 @RECOMMENDERS.register("bpr")
-class PairwiseRanking(FactorModel):
-    """Factors by which what a user took stands before what they did not (Rendle et al. 2009); in one thread."""
+class PairwiseRanking(TrainedFactorModel):
+    """Factors that rank what a user took above what they did not (Rendle et al. 2009); in one thread."""
 
-    about = "BPR: factors by which what a user took stands before what they did not (implicit)"
+    about = "BPR: factors that rank what a user took above what they did not (implicit)"
     extra = "recsys"
     libraries = ("implicit", "scipy")
     params: ClassVar = {
@@ -161,8 +161,8 @@ class PairwiseRanking(FactorModel):
             num_threads=1,  # with more they overwrite one another's steps, and no two fits are alike
             random_state=int(self.settings["seed"]),
         )
-        _fit(model, sparse_matrix(self.known, dtype=np.float32), _told(progress, iterations), "bpr")
-        self.keep(model.user_factors, model.item_factors)
+        _fit(model, sparse_matrix(self.known, dtype=np.float32), _callback(progress, iterations), "bpr")
+        self.set_factors(model.user_factors, model.item_factors)
 
 
 def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
@@ -173,15 +173,15 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
             model.fit(matrix, show_progress=False, callback=callback)
     except ModelFitError as error:
         raise DataError(
-            "its factors are no numbers any more",
+            "training diverged: factors are NaN",
             where=name,
             expected="settings under which it converges",
             hint="Try more regularization, or smaller steps and weights.",
         ) from error
 
 
-def _told(progress: Progress, of: int) -> Any:
-    """Progress as implicit tells it: round, seconds, loss or share."""
+def _callback(progress: Progress, of: int) -> Any:
+    """Return a function that implicit calls with round, seconds, and loss or share."""
     if not progress.is_significant:
         return None
     return lambda done, *_: progress.update("Fitting", done + 1, of)

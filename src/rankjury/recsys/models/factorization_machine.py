@@ -1,7 +1,7 @@
-"""Factorization machines (myFM): users, items and what is known of both, in one model.
+"""Factorization machines (myFM): users, items and their attributes in one model.
 
-A machine's score of a pair parts into what is the user's, what is the item's, and a product of one vector each, in
-every sample of the posterior. So the mean over samples is an inner product too, of all samples' vectors side by side.
+In every sample of the posterior, the score of a pair is the sum of a term of the user, a term of the item, and a
+product of one vector each. So the mean over samples is an inner product too, of all samples' vectors side by side.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,24 +19,24 @@ from rankjury.errors import UnknownName
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import FactorModel, TrainingMatrix, are_known, ratings_of, training_matrix
+from rankjury.recsys.models.base import FactorModel, TrainedFactorModel, TrainingMatrix, ratings_of, training_matrix
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The features of users, or of items: one of their own each, and their attributes."""
+    """The features of users, or of items: an indicator each, and their attributes."""
 
     rows: Any
     """One row per user or item of training."""
     widths: tuple[int, ...]
     cold: Ints
-    """The codes of those that training lacks and whose attributes it has …"""
+    """The codes of those that training lacks and whose attributes it has."""
     of_cold: Any
-    """… and their features: a one in place of their own, then their attributes."""
+    """Their features: a one in place of the indicator, then their attributes."""
 
 
 @RECOMMENDERS.register("fm")
-class FactorizationMachine(FactorModel):
+class FactorizationMachine(TrainedFactorModel):
     """Bayesian regression with factors, by Gibbs sampling (Rendle 2012; Freudenthaler et al. 2011)."""
 
     about = (
@@ -65,15 +65,15 @@ class FactorizationMachine(FactorModel):
             _side(self.known.items, features.items, wanted),
         )
         sampled = self._sampled(sides, users, items, target, progress)
-        self.keep(*_factors(*sampled, sides))
+        self.set_factors(*_factors(*sampled, sides))
         self.of_users[sides[0].cold] = _factors_of_cold(*sampled, sides[0])
 
     def knows(self, users: Ints) -> Bools:
         """Return which users are of training, or have attributes that users of training have."""
-        return are_known(self.of_users[users])
+        return FactorModel.knows(self, users)
 
     def _examples(self, train: Log) -> tuple[Ints, Ints, Floats]:
-        """Rows to learn from: user, item, and what is to be predicted."""
+        """Return the rows to learn from: user, item, and target."""
         users, items = self.known.rows, self.known.columns.astype(np.int64)
         if self.settings["values"] == "ratings":
             return users, items, ratings_of(self.known, train, "fm")
@@ -84,7 +84,7 @@ class FactorizationMachine(FactorModel):
     def _sampled(
         self, sides: tuple[_Side, _Side], users: Ints, items: Ints, target: Floats, progress: Progress
     ) -> tuple[Floats, Floats, Floats]:
-        """Samples of the posterior: constants, weights, factors."""
+        """Return samples of the posterior: constants, weights, factors."""
         import myfm
 
         iterations = int(self.settings["iterations"])
@@ -137,7 +137,7 @@ def _side(codes: Ints, features: Mapping[str, Matrix], wanted: set[str]) -> _Sid
 
 
 def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
-    """For each pair n items by chance, less those that the user has."""
+    """Return n random items for each pair, without those that the user has."""
     users = np.repeat(known.rows, n)
     items = np.random.default_rng(seed).integers(0, known.shape[1], users.size)
     width = known.shape[1]
@@ -147,8 +147,8 @@ def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
 
 def _factors(constants: Floats, weights: Floats, factors: Floats, sides: tuple[_Side, _Side]) -> tuple[Floats, Floats]:
     n = sides[0].rows.shape[1]
-    users, of_users = _parted(sides[0].rows, weights[:, :n], factors[:, :n])
-    items, of_items = _parted(sides[1].rows, weights[:, n:], factors[:, n:])
+    users, of_users = _vectors_and_terms(sides[0].rows, weights[:, :n], factors[:, :n])
+    items, of_items = _vectors_and_terms(sides[1].rows, weights[:, n:], factors[:, n:])
     of_users += constants.mean()
     return (
         np.column_stack((users, of_users, np.ones(len(users)))),
@@ -159,29 +159,29 @@ def _factors(constants: Floats, weights: Floats, factors: Floats, sides: tuple[_
 def _factors_of_cold(constants: Floats, weights: Floats, factors: Floats, side: _Side) -> Floats:
     """Return the factors of users that training lacks, by their attributes.
 
-    In place of weights of their own they have the mean of all users', which is what the model's prior expects of them.
+    In place of their own weights they have the mean of all users', which is the expectation of the model's prior.
     """
     n, width = side.widths[0], side.rows.shape[1]
     weights = np.column_stack((weights[:, :n].mean(axis=1), weights[:, n:width]))
     factors = np.concatenate((factors[:, :n].mean(axis=1, keepdims=True), factors[:, n:width]), axis=1)
-    users, of_users = _parted(side.of_cold, weights, factors)
+    users, of_users = _vectors_and_terms(side.of_cold, weights, factors)
     return np.column_stack((users, of_users + constants.mean(), np.ones(len(users))))
 
 
-def _parted(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:
-    """All samples' vectors side by side, over the root of their number; and what is a user's or an item's own."""
+def _vectors_and_terms(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:
+    """Return all samples' vectors side by side, over the root of their number; and the linear terms."""
     squares = rows.multiply(rows).tocsr()
     vectors = [rows @ sample for sample in factors]
-    own = [
+    terms = [
         rows @ linear + 0.5 * (vector**2 - squares @ sample**2).sum(axis=1)
         for linear, vector, sample in zip(weights, vectors, factors, strict=True)
     ]
-    return np.hstack(vectors) / np.sqrt(len(vectors)), np.mean(own, axis=0)
+    return np.hstack(vectors) / np.sqrt(len(vectors)), np.mean(terms, axis=0)
 
 
 @contextmanager
 def _without_bar() -> Iterator[None]:
-    """myFM draws a bar of progress whether it is wanted or not."""
+    """Suppress the progress bar of myFM, which has no option for it."""
     from myfm import base
 
     bar = base.tqdm

@@ -1,4 +1,4 @@
-"""Somebody's own Python: a function that scores, or an object that is fitted before it does."""
+"""Python callables as recommenders: a function that scores, or an object with fit and score or predict."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 
 _FAILURES = (Exception, SystemExit)
-"""What somebody's own code may throw; to leave the program is not up to it."""
+"""What foreign code may raise; it must not end the program."""
 
 
 @RECOMMENDERS.register("callable")
@@ -43,7 +43,7 @@ class CallableRecommender(Recommender):
             found = _made(import_object(spelling), spelling)
             if not (callable(found) or hasattr(found, "score") or hasattr(found, "predict")):
                 expected = "a function, or an object with score or predict"
-                raise UsageError(f"{spelling} is no function", expected=expected)
+                raise UsageError(f"{spelling} is not a function", expected=expected)
             self.thing = found
         self.users, self.items = train.users.to_list(), train.items.to_list()
         if hasattr(self.thing, "fit"):
@@ -57,17 +57,17 @@ class CallableRecommender(Recommender):
         scores, at_once = self._scoring()
         if at_once:
             return self._numbers(scores, ids, names, (len(ids), len(names)), f"{len(ids):,} users")
-        rows = [self._numbers(scores, one, names, (len(names),), f"user {one!r}") for one in ids]
+        rows = [self._numbers(scores, user, names, (len(names),), f"user {user!r}") for user in ids]
         return np.stack(rows) if rows else np.empty((0, len(names)))
 
     @property
     def name(self) -> str:
-        """What is said of it in errors."""
+        """The name in errors."""
         given = str(self.settings["function"])
         return given or getattr(self.thing, "__name__", type(self.thing).__name__)
 
     def _scoring(self) -> tuple[Callable[..., Any], bool]:
-        """What is to be called, and whether it takes several users."""
+        """Return what to call, and whether it takes several users."""
         for method, at_once in (("score", True), ("predict", False)):
             if callable(getattr(self.thing, method, None)):
                 return getattr(self.thing, method), at_once
@@ -93,7 +93,7 @@ class CallableRecommender(Recommender):
 
 
 def wrap_recommender(thing: Any, *, call: str = "user") -> Recommender:
-    """A recommender from a function, a class or an object of a script."""
+    """Return a recommender from a function, a class or an object of a script."""
     if isinstance(thing, type) and issubclass(thing, Recommender):
         return thing()
     found = CallableRecommender({"call": call})
@@ -102,7 +102,7 @@ def wrap_recommender(thing: Any, *, call: str = "user") -> Recommender:
 
 
 def _made(thing: Any, name: str) -> Any:
-    """An object of a class; anything else as it is."""
+    """Return an object of a class; anything else as it is."""
     if not isinstance(thing, type):
         return thing
     try:

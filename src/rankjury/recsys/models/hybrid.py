@@ -1,4 +1,4 @@
-"""Hybrid: a collaborative model, with content for the items of which it has little to learn from."""
+"""Hybrid recommender: a collaborative model, with content for items that have few training interactions."""
 
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ _MODELS: dict[str, type[TrainedModel]] = {"ease": Ease, "als": AlternatingLeastS
 
 
 def _inner(model: str, parameter: str) -> str:
-    """What a model's parameter is called here."""
+    """Return the name of a model's parameter here."""
     return f"{model.replace('-', '_')}_{parameter}"
 
 
@@ -59,7 +59,7 @@ class Hybrid(TrainedModel):
             "items of fewer training interactions are cold; unset in a plan: as its tiers say",
             min=1,
         ),
-        **{_inner(name, one): param for name, model in _MODELS.items() for one, param in model.params.items()},
+        **{_inner(name, key): param for name, model in _MODELS.items() for key, param in model.params.items()},
     }
     simpler: ClassVar = {"blend": 0.0, "trust": 0.0}
     collaborative: TrainedModel
@@ -69,13 +69,13 @@ class Hybrid(TrainedModel):
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
-        self.collaborative = kind({one: self.settings[_inner(name, one)] for one in kind.params})
+        self.collaborative = kind({key: self.settings[_inner(name, key)] for key in kind.params})
         self.collaborative.fit(train, features, progress)
-        self.content = Content({one: self.settings[one] for one in CONTENT})
+        self.content = Content({key: self.settings[key] for key in CONTENT})
         self.content.fit(train, features)
         self.known = self.collaborative.known
         self.is_cold = train.per_item < int(self.settings["cold_items"])
-        self.chosen = {_inner(name, one): value for one, value in self.collaborative.chosen.items()}
+        self.chosen = {_inner(name, key): value for key, value in self.collaborative.chosen.items()}
 
     @property
     def _is_collaborative(self) -> bool:

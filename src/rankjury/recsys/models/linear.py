@@ -1,4 +1,4 @@
-"""Linear models: weights between items, learned so that what a user took predicts itself (irspack)."""
+"""Linear item-item models: EASE and SLIM (irspack)."""
 
 from typing import Any, ClassVar
 
@@ -12,11 +12,11 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import (
     RowModel,
-    by_rows,
+    as_csr,
     ignore_library_warnings,
-    product,
     single_blas_thread,
     sparse_matrix,
+    sparse_product,
     training_matrix,
 )
 
@@ -30,7 +30,7 @@ class _Linear(RowModel):
     weights: Any
 
     def table(self, rows: Ints) -> Matrix:
-        return product(self.taken[rows], self.weights)
+        return sparse_product(self.taken[rows], self.weights)
 
 
 @RECOMMENDERS.register("ease")
@@ -73,8 +73,8 @@ class Ease(_Linear):
         return super().table(rows) if self.scores is None else self.scores[rows]
 
     def used(self) -> dict[str, str]:
-        """Over users rankjury works it out itself."""
-        return {name: one for name, one in self.versions().items() if name != "irspack" or self.scores is None}
+        """Return the libraries; over users, rankjury computes the model itself."""
+        return {name: version for name, version in self.versions().items() if name != "irspack" or self.scores is None}
 
 
 def _over_users(taken: Any, ridge: float) -> Floats:
@@ -113,4 +113,4 @@ class Slim(_Linear):
             n_iter=int(self.settings["iterations"]),
             n_threads=1,  # threads draw the order of steps from what they happened to do before: no two fits are alike
         ).learn()
-        self.weights = by_rows(learned.W)
+        self.weights = as_csr(learned.W)

@@ -1,4 +1,4 @@
-"""Neighbours: what goes with what a user took, and what users like them took (irspack)."""
+"""Nearest-neighbour recommenders: items similar to those of a user, and items of similar users (irspack)."""
 
 from typing import Any, ClassVar
 
@@ -10,10 +10,10 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import (
     RowModel,
-    by_rows,
+    as_csr,
     ignore_library_warnings,
-    product,
     sparse_matrix,
+    sparse_product,
     training_matrix,
 )
 
@@ -32,7 +32,7 @@ def _weighting(*choices: str) -> Param:
 
 
 def _options(settings: Params) -> dict[str, Any]:
-    """As irspack calls them; it counts an item among its own neighbours."""
+    """Return irspack's arguments; it counts an item among its own neighbours."""
     return {
         "top_k": int(settings["neighbours"]) + 1,
         "shrinkage": float(settings["shrinkage"]),
@@ -64,10 +64,10 @@ class ItemKnn(_Neighbours):
 
         self.known = training_matrix(train)
         self.taken = sparse_matrix(self.known)
-        self.alike = by_rows(CosineKNNRecommender(self.taken, **_options(self.settings)).learn().W)
+        self.alike = as_csr(CosineKNNRecommender(self.taken, **_options(self.settings)).learn().W)
 
     def table(self, rows: Ints) -> Matrix:
-        return product(self.taken[rows], self.alike)
+        return sparse_product(self.taken[rows], self.alike)
 
 
 @RECOMMENDERS.register("user-knn")
@@ -83,7 +83,7 @@ class UserKnn(_Neighbours):
 
         self.known = training_matrix(train)
         self.taken = sparse_matrix(self.known)
-        self.alike = by_rows(CosineUserKNNRecommender(self.taken, **_options(self.settings)).learn().U)
+        self.alike = as_csr(CosineUserKNNRecommender(self.taken, **_options(self.settings)).learn().U)
 
     def table(self, rows: Ints) -> Matrix:
-        return product(self.alike[rows], self.taken)
+        return sparse_product(self.alike[rows], self.taken)

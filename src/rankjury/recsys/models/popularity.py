@@ -1,4 +1,4 @@
-"""What most users took, overall or lately; and any order by chance."""
+"""Baseline recommenders: the most popular items, overall or recent; and a random order."""
 
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from rankjury.stats.resampling import Keys, pair_words, query_keys
 
 @RECOMMENDERS.register("popularity")
 class Popularity(Recommender):
-    """The same list for everybody, save what they have."""
+    """The same list for all users, without what they have."""
 
     about = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
     params: ClassVar = {
@@ -43,7 +43,7 @@ class Popularity(Recommender):
 
 
 def _latest(train: Log, share: float) -> Log:
-    """Rows that are as late as the first of them are with them."""
+    """Return the latest share of rows; rows of the same time as the first of them are included."""
     if train.time is None:
         raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
     if not len(train):
@@ -54,7 +54,7 @@ def _latest(train: Log, share: float) -> Log:
 
 @RECOMMENDERS.register("random")
 class RandomOrder(Recommender):
-    """An order of its own for each user, by the seed and the ids alone."""
+    """A random order for each user, determined by the seed and the ids."""
 
     about = "an order by chance, by the seed and the ids of user and item"
     params: ClassVar = {"seed": Param(0, "the seed", min=0, max=2**63 - 1)}

@@ -1,1 +1,1 @@
-"""What can be chosen with data, chosen: weights of a fusion by cross-validation, settings of a model on validation."""
+"""Tuning of recommenders: settings chosen on the validation window."""

@@ -1,9 +1,7 @@
-"""Which settings of a recommender do best on the validation window. What is held out for the test is not looked at.
+"""Tuning of a recommender: the settings that do best on the validation window.
 
-Every setting is fitted on what the task gives to learn from and scored on its window. A model that throws, or gives
-what is no number, fails its trial and not the search.
-
-What is held out for the test is no part of it: of the log only the windows count that a trial may see.
+Each setting is fitted on the task's training windows and scored on its window; rows of the test window are removed
+first. A model that raises an error or returns NaN fails its trial, not the search.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,40 +29,10 @@ from rankjury.recsys.recommend import recommend
 from rankjury.recsys.split import WINDOWS
 from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.result import ModelTuning, Trial
-from rankjury.recsys.tuning.search import SearchSpace, settings_to_try, widen_grid
+from rankjury.recsys.tuning.search import SearchSpace, list_settings, widen_grid
 from rankjury.retrieval.bench.grid import params_key
 from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
-
-
-def identity_of(task: Task, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a task and of what a model is; small enough to be kept beside every trial."""
-    attributes = sha256("\0".join(task.features.texts).encode())
-    for side in (task.features.items, task.features.users):
-        for name in sorted(side):
-            matrix = np.ascontiguousarray(side[name])
-            attributes.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
-            attributes.update(matrix.tobytes())
-    return {
-        **about,
-        "users": hash_ids(task.log.users),
-        "items": hash_ids(task.log.items),
-        "training interactions": _of_log(task.train),
-        f"{task.window} interactions": _of_log(task.split.window(task.window)),
-        "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
-        "candidates": None if task.sampled is None else [task.sampled.n, task.sampled.seed],
-        "attributes": attributes.hexdigest(),
-        "versions": {"rankjury": __version__, "numpy": np.__version__, "polars": pl.__version__},
-    }
-
-
-def _of_log(log: Log) -> str:
-    """Row by row: a model that learns row by row hangs on their order."""
-    digest = sha256(f"{log.unit} {log.rated}".encode())
-    for column in (log.user, log.item, log.value, log.time):
-        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()
-
 
 MOST_EXTENSIONS = 5
 """How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
@@ -73,50 +41,70 @@ _LONGEST_MESSAGE = 500
 
 @dataclass(frozen=True, eq=False)
 class TuningSubject:
-    """A recommender to be tuned, and on what."""
+    """A recommender to be tuned, the settings to try, and the task."""
 
     system: str
     model: str
     known: Mapping[str, Param]
-    """What can be set of it."""
+    """The parameters of the model."""
     make: Callable[[Params], Recommender]
     task: Task
     settings: tuple[Params, ...]
-    """To be tried; the first are those in use."""
+    """The settings to try; the first are those in use."""
     tried: SearchSpace
     """The values of the parameters in which they differ."""
     asked: NamedMeasure
     depth: int
-    """How many to recommend."""
+    """How many items to recommend."""
     cold: str = "popularity"
     threshold: float | None = None
     search: Mapping[str, Any] = field(default_factory=dict)
     """How the settings were chosen, for the record."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else decides what a trial finds: versions of libraries, files …"""
+    """What else determines the result of a trial: versions of libraries, files …"""
     simpler: Params = field(default_factory=dict)
     """Settings that make the model a simpler one, which are always tried."""
     place: str = ""
-    """Where it stands, to tell it from others of the same name in one journal."""
+    """The plan's path, which distinguishes systems of the same name in one journal."""
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides what a trial finds, but the settings."""
-        return identity_of(
-            self.task,
-            {
-                "model": self.model,
-                "measure": str(self.asked.measure),
-                "depth": self.depth,
-                "cold users": self.cold,
-                "threshold": self.threshold,
-                **self.about,
-            },
-        )
+        """Everything that determines the result of a trial, but the settings; kept with each trial in the journal."""
+        task = self.task
+        attributes = sha256("\0".join(task.features.texts).encode())
+        for side in (task.features.items, task.features.users):
+            for name in sorted(side):
+                matrix = np.ascontiguousarray(side[name])
+                attributes.update(f"{name} {matrix.dtype} {matrix.shape}".encode())
+                attributes.update(matrix.tobytes())
+        return {
+            "model": self.model,
+            "measure": str(self.asked.measure),
+            "depth": self.depth,
+            "cold users": self.cold,
+            "threshold": self.threshold,
+            **self.about,
+            "users": hash_ids(task.log.users),
+            "items": hash_ids(task.log.items),
+            "training interactions": _hash_rows(task.train),
+            f"{task.window} interactions": _hash_rows(task.split.window(task.window)),
+            "catalogue": sha256(np.packbits(task.in_catalogue).tobytes()).hexdigest(),
+            "candidates": None if task.sampled is None else [task.sampled.n, task.sampled.seed],
+            "attributes": attributes.hexdigest(),
+            "versions": {"rankjury": __version__, "numpy": np.__version__, "polars": pl.__version__},
+        }
+
+
+def _hash_rows(log: Log) -> str:
+    """Return a hash of the rows in their order, on which a model that learns row by row depends."""
+    digest = sha256(f"{log.unit} {log.rated}".encode())
+    for column in (log.user, log.item, log.value, log.time):
+        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
 
 
 def without_test(task: Task) -> Task:
-    """The task without the rows that are held out for the test: nothing that is done with it can look at them."""
+    """Return the task without the rows of the test window, so that nothing done with it can look at them."""
     if task.window == "test":
         raise UsageError(
             f"models would learn from {' and '.join(task.fit_on)} and be chosen on {task.window}",
@@ -124,10 +112,10 @@ def without_test(task: Task) -> Task:
             hint="Whoever chooses on test has nothing left to tell how good the choice is.",
         )
     split = task.split
-    kept = split.window_codes != WINDOWS.index("test")
-    if kept.all():
+    rows = split.window_codes != WINDOWS.index("test")
+    if rows.all():
         return task
-    return replace(task, split=replace(split, log=split.log.take(kept), window_codes=split.window_codes[kept]))
+    return replace(task, split=replace(split, log=split.log.take(rows), window_codes=split.window_codes[rows]))
 
 
 def tune_model(
@@ -146,7 +134,7 @@ def tune_model(
     """
     subject = replace(subject, task=without_test(subject.task))
     task, metric = subject.task, subject.asked.measure.metric
-    queries = task.gold.queries.sort()  # what is wrong with the data is no fault of a model
+    queries = task.gold.queries.sort()  # errors of the data come before errors of a model
     search = f"{subject.place}/{subject.system}"
     stored = JournalScope(journal, search, {"search": search, **subject.identity}, fresh=fresh)
     trials: dict[str, Trial] = {}
@@ -160,7 +148,7 @@ def tune_model(
             progress.update(f"{subject.system}: trial {len(trials) + 1:,} of {of:,}", len(trials), of)
             trial = Trial.from_entry(stored.find(key), len(queries))
             if trial is None:
-                trial = _carried_out(subject, params)
+                trial = _run_trial(subject, params)
                 stored.add(key, trial.as_entry())
             trials[key] = replace(trial, params=dict(params), number=len(trials))
         found = ModelTuning(
@@ -172,13 +160,14 @@ def tune_model(
         if not extend or not found.edges or extensions == MOST_EXTENSIONS:
             break
         tried = widen_grid(subject.tried, found.edges)  # settings in use stay the first
-        settings = settings_to_try(subject.known, subject.settings[0], tried, simpler=subject.simpler)
+        settings = list_settings(subject.known, subject.settings[0], tried, simpler=subject.simpler)
         subject, extensions = replace(subject, tried=tried, settings=tuple(settings)), extensions + 1
     progress.update(subject.system, len(trials), len(trials))
     return found
 
 
-def _carried_out(subject: TuningSubject, params: Params) -> Trial:
+def _run_trial(subject: TuningSubject, params: Params) -> Trial:
+    """Fit and score one setting; an error fails the trial."""
     began = perf_counter()
     fitted = None
     try:
@@ -187,7 +176,7 @@ def _carried_out(subject: TuningSubject, params: Params) -> Trial:
         fitted = perf_counter()
         values, notes = _values(subject, model)
     except MissingExtra:
-        raise  # of no setting's making
+        raise  # not the fault of a setting
     except Exception as error:
         text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
         message = " ".join(text.split())[:_LONGEST_MESSAGE]
@@ -196,7 +185,7 @@ def _carried_out(subject: TuningSubject, params: Params) -> Trial:
 
 
 def _values(subject: TuningSubject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
-    """The measure for every user, in the order of their ids."""
+    """Return the measure for every user, in the order of their ids, and notes on the lists."""
     task, measure = subject.task, subject.asked.measure
     found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
     ranking = found.ranking(task, subject.system)

@@ -1,4 +1,4 @@
-"""What came of trying settings of a model: all trials, the best, and how surely it is better than what is in use."""
+"""Results of tuning a model: its trials, the best one, and whether it is better than the settings in use."""
 
 from base64 import b64decode, b64encode
 from binascii import Error as BadBase64
@@ -30,30 +30,30 @@ from rankjury.stats.resampling import Resampling, query_keys
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One setting of a model."""
+    """One setting of a model, fitted and scored, or the reason why it failed."""
 
     params: Mapping[str, Setting]
     values: Floats | None
-    """The measure for every user; None where the trial failed …"""
+    """The measure for every user; None where the trial failed."""
     error: str | None = None
-    """… and why."""
     fit_seconds: float | None = None
     recommend_seconds: float | None = None
     notes: tuple[str, ...] = ()
     number: int = 0
-    """In the order of the search, from 0 on: the settings in use."""
+    """The place in the search; 0 are the settings in use."""
     resumed: bool = False
-    """Whether an earlier call made it."""
+    """Whether it was read from the journal."""
 
     def __post_init__(self) -> None:
         freeze(self)
 
     @property
     def failed(self) -> bool:
+        """Whether there are no values."""
         return self.values is None
 
     def as_entry(self) -> dict[str, Any]:
-        """For the journal: every user's value to the last bit."""
+        """Return the entry for the journal, with every user's value to the last bit."""
         values = None
         if self.values is not None:
             values = b64encode(compress(np.ascontiguousarray(self.values, dtype="<f8").tobytes())).decode()
@@ -70,20 +70,13 @@ class Trial:
     def from_entry(cls, form: Mapping[str, Any] | None, users: int) -> "Trial | None":
         """Read a stored trial of so many users; None where it failed, or was tampered with."""
         with suppress(KeyError, TypeError, ValueError, BadBase64, ZlibError):
-            trial = None if form is None else cls._read(form)
-            if trial is not None and trial.values is not None and trial.values.size == users:
-                return trial
+            if form is None or form["values"] is None:
+                return None
+            values = np.frombuffer(decompress(b64decode(form["values"])), dtype="<f8").astype(np.float64)
+            seconds = form["fit_seconds"], form["recommend_seconds"]
+            trial = cls(dict(form["params"]), values, form["error"], *seconds, tuple(form["notes"]), resumed=True)
+            return trial if values.size == users else None
         return None
-
-    @classmethod
-    def _read(cls, form: Mapping[str, Any]) -> "Trial":
-        values = form["values"]
-        if values is not None:
-            values = np.frombuffer(decompress(b64decode(values)), dtype="<f8").astype(np.float64)
-        return cls(
-            dict(form["params"]), values, form["error"], form["fit_seconds"], form["recommend_seconds"],
-            tuple(form["notes"]), resumed=True,
-        )  # fmt: skip
 
 
 _SAME = 12
@@ -102,54 +95,55 @@ class ModelTuning:
     window: Window
     fit_on: tuple[Window, ...]
     users: pl.Series
-    """In whose order a trial's values are."""
+    """The users, in the order of a trial's values."""
     trials: tuple[Trial, ...]
     tried: SearchSpace
     """The values of the parameters in which they differ."""
     known: Mapping[str, Param]
-    """What can be set of the model."""
+    """The parameters of the model."""
     search: dict[str, Any]
     resampling: Resampling
     notes: tuple[str, ...] = ()
 
     @cached_property
     def estimates(self) -> dict[int, Estimate]:
-        """By number of the trial; those that failed have none."""
+        """Estimates by number of the trial; failed trials have none."""
         done = [trial for trial in self.trials if trial.values is not None]
         if not done:
             return {}
         values = np.column_stack([trial.values for trial in done])  # type: ignore[misc]
-        found = estimate_all(
-            values, [self.aggregate] * len(done), query_keys(self.users, self.resampling.seed), self.resampling
-        )
-        return {trial.number: one for trial, one in zip(done, found, strict=True)}
+        keys = query_keys(self.users, self.resampling.seed)
+        estimates = estimate_all(values, [self.aggregate] * len(done), keys, self.resampling)
+        return {trial.number: estimate for trial, estimate in zip(done, estimates, strict=True)}
+
+    def _mean(self, trial: Trial) -> float:
+        return round(self.estimates[trial.number].mean, _SAME)
 
     @cached_property
     def ranked(self) -> tuple[Trial, ...]:
-        """Best first; of equal ones that which was tried first, failed ones last."""
+        """The trials, best first, equal ones in the order of the search, failed ones last."""
         sign = 1.0 if self.lower_is_better else -1.0
-
-        def place(trial: Trial) -> tuple[bool, float, int]:
-            mean = 0.0 if trial.failed else sign * round(self.estimates[trial.number].mean, _SAME)
-            return trial.failed, mean, trial.number
-
-        return tuple(sorted(self.trials, key=place))
+        done = [trial for trial in self.trials if not trial.failed]
+        return (*sorted(done, key=lambda trial: (sign * self._mean(trial), trial.number)), *self.failed)
 
     @property
     def failed(self) -> tuple[Trial, ...]:
+        """The failed trials."""
         return tuple(trial for trial in self.trials if trial.failed)
 
     @property
-    def own(self) -> Trial:
-        """The settings in use."""
+    def current(self) -> Trial:
+        """The trial of the settings in use."""
         return self.trials[0]
 
     @property
     def best(self) -> Trial | None:
+        """The best trial; None where all failed."""
         return None if self.ranked[0].failed else self.ranked[0]
 
     @property
     def second(self) -> Trial | None:
+        """The second best trial."""
         others = [trial for trial in self.ranked[1:] if not trial.failed]
         return others[0] if others else None
 
@@ -161,7 +155,7 @@ class ModelTuning:
         """
         if self.best is None or self.search.get("kind") == "random":
             return []
-        found = grid_edges(self.known, self.own.params, self.tried, self.best.params)
+        found = grid_edges(self.known, self.current.params, self.tried, self.best.params)
         return [edge for edge in found if not self._is_flat(edge.parameter)]
 
     def _is_flat(self, parameter: str) -> bool:
@@ -171,51 +165,51 @@ class ModelTuning:
             whole = settled(self.known, trial.params, "parameter")
             return {name: value for name, value in whole.items() if name != parameter}
 
-        def mean(trial: Trial) -> float:
-            return round(self.estimates[trial.number].mean, _SAME)
-
         best = self.ranked[0]
         return any(
-            trial is not best and not trial.failed and mean(trial) == mean(best) and others(trial) == others(best)
+            self._mean(trial) == self._mean(best) and others(trial) == others(best)
             for trial in self.trials
+            if trial is not best and not trial.failed
         )
 
     @cached_property
-    def _compared(self) -> dict[str, Comparison]:
-        """The best with the settings in use, and with the second best; corrected for both."""
-        against = {"own": self.own, "second": self.second}
-        others = {
-            name: trial for name, trial in against.items() if trial is not None and self.best not in (None, trial)
-        }
+    def _comparisons(self) -> dict[str, Comparison]:
+        """The best compared with the settings in use and with the second best; p-values corrected for both."""
+        best = self.best
+        if best is None or best.values is None:
+            return {}
         pairs = [
-            PairedValues("best", name, self.measure, self.best.values, one.values, self.aggregate, self.lower_is_better)
-            for name, one in others.items()
-            if self.best is not None and self.best.values is not None and one.values is not None
+            PairedValues("best", name, self.measure, best.values, other.values, self.aggregate, self.lower_is_better)
+            for name, other in (("own", self.current), ("second", self.second))
+            if other is not None and other is not best and other.values is not None
         ]
-        found = correct_p_values(compare_pairs(pairs, query_keys(self.users, self.resampling.seed), self.resampling))
-        return {one.baseline: one for one in found}
+        keys = query_keys(self.users, self.resampling.seed)
+        comparisons = correct_p_values(compare_pairs(pairs, keys, self.resampling))
+        return {comparison.baseline: comparison for comparison in comparisons}
 
     @property
-    def to_own(self) -> Comparison | None:
-        """None where the settings in use are the best, or failed."""
-        return self._compared.get("own")
+    def versus_current(self) -> Comparison | None:
+        """The best compared with the settings in use; None where these are the best, or failed."""
+        return self._comparisons.get("own")
 
     @property
-    def to_second(self) -> Comparison | None:
-        return self._compared.get("second")
+    def versus_second(self) -> Comparison | None:
+        """The best compared with the second best."""
+        return self._comparisons.get("second")
 
     @property
     def better(self) -> bool:
         """Whether the best was shown to be better than the settings in use, on the users it was chosen on."""
-        return self.to_own is not None and self.to_own.is_significant(self.resampling.level)
+        return self.versus_current is not None and self.versus_current.is_significant(self.resampling.level)
 
     @property
     def verdict(self) -> str:
+        """A sentence on the best setting and those in use."""
         if self.best is None:
             return "every trial failed"
-        if self.best is self.own:
+        if self.best is self.current:
             return "none of the settings tried is better than those in use: keep them"
-        if self.to_own is None:
+        if self.versus_current is None:
             return "the settings in use failed, so that the best has nothing to be compared with"
         if self.better:
             return "the best setting is better than those in use, on the users it was chosen on"
@@ -223,7 +217,7 @@ class ModelTuning:
 
     @property
     def caution(self) -> str:
-        """What to keep in mind of the best of many; nothing where there was no choice."""
+        """A warning that the best of several trials is optimistic; empty where there was no choice."""
         done = len(self.trials) - len(self.failed)
         if done < 2:
             return ""
@@ -234,7 +228,7 @@ class ModelTuning:
         )
 
     def spelled(self, trial: Trial) -> str:
-        """``factors=64 alpha=0.1``: those parameters in which settings differ."""
+        """Return ``factors=64 alpha=0.1``: the parameters in which settings differ."""
         whole = settled(self.known, trial.params, "parameter")
         return format_params({name: whole[name] for name in self.tried})
 
@@ -253,11 +247,11 @@ class ModelTuning:
             "trials": [self._trial(place, trial) for place, trial in enumerate(self.ranked, 1)],
             "failed": len(self.failed),
             "resumed": sum(trial.resumed for trial in self.trials),
-            "own": self._short(self.own),
+            "own": self._short(self.current),
             "best": self._short(self.best),
             "second": self._short(self.second),
-            "best_to_own": None if self.to_own is None else self.to_own.to_json(),
-            "best_to_second": None if self.to_second is None else self.to_second.to_json(),
+            "best_to_own": None if self.versus_current is None else self.versus_current.to_json(),
+            "best_to_second": None if self.versus_second is None else self.versus_second.to_json(),
             "better_than_own": self.better,
             "verdict": self.verdict,
             "caution": self.caution or None,
@@ -274,7 +268,7 @@ class ModelTuning:
             "number": trial.number,
             "params": dict(trial.params),
             "settings": settled(self.known, trial.params, "parameter"),
-            "in_use": trial is self.own,
+            "in_use": trial is self.current,
             "status": "failed" if trial.failed else "done",
             "error": trial.error,
             "estimate": None if trial.failed else self.estimates[trial.number].to_json(),

@@ -1,4 +1,4 @@
-"""Which settings of a model to try: all combinations of values, or some that are drawn. The same on every machine."""
+"""Search spaces of a model's settings: a grid, or random draws by a seed, the same on every machine; and grid edges."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,21 +14,21 @@ from rankjury.retrieval.bench.grid import params_key
 SearchKind = Literal["grid", "random"]
 MOST_TRIALS = 10_000
 _DIGITS = 6
-"""Of a drawn number: what is behind them differs between machines, and shows nothing."""
+"""Significant digits of a drawn number: further digits differ between machines."""
 _DRAWS_PER_TRIAL = 200
-"""After so many that were drawn before, there is hardly anything left."""
+"""After so many draws of settings seen before, hardly any are left."""
 
 
 @dataclass(frozen=True)
 class ParamRange:
-    """Numbers between two, ends included; ``log``: as many below ten times the lowest as between that and a hundred."""
+    """Numbers between two ends, which are included; ``log``: drawn evenly by their logarithm."""
 
     low: float
     high: float
     log: bool = False
 
     def at(self, share: float, *, whole: bool) -> Setting:
-        """The number that has this share of the range below it."""
+        """Return the number that has this share of the range below it."""
         if whole and not self.log:
             return int(self.low) + int(share * (int(self.high) - int(self.low) + 1))
         if self.log:
@@ -41,11 +41,11 @@ class ParamRange:
 
 
 SearchSpace = Mapping[str, Sequence[Setting] | ParamRange]
-"""By parameter."""
+"""Values to try, by parameter."""
 
 
 def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: SearchKind) -> None:
-    """Refuse parameters that a model does not know, values that it cannot have, and searches without an end."""
+    """Refuse unknown parameters, values that are not valid, and grids that are too large."""
     if not tried:
         raise UsageError("no parameter to try", where="params", expected="params = { factors = [16, 64] }")
     for name, values in tried.items():
@@ -79,7 +79,7 @@ def _check_range(known: Mapping[str, Param], name: str, values: ParamRange, sear
     if values.log and values.low <= 0:
         raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
     if name in known and (isinstance(known[name].default, bool) or not isinstance(known[name].default, int | float)):
-        raise UsageError("found a range", expected="a list of values: it is no number")
+        raise UsageError("found a range", expected="a list of values: the parameter is not a number")
     if name in known and _is_whole(known[name]) and not all(end == int(end) for end in (values.low, values.high)):
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
 
@@ -88,9 +88,9 @@ def _is_whole(param: Param) -> bool:
     return isinstance(param.default, int) and not isinstance(param.default, bool)
 
 
-def settings_to_try(
+def list_settings(
     known: Mapping[str, Param],
-    own: Params,
+    current: Params,
     tried: SearchSpace,
     *,
     search: SearchKind = "grid",
@@ -110,14 +110,15 @@ def settings_to_try(
     size = _size(known, tried)
     if search == "grid" or (size is not None and size <= trials):
         each = [
-            range(int(one.low), int(one.high) + 1) if isinstance(one, ParamRange) else one for one in tried.values()
+            range(int(values.low), int(values.high) + 1) if isinstance(values, ParamRange) else values
+            for values in tried.values()
         ]
         others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
     else:
-        others = islice(_drawn(known, own, tried, trials, seed), trials)
-    found: dict[str, dict[str, Setting]] = {params_key(own, known): dict(own)}
+        others = islice(_drawn(known, current, tried, trials, seed), trials)
+    found: dict[str, dict[str, Setting]] = {params_key(current, known): dict(current)}
     for some in others:
-        whole = {**own, **some}
+        whole = {**current, **some}
         found.setdefault(params_key(whole, known), whole)
     for whole in list(found.values())[: None if search == "grid" else 1] if simpler else ():
         found.setdefault(params_key({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
@@ -135,7 +136,7 @@ class GridEdge:
     """The next value to try: a geometric step where the grid is geometric, else an arithmetic one."""
 
 
-def grid_edges(known: Mapping[str, Param], own: Params, tried: SearchSpace, best: Params) -> list[GridEdge]:
+def grid_edges(known: Mapping[str, Param], current: Params, tried: SearchSpace, best: Params) -> list[GridEdge]:
     """Return the numeric parameters of a grid whose best value has none of the tried ones on one side of it.
 
     A value at the parameter's own limit is no edge, nor is one of a parameter of which only one value was tried.
@@ -149,8 +150,8 @@ def grid_edges(known: Mapping[str, Param], own: Params, tried: SearchSpace, best
             or not isinstance(param.default, int | float)
         ):
             continue
-        numbers = [float(one) for one in (*values, own.get(name, param.default))]
-        grid = sorted({one for one in numbers if not (param.auto and one == 0)})
+        numbers = [float(value) for value in (*values, current.get(name, param.default))]
+        grid = sorted({number for number in numbers if not (param.auto and number == 0)})
         value = float(best.get(name, param.default))
         if len(grid) < 2 or value not in (grid[0], grid[-1]):
             continue
@@ -187,7 +188,7 @@ def _is_geometric(grid: Sequence[float]) -> bool:
 
     So 1, 3, 10, 30 is geometric as well; a 0 before it does not count.
     """
-    positive = sorted(one for one in grid if one > 0)
+    positive = sorted(value for value in grid if value > 0)
     if len(positive) < 2 or grid[-1] <= 0 or grid[-2] <= 0:
         return False
     ratios = [high / low for low, high in pairwise(positive)]
@@ -198,7 +199,7 @@ def _is_geometric(grid: Sequence[float]) -> bool:
 
 
 def _size(known: Mapping[str, Param], tried: SearchSpace) -> int | None:
-    """How many settings there are; None where a range has no end of numbers."""
+    """Return the number of settings; None where a range of real numbers makes it infinite."""
     sizes = []
     for name, values in tried.items():
         if not isinstance(values, ParamRange):
@@ -211,9 +212,9 @@ def _size(known: Mapping[str, Param], tried: SearchSpace) -> int | None:
 
 
 def _drawn(
-    known: Mapping[str, Param], own: Params, tried: SearchSpace, trials: int, seed: int
+    known: Mapping[str, Param], current: Params, tried: SearchSpace, trials: int, seed: int
 ) -> Iterator[dict[str, Setting]]:
-    """Different ones, as long as there are any; the order of parameters in the table does not count."""
+    """Yield different settings as long as there are any; they do not depend on the order of parameters."""
     draw = random.Random(seed)
     seen: set[str] = set()
     for _ in range(trials * _DRAWS_PER_TRIAL):
@@ -224,7 +225,7 @@ def _drawn(
                 some[name] = values.at(share, whole=_is_whole(known[name]))
             else:
                 some[name] = values[int(share * len(values))]
-        key = params_key({**own, **some}, known)
+        key = params_key({**current, **some}, known)
         if key not in seen:
             seen.add(key)
             yield {name: some[name] for name in tried}
