@@ -38,7 +38,7 @@ def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
         report: The whole report.
         omit: Tables not to print: ``headline``, ``comparison``, ``slices``.
     """
-    has_sections = bool(report.sections) or any(one.sections for one in report.systems.values())
+    has_sections = bool(report.sections) or any(system.sections for system in report.systems.values())
     blocks = [block for _, block in render_sections(report, "console")] if has_sections else []
     omitted = {*omit, *(name for block in blocks for name in block.replaces)}
     headline = report.only(report.headline) if report.headline else report
@@ -61,10 +61,10 @@ def _print_comparison(report: Report) -> None:
     screen = console()
     print_table(comparison_table(report))
     label = report.labels[0]
-    for one in report.comparisons:
-        if one.measure == label:
-            losses = largest_losses(report, label, one.system)
-            screen.print(f"\n{format_tally(one)}" + ("; largest losses:" if losses else ""))
+    for comparison in report.comparisons:
+        if comparison.measure == label:
+            losses = largest_losses(report, label, comparison.system)
+            screen.print(f"\n{format_tally(comparison)}" + ("; largest losses:" if losses else ""))
             if losses:
                 print_table(changes_table(report, losses))
                 screen.print()
@@ -110,7 +110,7 @@ def print_table(found: TextTable, *, indent: str = "") -> None:
     hidden = max(0, len(found.rows) - found.shown) if found.shown else 0
     found = found.first(found.shown) if hidden else found
     layouts = (found, *found.narrower)
-    chosen = next((one for one in layouts if sum(_widths(one)) <= room), layouts[-1])
+    chosen = next((layout for layout in layouts if sum(_widths(layout)) <= room), layouts[-1])
     if found.title:
         screen.print(f"{indent}{found.title}")
     if chosen.fixed and sum(_widths(chosen)) > room:

@@ -78,15 +78,15 @@ def _footnote(chart: LineChart) -> str:
     return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
 
 
-def _line(one: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
-    points = sorted(one.points, key=lambda point: at[point.time, point.run])
+def _line(series: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
+    points = sorted(series.points, key=lambda point: at[point.time, point.run])
     return LineSeries(
-        name=one.name,
+        name=series.name,
         xs=tuple(at[point.time, point.run] for point in points),
         ys=tuple(point.mean for point in points),
         lows=tuple(point.low for point in points),
         highs=tuple(point.high for point in points),
-        titles=tuple(f"{one.name}, {point.time}, {point.run}: {_told(point)}" for point in points),
+        titles=tuple(f"{series.name}, {point.time}, {point.run}: {_told(point)}" for point in points),
     )
 
 

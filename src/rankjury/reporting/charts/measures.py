@@ -67,7 +67,7 @@ def differences_chart(report: Report) -> DotPlot | None:
 
     All are on one axis, so that measures that are not shares between 0 and 1 are left to charts of their own.
     """
-    compared = [one for one in report.comparisons if isfinite(one.difference)]
+    compared = [comparison for comparison in report.comparisons if isfinite(comparison.difference)]
     headline = [label for label in report.headline if label in report.labels] or report.labels
     measures = [label for label in headline if any(one.measure == label for one in compared)]
     if not measures:
@@ -111,10 +111,10 @@ def slices_chart(report: Report, measure: str, system: str | None = None) -> Dot
     out; where that is so in all of them, means are shown after all.
     """
     compared = {
-        one.system
+        comparison.system
         for part in report.slices
-        for one in part.beside
-        if isinstance(one, Comparison) and one.measure == measure and system in (None, one.system)
+        for comparison in part.beside
+        if isinstance(comparison, Comparison) and comparison.measure == measure and system in (None, comparison.system)
     }
     if compared:
         chart = _slice_differences(report, measure, [name for name in report.systems if name in compared])
@@ -133,7 +133,11 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
     lower = report.lower_is_better(measure)
     rows = []
     for part in report.slices:
-        found = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == measure}
+        found = {
+            comparison.system: comparison
+            for comparison in part.beside
+            if isinstance(comparison, Comparison) and comparison.measure == measure
+        }
         titles = {name: f"{part.label}, {name}" for name in systems}
         if dots := _difference_dots(report, systems, found, titles):
             rows.append(DotRow(part.name, dots, f"n {part.n:,}"))
@@ -172,10 +176,10 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
         for series, name in enumerate(systems):
             if (estimate := part.estimates.get(name, {}).get(measure)) is not None:
                 alike = any(
-                    isinstance(one, Gap)
-                    and (one.system, one.measure) == (name, measure)
-                    and not is_significant(one.p_holm, report.level)
-                    for one in part.beside
+                    isinstance(comparison, Gap)
+                    and (comparison.system, comparison.measure) == (name, measure)
+                    and not is_significant(comparison.p_holm, report.level)
+                    for comparison in part.beside
                 )
                 dots.append(mean_dot(estimate, f"{part.label}, {name}", series=series, muted=alike))
         if dots:
@@ -453,7 +457,7 @@ def recommenders_grid(report: Report) -> ChartGrid:
 
 def _tiers(report: Report) -> tuple[str, list[Slice]]:
     """Return the first measure that has slices, those that were compared before the others; and its slices."""
-    for measure in dict.fromkeys((*(one.measure for one in report.comparisons), *report.labels)):
+    for measure in dict.fromkeys((*(comparison.measure for comparison in report.comparisons), *report.labels)):
         slices = [
             part for part in report.slices if all(measure in part.estimates.get(name, {}) for name in report.systems)
         ]

@@ -93,8 +93,8 @@ def _scatter(points: Sequence[ScatterPoint], clock: str, **more: Any) -> Scatter
     return Scatter(points=tuple(points), x_label=x_label, log_x=far, y_most=1.0, **more)
 
 
-def _beats(other: ScatterPoint, one: ScatterPoint) -> bool:
-    return other.x <= one.x and other.y >= one.y and (other.x < one.x or other.y > one.y)
+def _beats(other: ScatterPoint, point: ScatterPoint) -> bool:
+    return other.x <= point.x and other.y >= point.y and (other.x < point.x or other.y > point.y)
 
 
 def _told(value: float, ci: Bounds | None) -> str:
@@ -226,8 +226,8 @@ def first_charts(report: Report) -> list[HistogramChart]:
 def top1_charts(report: Report) -> list[HistogramChart]:
     """Return the similarities of each query's best item, in bins that all systems share."""
     values = {
-        name: [value for value in one.queries.top1.tolist() if isfinite(value)]
-        for name, one in report.sections_of(Stability).items()
+        name: [value for value in stability.queries.top1.tolist() if isfinite(value)]
+        for name, stability in report.sections_of(Stability).items()
     }
     every = [value for of_system in values.values() for value in of_system]
     if not every:
@@ -241,7 +241,7 @@ def norm_charts(report: Report) -> list[HistogramChart]:
     """Return the lengths of vectors, of systems and of other spaces."""
     gold = report.section(GoldSpaces)
     spaces = [*report.sections_of(SpaceDiagnostics).items(), *(gold.spaces.items() if gold is not None else ())]
-    found = [(name, one.norm.histogram) for name, one in spaces]
+    found = [(name, space.norm.histogram) for name, space in spaces]
     strips = [_bars(name, one.edges, one.counts, "vector", "vectors") for name, one in found]
     return _charts(report, strips, "Lengths of vectors", "length (L2 norm)", "vectors")
 
@@ -317,7 +317,7 @@ def drift_chart(report: Report) -> DotPlot | None:
     drifts = report.sections_of(Drift)
     if not drifts:
         return None
-    names = dict.fromkeys(one.figure for drift in drifts.values() for one in drift.moved)
+    names = dict.fromkeys(move.figure for drift in drifts.values() for move in drift.moved)
     rows = []
     for name in names:
         dots = [_dot(drift, name, system, series) for series, (system, drift) in enumerate(drifts.items())]

@@ -259,10 +259,10 @@ class Scatter(_Titled):
         return sorted((one for one in self.points if self.labelled or rank(one) < 2), key=rank)
 
     def xs(self) -> list[float]:
-        return _known([end for one in self.points for end in (one.x, *(one.x_ends or ()))])
+        return _known([end for point in self.points for end in (point.x, *(point.x_ends or ()))])
 
     def figures(self) -> list[float]:
-        ends = [end for one in self.points for end in (one.y, *(one.y_ends or ()))]
+        ends = [end for point in self.points for end in (point.y, *(point.y_ends or ()))]
         return _known([*ends, *(mark.at for mark in self.y_marks)])
 
 

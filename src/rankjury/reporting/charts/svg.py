@@ -522,7 +522,7 @@ def draw_points(sheet: Sheet, chart: Scatter) -> float:
 
 
 def _joined(plot: Plot, points: Sequence[ScatterPoint]) -> str:
-    return "M" + "L".join(f"{number(plot.x(one.x))} {number(plot.y(one.y))}" for one in points)
+    return "M" + "L".join(f"{number(plot.x(point.x))} {number(plot.y(point.y))}" for point in points)
 
 
 def _draw_marks(plot: Plot, chart: Scatter) -> list[Box]:
@@ -562,7 +562,7 @@ def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
     names = [
         fit_text(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points
     ]
-    spots = [(plot.x(one.x), plot.y(one.y)) for one in points]
+    spots = [(plot.x(point.x), plot.y(point.y)) for point in points]
     around = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
     sizes = [(text_width(name, TEXT), SMALL + 2) for name in names]
     within = plot.left, plot.top - 4, plot.right + 10, plot.bottom

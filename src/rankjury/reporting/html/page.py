@@ -233,7 +233,7 @@ def _headline_notes(report: Report) -> Iterator[str]:
 def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) -> dict[str, Any]:
     """Return what the script is to know."""
     systems, idle = list(report.systems), idle_systems(report)
-    compared = {one.system for one in report.comparisons}
+    compared = {comparison.system for comparison in report.comparisons}
     answers = None if details is None else details.answers
     golds = [] if answers is None else list(answers.golds)
     return {
@@ -253,14 +253,14 @@ def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) 
         "queries": 0 if details is None else len(details.ids),
         "answers": answers is not None,
         "notes": [],
-        "large": answers is not None and not any(len(one.items) for one in answers.golds.values()),
+        "large": answers is not None and not any(len(gold.items) for gold in answers.golds.values()),
     }
 
 
 def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     if not report.slices:
         return None
-    compared = dict.fromkeys(one.system for one in report.comparisons)
+    compared = dict.fromkeys(comparison.system for comparison in report.comparisons)
     systems = [name for name in compared or report.systems if name not in idle_systems(report)]
     # One chart for each measure before there are several of one.
     drawn: list[PageChart] = []
@@ -306,7 +306,7 @@ def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
 
 def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = True) -> TextTable:
     """Return means with differences to the baseline: one row per system, or per measure where not ``across``."""
-    compared = {(one.system, one.measure): one for one in report.comparisons}
+    compared = {(comparison.system, comparison.measure): comparison for comparison in report.comparisons}
     cells = {
         (name, label): _cell(system.estimates.get(label), compared.get((name, label)), report.level)
         for name, system in report.systems.items()
@@ -377,7 +377,9 @@ def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Sli
     """Return slices by their worst difference to the baseline, or by their worst mean where nothing is compared."""
     lower, found = report.lower_is_better(label), []
     compared = any(
-        isinstance(one, Comparison) and one.measure == label for part in report.slices for one in part.beside
+        isinstance(comparison, Comparison) and comparison.measure == label
+        for part in report.slices
+        for comparison in part.beside
     )
     for part in report.slices:
         gains = []

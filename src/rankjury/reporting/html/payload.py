@@ -102,8 +102,8 @@ def encode_lists(answers: Answers) -> tuple[list[str], list[CodedLists], list[Co
     listed = [*answers.golds.values(), *answers.systems.values()]
     known = _known(listed)
     found = [
-        CodedLists(one.starts, places_in(known, one.items), one.grades, one.scores, one.total, one.ranks)
-        for one in listed
+        CodedLists(lists.starts, places_in(known, lists.items), lists.grades, lists.scores, lists.total, lists.ranks)
+        for lists in listed
     ]
     golds = len(answers.golds)
     return known.to_list(), found[:golds], found[golds:]
@@ -112,7 +112,7 @@ def encode_lists(answers: Answers) -> tuple[list[str], list[CodedLists], list[Co
 def _known(listed: Sequence[ItemLists]) -> Any:
     import polars as pl
 
-    items = [one.items for one in listed]
+    items = [lists.items for lists in listed]
     return pl.concat(items).unique().sort() if items else pl.Series([], dtype=pl.String)
 
 
@@ -249,7 +249,7 @@ class QueryLists:
     def of(cls, details: QueryDetails, rows: Ints) -> "QueryLists":
         assert details.answers is not None
         ids, golds, systems = encode_lists(details.answers)
-        return cls(details, ids, [one.take(rows) for one in golds], [one.take(rows) for one in systems], rows)
+        return cls(details, ids, [gold.take(rows) for gold in golds], [lists.take(rows) for lists in systems], rows)
 
     def likely(self, fineness: DetailLevel) -> float:
         """About how many bytes a query takes, from a few blocks."""
@@ -285,7 +285,9 @@ class QueryLists:
     ) -> str:
         part = np.arange(number * BLOCK, self._end(number))
         keywords = self._keywords(self.rows[part]) if fineness.keywords else None
-        return encode_block([one.take(part) for one in golds], [one.take(part) for one in systems], fineness, keywords)
+        return encode_block(
+            [gold.take(part) for gold in golds], [lists.take(part) for lists in systems], fineness, keywords
+        )
 
     def _keywords(self, rows: Ints) -> list[Any] | None:
         """By system and query."""
@@ -295,8 +297,8 @@ class QueryLists:
         return [[held.get(name, {}).get(self.details.ids[row]) for row in rows.tolist()] for name in answers.systems]
 
 
-def _renumbered(one: CodedLists, number: Ints) -> CodedLists:
-    return replace(one, items=number[one.items])
+def _renumbered(lists: CodedLists, number: Ints) -> CodedLists:
+    return replace(lists, items=number[lists.items])
 
 
 def pack_names(lists: QueryLists, used: Bools, most: int) -> tuple[str | None, float]:
@@ -331,7 +333,7 @@ def _as_they_come(lists: QueryLists, held: set[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryTable:
+class PackedTable:
     """What is in it, and its text."""
 
     rows: Ints
@@ -399,7 +401,7 @@ def pack_queries(
 
 
 def _held(
-    table: QueryTable,
+    table: PackedTable,
     slices: tuple[str, ...],
     pieces: PackedBlocks | None = None,
     names: str | None = None,
@@ -414,7 +416,7 @@ def _held(
     return PackedQueries(*about, pieces.items, names, pieces.blocks, fineness, min(whole, held), held, share)
 
 
-def _in_tiers(lists: QueryLists, table: QueryTable, slices: tuple[str, ...], room: int) -> PackedQueries:
+def _in_tiers(lists: QueryLists, table: PackedTable, slices: tuple[str, ...], room: int) -> PackedQueries:
     """The first queries whole, the others as fine as there is room for, or not at all."""
     number = len(lists.rows)
     ids = float(len(deflate(lists.ids)))  # of all; fewer queries use fewer
@@ -459,7 +461,7 @@ def _importance(details: QueryDetails, label: str, baseline: str | None, lower: 
 
 def _packed_table(
     details: QueryDetails, labels: Sequence[str], slices: Mapping[str, Sequence[int]], importance: Ints, most: int
-) -> QueryTable:
+) -> PackedTable:
     """In at most so many bytes: texts are cut first, then measures go, then the queries that matter least."""
     every = np.arange(len(details.ids))
     shapes = [(LONGEST_TEXT, len(labels)), (120, len(labels)), (120, 3), (60, 3), (60, 1)]
@@ -472,14 +474,16 @@ def _packed_table(
     while True:
         text = deflate(_columns(details, told, slices, rows, longest))
         if len(text) <= most or len(rows) <= BLOCK:
-            return QueryTable(rows, told, longest, text)
+            return PackedTable(rows, told, longest, text)
         rows = importance[: max(BLOCK, int(_SPARING * len(rows) * most / len(text)))]
 
 
-def _reordered(details: QueryDetails, table: QueryTable, slices: Mapping[str, Sequence[int]], rows: Ints) -> QueryTable:
+def _reordered(
+    details: QueryDetails, table: PackedTable, slices: Mapping[str, Sequence[int]], rows: Ints
+) -> PackedTable:
     """The same with its rows in another order."""
     text = deflate(_columns(details, table.labels, slices, rows, table.longest))
-    return QueryTable(rows, table.labels, table.longest, text)
+    return PackedTable(rows, table.labels, table.longest, text)
 
 
 def _columns(

@@ -78,18 +78,18 @@ class QueryDetails:
         golds = list(answers.golds)
         return about | {
             "golds": [
-                {"name": name, "total": int(one.total[row]), "items": self._items(one, row)}
-                for name, one in answers.golds.items()
+                {"name": name, "total": int(gold.total[row]), "items": self._items(gold, row)}
+                for name, gold in answers.golds.items()
             ],
             "systems": [
                 {
                     "name": name,
                     "gold": golds.index(answers.gold_of[name]),
-                    "total": int(one.total[row]),
-                    "items": self._items(one, row),
+                    "total": int(system.total[row]),
+                    "items": self._items(system, row),
                 }
                 | self._keywords(name, self.ids[row])
-                for name, one in answers.systems.items()
+                for name, system in answers.systems.items()
             ],
             "held": True,
         }
@@ -98,7 +98,7 @@ class QueryDetails:
     def _members(self) -> dict[str, frozenset[int]]:
         return {name: frozenset(rows) for name, rows in self.slices.items()}
 
-    def _items(self, one: ItemLists, row: int) -> list[dict[str, Any]]:
+    def _items(self, lists: ItemLists, row: int) -> list[dict[str, Any]]:
         return [
             {
                 "id": item,
@@ -107,7 +107,7 @@ class QueryDetails:
                 "score": none_for_nan(score),
                 "grade": none_for_nan(grade),
             }
-            for rank, item, score, grade in one.of(row)
+            for rank, item, score, grade in lists.of(row)
         ]
 
     def _keywords(self, system: str, query: str) -> dict[str, Any]:
@@ -205,7 +205,9 @@ class _Looked:
         ours, gold = answers.systems[self.system], answers.golds[answers.gold_of[self.system]]
         came = ours.of(row)
         ranks = {one.item: one.rank for one in came}
-        lacking = [one for one in gold.of(row) if self._is_relevant(one.grade) and not self._seen(ranks.get(one.item))]
+        lacking = [
+            item for item in gold.of(row) if self._is_relevant(item.grade) and not self._seen(ranks.get(item.item))
+        ]
         return (
             tuple(self._item(one.item, one.grade) for one in came[:_MOST_ITEMS] if one.rank <= _MOST_ITEMS),
             tuple(self._item(one.item, one.grade, ranks.get(one.item)) for one in lacking[:_MOST_ITEMS]),

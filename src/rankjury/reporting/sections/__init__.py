@@ -5,9 +5,9 @@ A renderer is a module of this package, or of a third party that names it under 
 systems::
 
     @renderer("space")
-    def render(report: Report, brief: bool) -> Block | None:
+    def render(report: Report, brief: bool) -> SectionBlock | None:
         found = report.sections_of(Hygiene)
-        return Block("Embedding spaces", tables=[...]) if found else None
+        return SectionBlock("Embedding spaces", tables=[...]) if found else None
 
 Console, Markdown, the HTML page, notebooks and pull requests show the blocks that ``render_sections`` returns.
 """
@@ -64,7 +64,7 @@ def renderer(name: str) -> Callable[[Render], Render]:
 
 def render_sections(report: Report, writer: str) -> list[tuple[str, SectionBlock]]:
     """Return the blocks that a writer shows, by section name, in their order."""
-    present = {*report.sections, *(name for one in report.systems.values() for name in one.sections)}
+    present = {*report.sections, *(name for system in report.systems.values() for name in system.sections)}
     renders = {RENDERERS.find(name): name for name in sorted(present)}  # several sections may share a renderer
     found = []
     for render, name in renders.items():

@@ -24,7 +24,7 @@ _DECIMALS = 4
 def render_reference(report: Report, brief: bool) -> SectionBlock | None:
     """Return each system by cut-off, and what it gains over the baseline under the headline's measures."""
     if not any(
-        measure is not None and measure.k for one in report.systems.values() for measure in one.measures.values()
+        measure is not None and measure.k for system in report.systems.values() for measure in system.measures.values()
     ):
         return None
     gains = list(_relative(report))
@@ -107,13 +107,13 @@ def _improvement_table(report: Report) -> TextTable:
     names = display_names(report)
     rows = [
         [
-            one.system if one.system != before else "",
-            names[one.measure],
-            _share(one),
-            f"{format_value(one.baseline_mean, 3)} → {format_value(one.mean, 3)}",
-            format_p(one.p_holm, at_floor=one.at_floor),
+            comparison.system if comparison.system != before else "",
+            names[comparison.measure],
+            _share(comparison),
+            f"{format_value(comparison.baseline_mean, 3)} → {format_value(comparison.mean, 3)}",
+            format_p(comparison.p_holm, at_floor=comparison.at_floor),
         ]
-        for one, before in _relative(report)
+        for comparison, before in _relative(report)
     ]
     return make_table([f"over {report.baseline}", "measure", "change", "means", "p"], rows, text=(0, 1), wraps=(0,))
 
@@ -122,29 +122,31 @@ def _improvements(report: Report) -> Iterator[str]:
     """``tuned over base: NDCG@10 +51.2 % [+48.0, +54.3]``, a sentence a system, of the measure that says most."""
     names = display_names(report)
     chosen: dict[str, Comparison] = {}
-    for one, _ in _relative(report):
-        if one.system not in chosen or one.measure.startswith(_SAYS_MOST):
-            chosen[one.system] = one
-    for one in chosen.values():
-        verdict = "shown" if one.is_significant(report.level) else "not shown: chance alone may do that"
-        yield f"{one.system} over {one.baseline}: {names[one.measure]} {_share(one)}, {verdict}"
+    for comparison, _ in _relative(report):
+        if comparison.system not in chosen or comparison.measure.startswith(_SAYS_MOST):
+            chosen[comparison.system] = comparison
+    for comparison in chosen.values():
+        verdict = "shown" if comparison.is_significant(report.level) else "not shown: chance alone may do that"
+        change = f"{names[comparison.measure]} {_share(comparison)}"
+        yield f"{comparison.system} over {comparison.baseline}: {change}, {verdict}"
 
 
 def _relative(report: Report) -> Iterator[tuple[Comparison, str | None]]:
     """The comparisons that have a share, each with the system of the one before."""
     before = None
-    for one in report.comparisons:
-        if one.relative is not None and (not report.headline or one.measure in report.headline):
-            yield one, before
-            before = one.system
+    for comparison in report.comparisons:
+        if comparison.relative is not None and (not report.headline or comparison.measure in report.headline):
+            yield comparison, before
+            before = comparison.system
 
 
-def _share(one: Comparison) -> str:
+def _share(comparison: Comparison) -> str:
     """``−9.0 % [−11.4, −6.6]``"""
-    if one.relative is None:
+    if comparison.relative is None:
         return NO_VALUE
-    bounds = "" if one.relative_ci is None else f" [{', '.join(_signed(100 * end, 1) for end in one.relative_ci)}]"
-    return f"{_signed(100 * one.relative, 1)} %{bounds}"
+    ci = comparison.relative_ci
+    bounds = "" if ci is None else f" [{', '.join(_signed(100 * end, 1) for end in ci)}]"
+    return f"{_signed(100 * comparison.relative, 1)} %{bounds}"
 
 
 def _signed(value: float, decimals: int) -> str:

@@ -66,7 +66,7 @@ def _moves_table(drift: Drift) -> TextTable:
         rows.append(
             [one.figure, _figure(one.old), _figure(one.new), _change(one), TableCell(within, _STYLES.get(within, ""))]
         )
-    relative = any(one.relative_to == "mean" for one in drift.moved)
+    relative = any(move.relative_to == "mean" for move in drift.moved)
     notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
     header = ["figure", "old", "new", "change", f"±{format_percent(drift.allowed)}"]
     return make_table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
@@ -76,28 +76,28 @@ def _figure(value: float) -> str:
     return NO_VALUE if isnan(value) else format_value(value, _DECIMALS)
 
 
-def _change(one: MovedValue) -> str:
-    if isnan(one.change):
+def _change(move: MovedValue) -> str:
+    if isnan(move.change):
         return NO_VALUE
-    text = _share(one.change) if isfinite(one.change) else "from 0"
-    return f"{text}*" if one.relative_to == "mean" else text
+    text = _share(move.change) if isfinite(move.change) else "from 0"
+    return f"{text}*" if move.relative_to == "mean" else text
 
 
 def _tested_table(tested: Sequence[DriftTest]) -> TextTable:
     """Means over the queries in common, the difference as a share, and how sure it is."""
     rows = []
-    for one in tested:
-        found, short = one.comparison, _STANDINGS[one.standing].partition(":")[0]
-        rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(one),
+    for test in tested:
+        found, short = test.comparison, _STANDINGS[test.standing].partition(":")[0]
+        rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(test),
                      format_p(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
     header = ["mean of", "old → new", "change", "p", "the difference is"]
     title = f"The same queries ({tested[0].comparison.n:,}), before and after"
     return make_table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
 
 
-def _relative(one: DriftTest) -> str:
+def _relative(test: DriftTest) -> str:
     """``+0.8 % [+0.5, +1.1]``"""
-    found = one.comparison
+    found = test.comparison
     if found.relative is None:
         return NO_VALUE
     ends = found.relative_ci
@@ -156,7 +156,7 @@ def _verdict_lines(drift: Drift) -> Iterator[str]:
 
 def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
     """The verdict over all systems, and each."""
-    outcomes = [one.outcome for one in drifts]
+    outcomes = [drift.outcome for drift in drifts]
     verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
     form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
     return dumps(form | {"drifts": [one.to_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"

@@ -35,7 +35,7 @@ def render_indexes(report: Report, brief: bool) -> SectionBlock | None:
     if not found:
         return None
     tables = [_index_table(found), _latency_table(found), _filters_table(found)]
-    shown = [one for one in tables if one]
+    shown = [table for table in tables if table]
     return SectionBlock("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
 
 
@@ -69,7 +69,7 @@ def render_examples(report: Report, brief: bool) -> SectionBlock | None:
     lines = []
     for system, examples in list(report.sections_of(Examples).items())[-1:]:
         for kind, title in (("success", "Best"), ("failure", "Worst")):
-            chosen = [one for one in examples if one.kind == kind][:_EXAMPLES_SHOWN]
+            chosen = [example for example in examples if example.kind == kind][:_EXAMPLES_SHOWN]
             if chosen:
                 lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
     return SectionBlock("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
@@ -142,7 +142,11 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     """Return what the clock itself costs, and what end to end includes."""
     if not timed:
         return []
-    loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
+    loops = [
+        loop
+        for timings in timed
+        for loop in (timings.index_only or timings.end_to_end, timings.end_to_end, *timings.closed)
+    ]
     overhead = max(loop.overhead_us for loop in loops)
     collected = sum(loop.gc_ms for loop in loops)
     whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
@@ -152,9 +156,9 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     ]
 
 
-def _latency_row(name: str, way: str, one: Latency, intervals: bool) -> list[str]:
-    percentiles = [_percentile_shown(one, share, intervals) for share in ("p50", "p95", "p99")]
-    return [name, way, *percentiles, _milliseconds(one.max_ms), f"{one.qps:,.0f}", f"{one.failed:,}"]
+def _latency_row(name: str, way: str, latency: Latency, intervals: bool) -> list[str]:
+    percentiles = [_percentile_shown(latency, share, intervals) for share in ("p50", "p95", "p99")]
+    return [name, way, *percentiles, _milliseconds(latency.max_ms), f"{latency.qps:,.0f}", f"{latency.failed:,}"]
 
 
 def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
@@ -183,10 +187,10 @@ def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
     return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
-def _spread_shown(one: MeanStd) -> str:
-    if one.mean != one.mean:
+def _spread_shown(spread: MeanStd) -> str:
+    if spread.mean != spread.mean:
         return "–"
-    return _signed(one.mean) + (f" ± {one.std:.4f}" if one.std == one.std else "")
+    return _signed(spread.mean) + (f" ± {spread.std:.4f}" if spread.std == spread.std else "")
 
 
 def _lines(found: Mapping[str, IndexResult]) -> Iterator[str]:
@@ -242,13 +246,13 @@ def _size_shown(size: int | None) -> str:
     return f"{size} B"
 
 
-def _example_line(one: Example) -> str:
-    text = one.text
-    name = f"{one.query} “{text}”" if text else one.query
-    items = ", ".join(f"{_item(item)} ({item.grade:g})" for item in one.found[:_ITEMS_SHOWN])
-    lacking = one.missed[:1] if one.kind == "failure" else ()
+def _example_line(example: Example) -> str:
+    text = example.text
+    name = f"{example.query} “{text}”" if text else example.query
+    items = ", ".join(f"{_item(item)} ({item.grade:g})" for item in example.found[:_ITEMS_SHOWN])
+    lacking = example.missed[:1] if example.kind == "failure" else ()
     missed = "".join(f"; missed {_item(item)} ({item.grade:g})" for item in lacking)
-    return f"{one.score:.3f}  {name}: {items}{missed}"
+    return f"{example.score:.3f}  {name}: {items}{missed}"
 
 
 def _item(item: ExampleItem) -> str:

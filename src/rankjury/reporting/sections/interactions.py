@@ -39,7 +39,7 @@ def render_interactions(report: Report, brief: bool) -> SectionBlock | None:
         columns = (replace(found.columns[0], wraps=True), *found.columns[1:])
         note = f"{report.labels[0]} − {report.baseline}'s; {p_legend(first)}; +/=/−: users"
         tables.append(replace(found, columns=columns, narrower=(), notes=(note,), fixed=1))
-    compared = dict.fromkeys(one.measure for one in report.comparisons)
+    compared = dict.fromkeys(comparison.measure for comparison in report.comparisons)
     labels = report.labels[:1] if brief else list(dict.fromkeys((*compared, *report.labels)))
     tiers = [found for label in labels if (found := _tiers_table(report, label, ends=not brief))]
     if tiers:
@@ -102,12 +102,12 @@ def _beyond_accuracy(report: Report) -> set[str]:
     }
 
 
-def _sign(one: Comparison | None, report: Report, *, beyond: bool) -> str:
+def _sign(comparison: Comparison | None, report: Report, *, beyond: bool) -> str:
     """Better or worse where that is shown; of a measure beyond accuracy, more or less."""
-    verdict = verdict_style(one, report.level) if one is not None else ""
-    if one is None or verdict not in _SIGNS:
+    verdict = verdict_style(comparison, report.level) if comparison is not None else ""
+    if comparison is None or verdict not in _SIGNS:
         return ""
-    return (_MORE if one.difference > 0 else _LESS) if beyond else _SIGNS[verdict]
+    return (_MORE if comparison.difference > 0 else _LESS) if beyond else _SIGNS[verdict]
 
 
 def _mean(estimate: Estimate) -> str:
@@ -165,7 +165,7 @@ def _tier_ranges(report: Report) -> Iterator[str]:
 
 def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool, beyond: bool) -> str:
     estimate = part.estimates[system][measure]
-    found = [one for one in part.beside if one.system == system and one.measure == measure]
+    found = [comparison for comparison in part.beside if comparison.system == system and comparison.measure == measure]
     sign = _sign(found[0], report, beyond=beyond) if found and isinstance(found[0], Comparison) else ""
     return (format_estimate(estimate) if ends else _mean(estimate)) + sign
 

@@ -39,7 +39,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         lines += _summary_lines(report, system)
     if quality is not None:
         tables.append(quality)
-    return SectionBlock("PartialMatches matches", [one for one in tables if one], lines, order=30)
+    return SectionBlock("Partial matches", [table for table in tables if table], lines, order=30)
 
 
 def _shown_queries(report: Report, system: str) -> Iterator[TextTable]:
@@ -57,9 +57,9 @@ def _worst(report: Report, system: str) -> list[str]:
     scores = report.scores[system].only(report.headline or None)
     values = dict(zip(map(str, scores.queries), scores[scores.labels[-1]].tolist(), strict=True))
     partly = [
-        one
-        for one in report.sections_of(PartialMatches)[system].queries
-        if one.relevant and not isnan(values[one.query]) and any(_is_partial(result) for result in one.results)
+        query
+        for query in report.sections_of(PartialMatches)[system].queries
+        if query.relevant and not isnan(values[query.query]) and any(_is_partial(result) for result in query.results)
     ]
     return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
 
@@ -74,7 +74,7 @@ def _shown(report: Report, system: str, looked: QueryMatches, partial: PartialMa
     group_of = {one.name: one.group for one in partial.keywords}
     keywords = {one: one.removeprefix(f"{group_of[one]}=") for one in looked.keywords}
     groups = list(dict.fromkeys(group_of[one] for one in looked.keywords))
-    decimals = 2 if any(abs(one.score or 0) >= _SMALL for one in looked.results) else 4
+    decimals = 2 if any(abs(result.score or 0) >= _SMALL for result in looked.results) else 4
     rows, narrow = [], []
     for one in looked.results:
         head = [str(one.rank), "–" if one.score is None else f"{one.score:.{decimals}f}", report.name_of(one.item)]
@@ -125,15 +125,15 @@ def missed_table(partial: PartialMatches, system: str, most: int) -> TextTable:
     """Return the keywords that results lack, most first, each with ``most`` that they have instead."""
     rows = [
         [
-            one.name.removeprefix(f"{one.group}="),
-            one.group,
-            f"{one.queries:,}",
-            f"{one.lacking:,} of {one.results:,}",
-            format_percent(one.share, 1),
-            ", ".join(f"{other.keyword} ({other.results:,})" for other in one.instead[:most]),
+            keyword.name.removeprefix(f"{keyword.group}="),
+            keyword.group,
+            f"{keyword.queries:,}",
+            f"{keyword.lacking:,} of {keyword.results:,}",
+            format_percent(keyword.share, 1),
+            ", ".join(f"{other.keyword} ({other.results:,})" for other in keyword.instead[:most]),
         ]
-        for one in partial.keywords
-        if one.lacking
+        for keyword in partial.keywords
+        if keyword.lacking
     ]
     header = ["keyword", "group", "queries", "lacking", "share", "instead"]
     short = make_table(
@@ -159,13 +159,13 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
     if total:
         whole, some, none = (format_percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
-    by_group = ", ".join(f"{one.name} {format_percent(one.share, 1)}" for one in partial.groups if one.results)
+    by_group = ", ".join(f"{group.name} {format_percent(group.share, 1)}" for group in partial.groups if group.results)
     if by_group:
         yield f"Lacking by group: {by_group}"
     if partial.look_alikes:
         told = "; ".join(
-            f"{one.item} to {one.query} ({one.score:.2f}, lacks {', '.join(one.lacks)})"
-            for one in partial.look_alikes[:_LOOK_ALIKES_SHOWN]
+            f"{look_alike.item} to {look_alike.query} ({look_alike.score:.2f}, lacks {', '.join(look_alike.lacks)})"
+            for look_alike in partial.look_alikes[:_LOOK_ALIKES_SHOWN]
         )
         yield f"Look-alikes, most alike though not relevant: {told}"
     alike = partial.alike

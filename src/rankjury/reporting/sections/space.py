@@ -56,7 +56,7 @@ def _cut(name: str) -> str:
 
 def diagnostics_table(space: SpaceDiagnostics) -> TextTable:
     """One space in words: what was looked at, and what was found."""
-    hubs = ", ".join(f"{one.id} ({one.found_by:,})" for one in space.hubness.hubs[:3]) or "–"
+    hubs = ", ".join(f"{hub.id} ({hub.found_by:,})" for hub in space.hubness.hubs[:3]) or "–"
     rows = [
         ["vectors", f"{space.vectors:,} × {space.dimensions:,}"],
         ["length", f"{space.norm.mean:.4g} ± {space.norm.std:.2g}, {space.norm.min:.4g} to {space.norm.max:.4g}"],

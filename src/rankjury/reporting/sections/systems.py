@@ -26,7 +26,7 @@ def render_quantiles(report: Report, brief: bool) -> SectionBlock | None:
 
 def quantiles_table(report: Report) -> TextTable:
     """Return scores at some shares of the queries: one row per measure and system; no rows where none were asked."""
-    known = {name: one.measures for name, one in report.sections_of(Quantiles).items()}
+    known = {name: quantiles.measures for name, quantiles in report.sections_of(Quantiles).items()}
     entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
     shares = entries[0][2].at if entries else ()
     rows = [

@@ -101,14 +101,16 @@ class TextTable:
 
         Columns that are empty in all rows are removed at once.
         """
-        empty = [one.name for place, one in enumerate(self.columns) if not any(row[place].text for row in self.rows)]
+        empty = [
+            column.name for place, column in enumerate(self.columns) if not any(row[place].text for row in self.rows)
+        ]
         found = self.without(*empty) if self.rows else self
         narrower = tuple(found.without(*names[: number + 1]) for number in range(len(names)))
         return replace(found, narrower=tuple(dict.fromkeys(narrower)))
 
     def first(self, most: int) -> "TextTable":
         """Return it with its first rows."""
-        return replace(self, rows=self.rows[:most], narrower=tuple(one.first(most) for one in self.narrower))
+        return replace(self, rows=self.rows[:most], narrower=tuple(layout.first(most) for layout in self.narrower))
 
 
 def make_table(
@@ -160,7 +162,7 @@ def headline_labels(report: Report) -> list[str]:
 
 def first_labels(report: Report) -> tuple[list[str], list[str]]:
     """Return the measures to show at once, as many as a reader takes in, and the others."""
-    compared = {one.measure for one in report.comparisons}
+    compared = {comparison.measure for comparison in report.comparisons}
     headline = headline_labels(report)
     if not report.headline:
         headline = [label for label in headline if label in compared] or headline
@@ -170,13 +172,13 @@ def first_labels(report: Report) -> tuple[list[str], list[str]]:
 
 def idle_systems(report: Report) -> frozenset[str]:
     """Return random orders, whose slices and losses say nothing; none where there are no other systems."""
-    found = {name for name, one in report.systems.items() if one.random or report.fact(name, "model") == "random"}
+    found = {name for name, system in report.systems.items() if system.random or report.fact(name, "model") == "random"}
     return frozenset(found) if len(found) < len(report.systems) else frozenset()
 
 
 def interval_note(report: Report, *, with_count: bool = False) -> str:
     """Return what brackets after means are, and over how many queries; empty where there are none."""
-    if not any(one.ci for system in report.systems.values() for one in system.estimates.values()):
+    if not any(estimate.ci for system in report.systems.values() for estimate in system.estimates.values()):
         return ""
     many = report.unit[1]
     averaged = _queries_averaged(report)
@@ -190,7 +192,7 @@ def headline_table(report: Report) -> TextTable:
     by_measure = make_table(
         ["measure", *systems, "n"],
         [
-            [report.both_names(label), *(format_estimate(one) for one in of), _counts(of)]
+            [report.both_names(label), *(format_estimate(estimate) for estimate in of), _counts(of)]
             for label in report.labels
             for of in [[system.estimates[label] for system in systems.values()]]
         ],
@@ -233,7 +235,7 @@ def headline_table(report: Report) -> TextTable:
 
 def _queries_averaged(report: Report) -> str | None:
     """Return how many queries every estimate is over; None where they differ."""
-    found = {_counts([one]) for system in report.systems.values() for one in system.estimates.values()}
+    found = {_counts([estimate]) for system in report.systems.values() for estimate in system.estimates.values()}
     return found.pop() if len(found) == 1 else None
 
 
@@ -250,7 +252,7 @@ def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
         report: The report.
         everything: With values that are looked up rather than read, such as percentiles of an open loop.
     """
-    held = {name: one.recorded for name, one in report.systems.items() if one.recorded}
+    held = {name: system.recorded for name, system in report.systems.items() if system.recorded}
     every = list(dict.fromkeys(name for of in held.values() for name in of))
     names = every if everything else [name for name in every if not name.startswith(_LOOKED_UP)] or every
     rows = [[name, *(_recorded_shown(of.get(name)) for of in held.values())] for name in names]
@@ -259,12 +261,12 @@ def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
     return make_table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
 
 
-def _recorded_shown(one: RecordedValue | None) -> str:
-    if one is None:
+def _recorded_shown(recorded: RecordedValue | None) -> str:
+    if recorded is None:
         return NO_VALUE
-    if one.ci is None or one.ci[0] == one.ci[1]:
-        return format_rounded(one.value)
-    return f"{format_value(one.value, interval_decimals(one.ci))} {format_interval(one.ci)}"
+    if recorded.ci is None or recorded.ci[0] == recorded.ci[1]:
+        return format_rounded(recorded.value)
+    return f"{format_value(recorded.value, interval_decimals(recorded.ci))} {format_interval(recorded.ci)}"
 
 
 def format_rounded(value: float) -> str:

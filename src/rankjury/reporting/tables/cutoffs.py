@@ -80,9 +80,9 @@ class CutoffGrid:
     def conventions(self) -> tuple[str, ...]:
         """``Recall: recall(over=k,gold=k)``, for each measure whose name leaves its conventions out."""
         return tuple(
-            f"{one.both_names}: {one.spelling}"
-            for one in self.measures
-            if "(" in one.spelling and one.name != one.spelling
+            f"{measure.both_names}: {measure.spelling}"
+            for measure in self.measures
+            if "(" in measure.spelling and measure.name != measure.spelling
         )
 
 

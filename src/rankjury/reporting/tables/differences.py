@@ -42,7 +42,11 @@ _MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "≈ noise", ""
 def summary_table(report: Report, labels: Sequence[str] | None = None) -> TextTable:
     """Return one row per measure and system: the mean, and beside it the difference to the baseline."""
     shown = report.labels if labels is None else labels
-    compared = {(one.measure, one.system): one for one in report.comparisons if not isnan(one.difference)}
+    compared = {
+        (comparison.measure, comparison.system): comparison
+        for comparison in report.comparisons
+        if not isnan(comparison.difference)
+    }
     with_differences = any(label in shown for label, _ in compared)
     rows: list[list[str | TableCell]] = []
     for label in shown:
@@ -63,14 +67,14 @@ def summary_table(report: Report, labels: Sequence[str] | None = None) -> TextTa
     return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
-def _difference_cells(one: Comparison | None, level: float) -> list[str | TableCell]:
-    if one is None:
+def _difference_cells(comparison: Comparison | None, level: float) -> list[str | TableCell]:
+    if comparison is None:
         return ["", "", "", ""]
     return [
-        TableCell(format_difference(one.difference, one.ci)),
-        mark_cell(one, level),
-        format_p(one.p_holm, at_floor=one.at_floor),
-        "" if one.whole else f"{one.better}/{one.equal}/{one.worse}",
+        TableCell(format_difference(comparison.difference, comparison.ci)),
+        mark_cell(comparison, level),
+        format_p(comparison.p_holm, at_floor=comparison.at_floor),
+        "" if comparison.whole else f"{comparison.better}/{comparison.equal}/{comparison.worse}",
     ]
 
 
@@ -86,30 +90,31 @@ def single_measure_table(found: TextTable, name: str) -> TextTable:
     return replace(found, columns=columns).dropping("n", "+/=/−", "p", "")
 
 
-def verdict_style(one: Comparison | Gap, level: float) -> CellStyle:
+def verdict_style(comparison: Comparison | Gap, level: float) -> CellStyle:
     """Return ``better``, ``worse``, or ``noise`` where chance alone would do; empty where no test could be made."""
-    if one.p_holm is None:
+    if comparison.p_holm is None:
         return ""
-    if not is_significant(one.p_holm, level) or one.gain == 0:
+    if not is_significant(comparison.p_holm, level) or comparison.gain == 0:
         return "noise"
-    return "better" if one.gain > 0 else "worse"
+    return "better" if comparison.gain > 0 else "worse"
 
 
-def mark_cell(one: Comparison | Gap, level: float) -> TableCell:
+def mark_cell(comparison: Comparison | Gap, level: float) -> TableCell:
     """Return a difference in a word: ``▲ better``, ``▼ worse``, ``≈ noise``; ``= same`` where no query differs."""
-    verdict = verdict_style(one, level)
-    return TableCell("= same" if verdict and _is_same(one) else _MARKS[verdict], verdict)
+    verdict = verdict_style(comparison, level)
+    return TableCell("= same" if verdict and _is_same(comparison) else _MARKS[verdict], verdict)
 
 
-def _is_same(one: Comparison | Gap | None) -> bool:
-    return isinstance(one, Comparison) and not one.whole and one.n > 0 and one.equal == one.n
+def _is_same(comparison: Comparison | Gap | None) -> bool:
+    """Tell whether no query differs."""
+    return isinstance(comparison, Comparison) and not comparison.whole and comparison.equal == comparison.n > 0
 
 
 def p_legend(report: Report) -> str:
     """Return how p-values of comparisons were computed; empty where there are none."""
     if not report.comparisons:
         return ""
-    whole = any(one.whole for one in report.comparisons)
+    whole = any(comparison.whole for comparison in report.comparisons)
     of_whole = " (of one value over all: the jackknife's t test)" if whole else ""
     return f"p: sign-flip test{of_whole}, Holm's correction"
 
@@ -118,7 +123,7 @@ def comparison_table(report: Report) -> TextTable:
     """Return the baseline under each measure, and after it every other system with its difference."""
     rows: list[list[str | TableCell]] = []
     for label in report.labels:
-        compared = [one for one in report.comparisons if one.measure == label]
+        compared = [comparison for comparison in report.comparisons if comparison.measure == label]
         for number, one in enumerate(compared):
             if number == 0:
                 mean = _mean(one.baseline_mean, one)
@@ -150,30 +155,34 @@ def before_after_table(comparisons: Sequence[Comparison], level: float, sides: S
         sides: What the earlier and the later run are called.
     """
     rows = []
-    for one in comparisons:
-        means = [_mean(one.baseline_mean, one), _mean(one.mean, one)]
-        rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
+    for comparison in comparisons:
+        means = [_mean(comparison.baseline_mean, comparison), _mean(comparison.mean, comparison)]
+        rows.append(
+            [comparison.measure, comparison.system, *means, *_difference_cells(comparison, level), f"{comparison.n:,}"]
+        )
     header = ["measure", "system", *sides, f"difference [{format_percent(level)}]", "", "p", "+/=/−", "n"]
     return make_table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
 
-def _mean(mean: float, one: Comparison) -> str:
-    return format_value(mean, interval_decimals(one.ci)) if one.n else NO_VALUE
+def _mean(mean: float, comparison: Comparison) -> str:
+    return format_value(mean, interval_decimals(comparison.ci)) if comparison.n else NO_VALUE
 
 
-def format_tally(one: Comparison) -> str:
+def format_tally(comparison: Comparison) -> str:
     """``dense, ndcg@10: 26 better · 9 worse · 4 equal``"""
-    return f"{one.system}, {one.measure}: {one.better:,} better · {one.worse:,} worse · {one.equal:,} equal"
+    tally = f"{comparison.better:,} better · {comparison.worse:,} worse · {comparison.equal:,} equal"
+    return f"{comparison.system}, {comparison.measure}: {tally}"
 
 
 def power_lines(report: Report) -> Iterator[str]:
     """Return what the first measure could have shown with so many queries, one line per system."""
-    for one in report.comparisons:
-        if one.measure != report.labels[0] or one.detectable is None:
+    for comparison in report.comparisons:
+        if comparison.measure != report.labels[0] or comparison.detectable is None:
             continue
-        needed = one.needed_for(report.detect, report.level)
+        needed = comparison.needed_for(report.detect, report.level)
         yield (
-            f"{one.system}: {plural(one.n, *report.unit)} can show {one.detectable:.2g} in {one.measure} "
+            f"{comparison.system}: {plural(comparison.n, *report.unit)} can show {comparison.detectable:.2g} "
+            f"in {comparison.measure} "
             f"({format_percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
         )
 
@@ -184,11 +193,11 @@ def largest_losses(
     """Return the queries that lost most under a measure, of one system or of all but random ones, worst first."""
     idle = idle_systems(report) if system is None else ()
     found = [
-        one
-        for one in report.changes
-        if one.measure == label
-        and one.gain < 0
-        and (one.system not in idle if system is None else one.system == system)
+        change
+        for change in report.changes
+        if change.measure == label
+        and change.gain < 0
+        and (change.system not in idle if system is None else change.system == system)
     ]
     if system is None:
         found.sort(key=lambda one: (one.gain, one.query, one.system))
@@ -205,7 +214,7 @@ def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = Fa
     """
     queries, items = _names_in_examples(report)
     queries, items = queries | dict(report.texts), items | dict(report.names)
-    several = texts and len({one.system for one in changes}) > 1
+    several = texts and len({change.system for change in changes}) > 1
     rows = [
         [
             queries.get(one.query, one.query) if texts else report.query_name(one.query),

@@ -53,7 +53,7 @@ def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
     for point in sweep.points:
         if dict(point.build) != before:
             before = dict(point.build)
-            same = [one for one in sweep.of("measured") if dict(one.build) == before]
+            same = [setting for setting in sweep.of("measured") if dict(setting.build) == before]
             seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
             rows.append([point.build_title, seconds, _size(same[-1].size_bytes) if same else "", "", "", "", ""])
         mark = marks.get(id(point), point.status)

@@ -5,7 +5,7 @@ Built-in writers are the modules of this package. Third parties register theirs 
 entry point group ``rankjury.writers``; it then works for ``-o`` and for plans alike::
 
     @writer("toy", ".toy")
-    def to_toy(report: Report, request: Request) -> str:
+    def to_toy(report: Report, request: OutputRequest) -> str:
         return f"{len(report.systems)} systems"
 """
 

@@ -29,7 +29,7 @@ def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> TextTable:
         full: Name the system also where there is one, and the slice of a target that has a name of its own.
     """
     several = full or len({one.system for one in gate.verdicts}) > 1
-    shown = [one for one in gate.verdicts if not outcomes or one.outcome in outcomes]
+    shown = [verdict for verdict in gate.verdicts if not outcomes or verdict.outcome in outcomes]
     rows = [
         [
             TableCell(one.outcome.upper(), one.outcome),
@@ -53,7 +53,7 @@ def _title(target: Target) -> str:
 
 def verdict_counts(gate: Gate) -> str:
     """``1 fail · 3 pass``"""
-    found = [one.outcome for one in gate.verdicts]
+    found = [verdict.outcome for verdict in gate.verdicts]
     return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
 
 

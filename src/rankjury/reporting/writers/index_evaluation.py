@@ -35,7 +35,7 @@ def to_evaluation(report: Report, request: OutputRequest) -> str:
     alone = _alone(report, system)
     indexed, stability = report.sections_of(IndexResult)[system], report.sections_of(Stability)[system]
     latency = None if indexed.latency is None else indexed.latency.to_json()
-    verdicts = [one.to_json() for one in gate.verdicts if one.system == system] if gate is not None else []
+    verdicts = [verdict.to_json() for verdict in gate.verdicts if verdict.system == system] if gate is not None else []
     summary = {
         "meta": _meta(report, system),
         "quality": _quality(report.estimates[system]),
@@ -58,8 +58,12 @@ def to_evaluation(report: Report, request: OutputRequest) -> str:
 def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
     """Every measure with its own n: a query may be defined under one measure and not under another."""
     return {
-        label: {"mean": one.mean if one.n else None, "ci": None if one.ci is None else list(one.ci), "n": one.n}
-        for label, one in estimates.items()
+        label: {
+            "mean": estimate.mean if estimate.n else None,
+            "ci": None if estimate.ci is None else list(estimate.ci),
+            "n": estimate.n,
+        }
+        for label, estimate in estimates.items()
     }
 
 
@@ -102,7 +106,7 @@ def _alone(report: Report, system: str) -> Report:
         comparisons=(),
         changes=(),
         slices=tuple(replace(part, estimates=own(part.estimates), beside=()) for part in report.slices),
-        sections={name: one for name, one in report.sections.items() if name not in ("hints", "spaces")}
+        sections={name: section for name, section in report.sections.items() if name not in ("hints", "spaces")}
         | ({"hints": hints} if hints else {}),
         queries=None
         if report.queries is None
@@ -111,5 +115,5 @@ def _alone(report: Report, system: str) -> Report:
             scores=own(report.scores),
             answers=None if report.answers is None else report.answers.only(system),
         ),
-        warnings=tuple(one for one in report.warnings if one.system in (None, system)),
+        warnings=tuple(warning for warning in report.warnings if warning.system in (None, system)),
     )

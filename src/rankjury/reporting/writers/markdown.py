@@ -27,7 +27,7 @@ def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
     lines = list(_block("", next(one for one in (headline, *headline.narrower) if one.header[0] == "measure")))
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
-        compared = report.only(list(dict.fromkeys(one.measure for one in report.comparisons)))
+        compared = report.only(list(dict.fromkeys(comparison.measure for comparison in report.comparisons)))
         lines += ["", *(f"- {escape_markdown(line)}" for line in power_lines(compared))]
         label = compared.labels[0]
         for system in report.systems:

@@ -83,22 +83,26 @@ def scores_snippet(scores: Scores) -> str:
 
 
 @SNIPPETS.register("comparison")
-def comparison_snippet(one: Comparison) -> str:
-    decimals = interval_decimals(one.ci)
-    known = "–" if one.detectable is None else f"{one.detectable:.2g}"
+def comparison_snippet(comparison: Comparison) -> str:
+    decimals = interval_decimals(comparison.ci)
+    known = "–" if comparison.detectable is None else f"{comparison.detectable:.2g}"
     rows = [
-        ["mean", format_value(one.mean, decimals) if one.n else "–"],
-        [f"mean of {one.baseline}", format_value(one.baseline_mean, decimals) if one.n else "–"],
-        ["difference", format_difference(one.difference, one.ci)],
-        ["p, corrected after Holm", format_p(one.p_holm, at_floor=one.at_floor)],
-        ["p by itself", format_p(one.p, at_floor=one.at_floor)],
-        *([] if one.whole else [["better / equal / worse", f"{one.better:,} / {one.equal:,} / {one.worse:,}"]]),
-        ["n", f"{one.n:,}" + (f" ({one.left_out:,} undefined)" if one.left_out else "")],
+        ["mean", format_value(comparison.mean, decimals) if comparison.n else "–"],
+        [f"mean of {comparison.baseline}", format_value(comparison.baseline_mean, decimals) if comparison.n else "–"],
+        ["difference", format_difference(comparison.difference, comparison.ci)],
+        ["p, corrected after Holm", format_p(comparison.p_holm, at_floor=comparison.at_floor)],
+        ["p by itself", format_p(comparison.p, at_floor=comparison.at_floor)],
+        *(
+            []
+            if comparison.whole
+            else [["better / equal / worse", f"{comparison.better:,} / {comparison.equal:,} / {comparison.worse:,}"]]
+        ),
+        ["n", f"{comparison.n:,}" + (f" ({comparison.left_out:,} undefined)" if comparison.left_out else "")],
         ["difference that so many would show", known],
     ]
-    less = " (less is better)" if one.lower_is_better else ""
-    title = f"{one.system} beside {one.baseline}: {one.measure}{less}"
-    return _box(_title(title), _table(make_table(["", one.system], rows)))
+    less = " (less is better)" if comparison.lower_is_better else ""
+    title = f"{comparison.system} beside {comparison.baseline}: {comparison.measure}{less}"
+    return _box(_title(title), _table(make_table(["", comparison.system], rows)))
 
 
 @SNIPPETS.register("gate")
@@ -152,7 +156,7 @@ def _details(title: str, content: str) -> str:
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    listed = "".join(f"<li>{_shown(one, _LONGEST_LINE)}</li>" for one in warnings)
+    listed = "".join(f"<li>{_shown(warning, _LONGEST_LINE)}</li>" for warning in warnings)
     return f'<p style="margin:0.3em 0 0">Warnings:</p><ul style="margin:0 0 0.3em;overflow-wrap:anywhere">{listed}</ul>'
 
 

@@ -107,7 +107,9 @@ def _folded(report: Report) -> Iterator[CommentPart]:
     """Return the rest."""
     warnings, gate = report.warning_lines, report.section(Gate)
     if warnings:
-        yield _details(plural(len(warnings), "warning", "warnings"), [f"- {escape_text(one, 500)}" for one in warnings])
+        yield _details(
+            plural(len(warnings), "warning", "warnings"), [f"- {escape_text(warning, 500)}" for warning in warnings]
+        )
     passed = None if gate is None else verdicts_table(gate, "pass")
     if passed:
         yield _folded_table(plural(len(passed.rows), "target holds", "targets hold"), passed)
@@ -121,7 +123,9 @@ def _folded(report: Report) -> Iterator[CommentPart]:
         lines = list(section_lines(block, brief=True, text=partial(escape_text, longest=500)))
         if lines:
             yield _details(block.title, lines[1:])
-    conventions = [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in list_conventions(report)]
+    conventions = [
+        f"- {_coded(convention.label)}: {_coded(convention.spelled_out)}" for convention in list_conventions(report)
+    ]
     legend = [f"- {escape_text(p_legend(report))}"] if report.comparisons else []
     yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
 

@@ -40,7 +40,7 @@ def _check_request(request: OutputRequest) -> None:
 def to_retrievers(report: Report, request: OutputRequest) -> str:
     """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
     names, k = [name for name in report.systems if name in report.top_items], request.k or _DEFAULT_K
-    _check(names, [one for system in report.systems.values() for one in system.conventions.values()], k)
+    _check(names, [convention for system in report.systems.values() for convention in system.conventions.values()], k)
     columns = {
         name: {short: _column(report, name, measure, k) for short, measure in _MEASURES.items()} for name in names
     }

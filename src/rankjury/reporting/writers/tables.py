@@ -49,7 +49,7 @@ def _rows(report: Report) -> Iterator[dict[str, Any]]:
 def _of(
     name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
 ) -> Iterator[dict[str, Any]]:
-    found = {(one.system, one.measure): one.to_json() for one in beside}
+    found = {(comparison.system, comparison.measure): comparison.to_json() for comparison in beside}
     common = report.common_names
     for system, result in report.systems.items():
         for label, convention in result.conventions.items():
@@ -110,7 +110,7 @@ def to_cutoff_csv(report: Report, request: OutputRequest) -> str:
     if system not in grid.systems:
         raise UnknownName("system", system, grid.systems)
     found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
-    counts = {k: {one.n for one in estimates if one is not None} for k, estimates in found.items()}
+    counts = {k: {estimate.n for estimate in estimates if estimate is not None} for k, estimates in found.items()}
     apart = any(len(of_row) > 1 for of_row in counts.values())
     names = (*_FIGURES, "n") if apart else _FIGURES
     common = [measure for measure in grid.measures if measure.common]
