@@ -35,7 +35,7 @@ def check(found: QueryDetails, packed: PackedQueries) -> None:
     for row in range(0, len(rows), max(1, len(rows) // 40)):
         query = rows[row]
         whole = row < packed.whole
-        depth = None if whole or packed.fineness is None else packed.fineness.depth
+        depth = None if whole or packed.level is None else packed.level.depth
         lists, wanted = lists_of(page, row), found.query(query)
         for side in ("golds", "systems"):
             for ours, theirs in zip(lists[side], wanted[side], strict=True):
@@ -136,7 +136,7 @@ class TestLittleRoom:
         assert smaller.queries == 1_200
         assert 0 < smaller.whole < smaller.held == 1_200
         assert smaller.whole % BLOCK == 0
-        assert smaller.fineness != whole.fineness
+        assert smaller.level != whole.level
 
     def test_names_of_items_go_with_the_queries_that_matter_less(self) -> None:
         found = details(9, 1_200, 2, 30_000, 12)

@@ -53,7 +53,7 @@ def history_chart(
     """
     runs = sorted({(_seconds(point.time), point.time, point.run) for one in series for point in one.points})
     times = [seconds for seconds, _, _ in runs]
-    spacing: Spacing = "time" if _spread(times) else "even"
+    spacing: Spacing = "time" if _are_spread(times) else "even"
     places = times if spacing == "time" else [float(place) for place in range(len(runs))]
     at = {(time, run): place for (_, time, run), place in zip(runs, places, strict=True)}
     first = {time: at[time, run] for _, time, run in reversed(runs)}
@@ -66,7 +66,7 @@ def history_chart(
         y_label=y_label or title,
         lines=lines,
         spacing=spacing,
-        x_names=tuple(_short(seconds, times) for seconds in times) if spacing == "even" else (),
+        x_names=tuple(_format_time(seconds, times) for seconds in times) if spacing == "even" else (),
         marks=marks,
     )
     return replace(chart, footnote=_footnote(chart))
@@ -86,11 +86,11 @@ def _line(series: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
         ys=tuple(point.mean for point in points),
         lows=tuple(point.low for point in points),
         highs=tuple(point.high for point in points),
-        titles=tuple(f"{series.name}, {point.time}, {point.run}: {_told(point)}" for point in points),
+        titles=tuple(f"{series.name}, {point.time}, {point.run}: {_format_point(point)}" for point in points),
     )
 
 
-def _told(point: RunPoint) -> str:
+def _format_point(point: RunPoint) -> str:
     if point.mean is None:
         return "undefined"
     ci = None if point.low is None or point.high is None else (point.low, point.high)
@@ -102,7 +102,7 @@ def _seconds(time: str) -> float:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 
-def _spread(times: Sequence[float]) -> bool:
+def _are_spread(times: Sequence[float]) -> bool:
     """Whether most runs keep their distance on an axis of time."""
     if len(set(times)) < 2:
         return False
@@ -111,7 +111,7 @@ def _spread(times: Sequence[float]) -> bool:
     return 4 * close <= len(times) - 1
 
 
-def _short(seconds: float, times: Sequence[float]) -> str:
+def _format_time(seconds: float, times: Sequence[float]) -> str:
     """With the hour where days would be the same."""
     day = datetime.fromtimestamp(seconds, UTC)
     same = len({datetime.fromtimestamp(one, UTC).date() for one in times}) < len(times)

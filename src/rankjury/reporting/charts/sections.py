@@ -44,7 +44,7 @@ _NEAR = 0.5
 
 def frontier_chart(report: Report) -> Scatter | None:
     """Return recall and latency of systems with an index; None where no system has both."""
-    recorded = {name: _recorded(report, name) for name in report.systems}
+    recorded = {name: _recorded_values(report, name) for name in report.systems}
     recalls = {
         name: next((label for label in values if label.startswith("ann_recall@")), "")
         for name, values in recorded.items()
@@ -55,9 +55,8 @@ def frontier_chart(report: Report) -> Scatter | None:
         for name, values in recorded.items():
             recall, latency = values.get(recalls[name]), values.get(f"latency_{clock}_ms")
             if recall is not None and latency is not None:
-                title = (
-                    f"{name}: recall {_told(recall.value, recall.ci)}, {clock} {_told(latency.value, latency.ci)} ms"
-                )
+                found, took = (_format_with_interval(value.value, value.ci) for value in (recall, latency))
+                title = f"{name}: recall {found}, {clock} {took} ms"
                 points.append(ScatterPoint(name, latency.value, recall.value, latency.ci, recall.ci, title=title))
         if points:
             break
@@ -80,7 +79,7 @@ def frontier_chart(report: Report) -> Scatter | None:
     )
 
 
-def _recorded(report: Report, system: str) -> dict[str, RecordedValue]:
+def _recorded_values(report: Report, system: str) -> dict[str, RecordedValue]:
     """Return a system's recorded values, and what was found of its index where they lack it."""
     index = report.section(IndexResult, system)
     return (index.figures() if index is not None else {}) | dict(report.systems[system].recorded)
@@ -97,7 +96,7 @@ def _beats(other: ScatterPoint, point: ScatterPoint) -> bool:
     return other.x <= point.x and other.y >= point.y and (other.x < point.x or other.y > point.y)
 
 
-def _told(value: float, ci: Bounds | None) -> str:
+def _format_with_interval(value: float, ci: Bounds | None) -> str:
     return f"{format_value(value, interval_decimals(ci))}" + (f" {format_interval(ci)}" if ci else "")
 
 
@@ -151,15 +150,15 @@ def _setting_point(setting: "Setting", name: str, names: Sequence[str], group: i
         setting.p95.ci,
         setting.recall_ci,
         on_frontier,
-        title=f"{setting.title}: recall {_told(setting.recall, setting.recall_ci)}, p95 "
-        f"{_told(setting.p95.ms, setting.p95.ci)} ms",
-        label="/".join(_value(values[one]) for one in names),
+        title=f"{setting.title}: recall {_format_with_interval(setting.recall, setting.recall_ci)}, p95 "
+        f"{_format_with_interval(setting.p95.ms, setting.p95.ci)} ms",
+        label="/".join(_format_setting(values[one]) for one in names),
         group=group,
         line=f"{group} {setting.build_title}",
     )
 
 
-def _value(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 

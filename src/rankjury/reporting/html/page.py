@@ -131,7 +131,7 @@ def _held(packed: PackedQueries, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _left_out(packed: PackedQueries, about: Mapping[str, Any]) -> Iterator[str]:
     """Yield what there was no room for."""
-    many, fineness = about["many"], packed.fineness
+    many, level = about["many"], packed.level
     if packed.queries < about["queries"]:
         yield f"the {packed.queries:,} of {about['queries']:,} {many} that matter most"
     if len(packed.labels) < len(about["labels"]):
@@ -142,10 +142,10 @@ def _left_out(packed: PackedQueries, about: Mapping[str, Any]) -> Iterator[str]:
         yield f"{len(packed.slices):,} of {len(about['slices']):,} slices to filter by"
     if about["answers"] and not packed.blocks:
         yield "no rankings"
-    if fineness is None:
+    if level is None:
         return
-    less = [f"the first {fineness.depth} items"] if fineness.depth is not None else []
-    less += ["no scores of items"] if not fineness.scores else []
+    less = [f"the first {level.depth} items"] if level.depth is not None else []
+    less += ["no scores of items"] if not level.scores else []
     if less and packed.whole < packed.held:
         rest = "the others" if packed.held == packed.queries else f"the next {packed.held - packed.whole:,}"
         yield f"{packed.whole:,} {many} whole, of {rest} {' and '.join(less)}"

@@ -117,7 +117,7 @@ def _known(listed: Sequence[ItemLists]) -> Any:
 
 
 def encode_block(
-    golds: Sequence[CodedLists], systems: Sequence[CodedLists], fineness: DetailLevel, keywords: Any = None
+    golds: Sequence[CodedLists], systems: Sequence[CodedLists], level: DetailLevel, keywords: Any = None
 ) -> str:
     """Some queries: of each the items that anybody lists, each once, and who has them where."""
     parts = [*golds, *systems]
@@ -134,8 +134,7 @@ def encode_block(
         "grades": known,
         "golds": [_list(part, at, known, scores=False) for part, at in zip(golds, places[: len(golds)], strict=True)],
         "systems": [
-            _list(part, at, known, scores=fineness.scores)
-            for part, at in zip(systems, places[len(golds) :], strict=True)
+            _list(part, at, known, scores=level.scores) for part, at in zip(systems, places[len(golds) :], strict=True)
         ],
         "keywords": keywords,
     }
@@ -251,17 +250,17 @@ class QueryLists:
         ids, golds, systems = encode_lists(details.answers)
         return cls(details, ids, [gold.take(rows) for gold in golds], [lists.take(rows) for lists in systems], rows)
 
-    def likely(self, fineness: DetailLevel) -> float:
+    def likely(self, level: DetailLevel) -> float:
         """About how many bytes a query takes, from a few blocks."""
         blocks = -(-len(self.rows) // BLOCK)
         looked_at = np.unique(np.linspace(0, blocks - 1, min(_SAMPLED, blocks)).astype(int)).tolist()
-        cut = self._cut(fineness)
-        found = sum(len(self._block(number, *cut, fineness)) for number in looked_at)
+        cut = self._cut(level)
+        found = sum(len(self._block(number, *cut, level)) for number in looked_at)
         return float(found / max(sum(self._end(number) - number * BLOCK for number in looked_at), 1))
 
-    def packed(self, fineness: DetailLevel, whole: int, held: int) -> PackedBlocks:
+    def packed(self, level: DetailLevel, whole: int, held: int) -> PackedBlocks:
         """The first queries whole, then as fine as it is said, up to ``held`` of them."""
-        of_block = [FULL_DETAIL if first < whole else fineness for first in range(0, held, BLOCK)]
+        of_block = [FULL_DETAIL if first < whole else level for first in range(0, held, BLOCK)]
         cuts = {one: self._cut(one) for one in set(of_block)}
         used = np.zeros(len(self.ids), dtype=bool)
         for number, one in enumerate(of_block):
@@ -276,17 +275,17 @@ class QueryLists:
     def _end(self, number: int) -> int:
         return min((number + 1) * BLOCK, len(self.rows))
 
-    def _cut(self, fineness: DetailLevel) -> tuple[list[CodedLists], list[CodedLists]]:
-        golds, systems = ([one.first(fineness.depth) for one in some] for some in (self.golds, self.systems))
+    def _cut(self, level: DetailLevel) -> tuple[list[CodedLists], list[CodedLists]]:
+        golds, systems = ([one.first(level.depth) for one in some] for some in (self.golds, self.systems))
         return golds, systems
 
     def _block(
-        self, number: int, golds: Sequence[CodedLists], systems: Sequence[CodedLists], fineness: DetailLevel
+        self, number: int, golds: Sequence[CodedLists], systems: Sequence[CodedLists], level: DetailLevel
     ) -> str:
         part = np.arange(number * BLOCK, self._end(number))
-        keywords = self._keywords(self.rows[part]) if fineness.keywords else None
+        keywords = self._keywords(self.rows[part]) if level.keywords else None
         return encode_block(
-            [gold.take(part) for gold in golds], [lists.take(part) for lists in systems], fineness, keywords
+            [gold.take(part) for gold in golds], [lists.take(part) for lists in systems], level, keywords
         )
 
     def _keywords(self, rows: Ints) -> list[Any] | None:
@@ -358,7 +357,7 @@ class PackedQueries:
     items: str | None = None
     names: str | None = None
     blocks: tuple[str, ...] = ()
-    fineness: DetailLevel | None = None
+    level: DetailLevel | None = None
     """Of the queries that matter less; None where no answers are held."""
     whole: int = 0
     """How many queries are held whole,"""
@@ -405,7 +404,7 @@ def _held(
     slices: tuple[str, ...],
     pieces: PackedBlocks | None = None,
     names: str | None = None,
-    fineness: DetailLevel | None = None,
+    level: DetailLevel | None = None,
     whole: int = 0,
     share: float = 1.0,
 ) -> PackedQueries:
@@ -413,7 +412,7 @@ def _held(
     if pieces is None:
         return PackedQueries(*about)
     held = min(len(pieces.blocks) * BLOCK, len(table.rows))
-    return PackedQueries(*about, pieces.items, names, pieces.blocks, fineness, min(whole, held), held, share)
+    return PackedQueries(*about, pieces.items, names, pieces.blocks, level, min(whole, held), held, share)
 
 
 def _in_tiers(lists: QueryLists, table: PackedTable, slices: tuple[str, ...], room: int) -> PackedQueries:
@@ -423,14 +422,14 @@ def _in_tiers(lists: QueryLists, table: PackedTable, slices: tuple[str, ...], ro
     fine, least = lists.likely(FULL_DETAIL), min(_AT_LEAST_WHOLE, number)
     left = _FOR_LISTS * room - fine * least
     costs = {one: lists.likely(one) for one in DETAIL_LEVELS}
-    fineness = next((one for one in DETAIL_LEVELS if ids + costs[one] * (number - least) <= left), DETAIL_LEVELS[-1])
-    coarse = costs[fineness]
+    level = next((one for one in DETAIL_LEVELS if ids + costs[one] * (number - least) <= left), DETAIL_LEVELS[-1])
+    coarse = costs[level]
     spare = left - ids - coarse * (number - least)
     whole = least + max(0, int(spare / max(fine - coarse, 1.0)))
     held = number if spare >= 0 else least + max(0, int(left / (coarse + ids / number)))
     while True:
         whole, held = _in_blocks(whole, number), _in_blocks(held, number)
-        pieces = lists.packed(fineness, whole, held)
+        pieces = lists.packed(level, whole, held)
         if pieces.size <= room or held <= BLOCK:
             break
         whole, held = (
@@ -439,7 +438,7 @@ def _in_tiers(lists: QueryLists, table: PackedTable, slices: tuple[str, ...], ro
     if pieces.size > room:
         return _held(table, slices)
     names, share = pack_names(lists, pieces.used, room - pieces.size)
-    return _held(table, slices, pieces, names, fineness, whole, share)
+    return _held(table, slices, pieces, names, level, whole, share)
 
 
 def _in_blocks(queries: int, number: int) -> int:

@@ -45,13 +45,13 @@ def _cutoff_tables(report: Report) -> list[TextTable]:
     notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.common_names else ())]
     found = []
     for number, system in enumerate(grid.systems, 1):
-        rows = [[str(k), *(_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]
+        rows = [[str(k), *(_format_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]
         last = number == len(grid.systems)
         found.append(make_table(header, rows, title=f"{system}:", notes=notes if last else (), fixed=1))
     return found
 
 
-def _spread(estimate: Estimate | None) -> str:
+def _format_spread(estimate: Estimate | None) -> str:
     if estimate is None or not estimate.n:
         return NO_VALUE
     mean = format_value(estimate.mean, 3)
@@ -71,24 +71,28 @@ def render_agreement(report: Report, brief: bool) -> SectionBlock | None:
         rows.append([_TITLES[name], *[""] * (len(header) - 1)])
         for system, agreement in found.items():
             one = agreement.figures[name]
-            rows.append([f"{_INDENT}{system}", _shown(one), *([_difference(one)] if compared else [])])
+            rows.append(
+                [f"{_INDENT}{system}", _format_agreement(one), *([_format_difference(one)] if compared else [])]
+            )
     return SectionBlock(
         "Similarities", [make_table(header, rows, wraps=(0,), notes=list(_pairs_lines(found)))], order=10
     )
 
 
-def _shown(one: AgreementValue) -> str:
+def _format_agreement(one: AgreementValue) -> str:
     if isnan(one.value):
         return NO_VALUE
     text = format_value(one.value, interval_decimals(one.ci))
     return f"{text} {format_interval(one.ci)}" if one.ci else text
 
 
-def _difference(one: AgreementValue) -> str:
+def _format_difference(one: AgreementValue) -> str:
     if one.difference is None:
         return ""
-    ends = "" if one.difference_ci is None else ", ".join(_signed(end, _DECIMALS) for end in one.difference_ci)
-    return f"{_signed(one.difference, _DECIMALS)} [{ends}]" if ends else _signed(one.difference, _DECIMALS)
+    ends = "" if one.difference_ci is None else ", ".join(_format_signed(end, _DECIMALS) for end in one.difference_ci)
+    return (
+        f"{_format_signed(one.difference, _DECIMALS)} [{ends}]" if ends else _format_signed(one.difference, _DECIMALS)
+    )
 
 
 def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
@@ -109,7 +113,7 @@ def _improvement_table(report: Report) -> TextTable:
         [
             comparison.system if comparison.system != before else "",
             names[comparison.measure],
-            _share(comparison),
+            _format_share(comparison),
             f"{format_value(comparison.baseline_mean, 3)} → {format_value(comparison.mean, 3)}",
             format_p(comparison.p_holm, at_floor=comparison.at_floor),
         ]
@@ -127,7 +131,7 @@ def _improvements(report: Report) -> Iterator[str]:
             chosen[comparison.system] = comparison
     for comparison in chosen.values():
         verdict = "shown" if comparison.is_significant(report.level) else "not shown: chance alone may do that"
-        change = f"{names[comparison.measure]} {_share(comparison)}"
+        change = f"{names[comparison.measure]} {_format_share(comparison)}"
         yield f"{comparison.system} over {comparison.baseline}: {change}, {verdict}"
 
 
@@ -140,15 +144,15 @@ def _relative(report: Report) -> Iterator[tuple[Comparison, str | None]]:
             before = comparison.system
 
 
-def _share(comparison: Comparison) -> str:
+def _format_share(comparison: Comparison) -> str:
     """``−9.0 % [−11.4, −6.6]``"""
     if comparison.relative is None:
         return NO_VALUE
     ci = comparison.relative_ci
-    bounds = "" if ci is None else f" [{', '.join(_signed(100 * end, 1) for end in ci)}]"
-    return f"{_signed(100 * comparison.relative, 1)} %{bounds}"
+    bounds = "" if ci is None else f" [{', '.join(_format_signed(100 * end, 1) for end in ci)}]"
+    return f"{_format_signed(100 * comparison.relative, 1)} %{bounds}"
 
 
-def _signed(value: float, decimals: int) -> str:
+def _format_signed(value: float, decimals: int) -> str:
     rounded = round(value, decimals)
     return f"{rounded:+.{decimals}f}".replace("-", "−") if rounded else f"{0:.{decimals}f}"

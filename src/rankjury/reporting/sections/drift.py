@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Sequence
 from json import dumps
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankjury.core.text import plural
 from rankjury.evaluation.drift import Churn, Drift, DriftTest, MovedValue
 from rankjury.evaluation.report import Report
+from rankjury.reporting.charts.sections import drift_chart
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
 from rankjury.retrieval.hints import Hint
 from rankjury.stats.formatting import NO_VALUE, format_p, format_percent, format_value
-
-if TYPE_CHECKING:
-    from rankjury.reporting.charts.spec import Chart
 
 DRIFTS_SCHEMA = "rankjury.drifts/1"
 _DECIMALS = 4
@@ -37,14 +35,11 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         lines.append(f"Drift of {drift.system} since {drift.old_source}")
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
     lines = [*lines, "All of it: rankjury drift NEW OLD"] if lines else []
-    return SectionBlock("Drift", lines=lines, charts=lambda: _charts(report), order=52) if lines else None
-
-
-def _charts(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.sections import drift_chart
-
-    chart = drift_chart(report)
-    return () if chart is None else (chart,)
+    return (
+        SectionBlock("Drift", lines=lines, charts=lambda: list(filter(None, [drift_chart(report)])), order=52)
+        if lines
+        else None
+    )
 
 
 def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> SectionBlock:
@@ -64,7 +59,13 @@ def _moves_table(drift: Drift) -> TextTable:
     for one in drift.moved:
         within = _WITHIN[one.within]
         rows.append(
-            [one.figure, _figure(one.old), _figure(one.new), _change(one), TableCell(within, _STYLES.get(within, ""))]
+            [
+                one.figure,
+                _format_figure(one.old),
+                _format_figure(one.new),
+                _format_change(one),
+                TableCell(within, _STYLES.get(within, "")),
+            ]
         )
     relative = any(move.relative_to == "mean" for move in drift.moved)
     notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
@@ -72,14 +73,14 @@ def _moves_table(drift: Drift) -> TextTable:
     return make_table(header, rows, text=(0, 4), wraps=(0,), notes=notes)
 
 
-def _figure(value: float) -> str:
+def _format_figure(value: float) -> str:
     return NO_VALUE if isnan(value) else format_value(value, _DECIMALS)
 
 
-def _change(move: MovedValue) -> str:
+def _format_change(move: MovedValue) -> str:
     if isnan(move.change):
         return NO_VALUE
-    text = _share(move.change) if isfinite(move.change) else "from 0"
+    text = _format_share(move.change) if isfinite(move.change) else "from 0"
     return f"{text}*" if move.relative_to == "mean" else text
 
 
@@ -88,20 +89,23 @@ def _tested_table(tested: Sequence[DriftTest]) -> TextTable:
     rows = []
     for test in tested:
         found, short = test.comparison, _STANDINGS[test.standing].partition(":")[0]
-        rows.append([found.measure, f"{_figure(found.baseline_mean)} → {_figure(found.mean)}", _relative(test),
-                     format_p(found.p_holm, at_floor=found.at_floor), short])  # fmt: skip
+        means = f"{_format_figure(found.baseline_mean)} → {_format_figure(found.mean)}"
+        p = format_p(found.p_holm, at_floor=found.at_floor)
+        rows.append([found.measure, means, _format_relative(test), p, short])
     header = ["mean of", "old → new", "change", "p", "the difference is"]
     title = f"The same queries ({tested[0].comparison.n:,}), before and after"
     return make_table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
 
 
-def _relative(test: DriftTest) -> str:
+def _format_relative(test: DriftTest) -> str:
     """``+0.8 % [+0.5, +1.1]``"""
     found = test.comparison
     if found.relative is None:
         return NO_VALUE
     ends = found.relative_ci
-    return _share(found.relative) + (f" [{', '.join(_signed(100 * end) for end in ends)}]" if ends else "")
+    return _format_share(found.relative) + (
+        f" [{', '.join(_format_signed(100 * end) for end in ends)}]" if ends else ""
+    )
 
 
 def _churn_line(churn: Churn) -> str:
@@ -144,12 +148,12 @@ def _verdict_lines(drift: Drift) -> Iterator[str]:
         within = moved[f"{label} mean"].within
         joint = "and" if within is (one.standing in ("same", "noise")) else "but"
         rule = f"{_WITHIN[within]} {allowed}" if within is not None else f"not judged by {allowed}"
-        yield f"{label}: {_relative(one)}, {rule}, {joint} {_STANDINGS[one.standing]}"
+        yield f"{label}: {_format_relative(one)}, {rule}, {joint} {_STANDINGS[one.standing]}"
     worst = drift.worst
     if worst is None or not worst.change:
         moved_most = ": no figure moved"
     else:
-        moved_most = f": {worst.figure} moved most, {_change(worst).rstrip('*')}"
+        moved_most = f": {worst.figure} moved most, {_format_change(worst).rstrip('*')}"
     unsure = f"; an interval reaches past {allowed}" if drift.outcome == "unsure" else ""
     yield f"{drift.outcome.upper()}{moved_most}{unsure}"
 
@@ -162,10 +166,10 @@ def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
     return dumps(form | {"drifts": [one.to_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _share(share: float) -> str:
-    return f"{_signed(100 * share)} %"
+def _format_share(share: float) -> str:
+    return f"{_format_signed(100 * share)} %"
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     rounded = round(value, 1)
     return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"

@@ -3,23 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING
 
 from rankjury.core.text import plural
 from rankjury.evaluation.examples import Example, ExampleItem, Examples
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import MeanStd, Stability
+from rankjury.reporting.charts.sections import frontier_chart, top1_charts
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.bench.latency import Latency
 from rankjury.retrieval.bench.result import IndexLatency, IndexLoss, IndexResult, MetricEquivalence
 from rankjury.retrieval.hints import Hint, Hints
 from rankjury.stats.formatting import format_percent
-
-if TYPE_CHECKING:
-    from rankjury.reporting.charts.spec import Chart
-
-__all__: list[str] = []
 
 _KILO = 1_000
 _EXAMPLES_SHOWN, _ITEMS_SHOWN = 5, 3
@@ -36,14 +31,9 @@ def render_indexes(report: Report, brief: bool) -> SectionBlock | None:
         return None
     tables = [_index_table(found), _latency_table(found), _filters_table(found)]
     shown = [table for table in tables if table]
-    return SectionBlock("Indexes", shown, tuple(_lines(found)), charts=lambda: _frontier(report), order=50)
-
-
-def _frontier(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.sections import frontier_chart
-
-    chart = frontier_chart(report)
-    return () if chart is None else (chart,)
+    return SectionBlock(
+        "Indexes", shown, tuple(_lines(found)), charts=lambda: list(filter(None, [frontier_chart(report)])), order=50
+    )
 
 
 @renderer("stability")
@@ -53,14 +43,10 @@ def render_stability(report: Report, brief: bool) -> SectionBlock | None:
     if not found:
         return None
     header = ["system", "top-1 similarity", f"top-{next(iter(found.values())).k} similarity", "vector length"]
-    rows = [[name, *map(_spread_shown, (one.top1, one.topk, one.norm))] for name, one in found.items()]
-    return SectionBlock("Similarities", [make_table(header, rows, wraps=(0,))], charts=lambda: _top1(report), order=51)
-
-
-def _top1(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.sections import top1_charts
-
-    return top1_charts(report)
+    rows = [[name, *map(_format_spread, (one.top1, one.topk, one.norm))] for name, one in found.items()]
+    return SectionBlock(
+        "Similarities", [make_table(header, rows, wraps=(0,))], charts=lambda: top1_charts(report), order=51
+    )
 
 
 @renderer("examples")
@@ -99,7 +85,7 @@ def _index_table(found: Mapping[str, IndexResult]) -> TextTable:
 
 def _row(name: str, one: IndexResult) -> list[str]:
     own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
-    p95 = "–" if one.latency is None else _milliseconds((one.latency.index_only or one.latency.end_to_end).p95.ms)
+    p95 = "–" if one.latency is None else _format_ms((one.latency.index_only or one.latency.end_to_end).p95.ms)
     given = ", ".join(f"{param} {value}" for param, value in one.given.items())
     recall = f"{one.recall.mean:.3f}"
     if one.recall.ci is not None:
@@ -112,7 +98,7 @@ def _row(name: str, one: IndexResult) -> list[str]:
         f"{one.recall.p5:.3f}" if known else "–",
         own,
         f"{one.build_seconds * _KILO:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
-        _size_shown(one.size_bytes),
+        _format_size(one.size_bytes),
         p95,
     ]
 
@@ -157,16 +143,16 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
 
 
 def _latency_row(name: str, way: str, latency: Latency, intervals: bool) -> list[str]:
-    percentiles = [_percentile_shown(latency, share, intervals) for share in ("p50", "p95", "p99")]
-    return [name, way, *percentiles, _milliseconds(latency.max_ms), f"{latency.qps:,.0f}", f"{latency.failed:,}"]
+    percentiles = [_format_percentile(latency, share, intervals) for share in ("p50", "p95", "p99")]
+    return [name, way, *percentiles, _format_ms(latency.max_ms), f"{latency.qps:,.0f}", f"{latency.failed:,}"]
 
 
-def _percentile_shown(latency: Latency, name: str, interval: bool) -> str:
+def _format_percentile(latency: Latency, name: str, interval: bool) -> str:
     one = latency.percentiles[name]
     if one.ci is None or not interval:
-        return _milliseconds(one.ms)
+        return _format_ms(one.ms)
     above = "" if one.bounded else "+"
-    return f"{_milliseconds(one.ms)} [{_milliseconds(one.ci[0])}, {_milliseconds(one.ci[1])}{above}]"
+    return f"{_format_ms(one.ms)} [{_format_ms(one.ci[0])}, {_format_ms(one.ci[1])}{above}]"
 
 
 def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
@@ -178,7 +164,7 @@ def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
             f"{part.items:,} ({format_percent(part.selectivity, 1)})",
             f"{part.queries:,}",
             "–" if part.recall != part.recall else f"{part.recall:.3f}",
-            _milliseconds(part.p95_ms),
+            _format_ms(part.p95_ms),
         ]
         for name, one in found.items()
         for part in one.filters
@@ -187,7 +173,7 @@ def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
     return make_table(header, rows, text=(0, 1), wraps=(0, 1))
 
 
-def _spread_shown(spread: MeanStd) -> str:
+def _format_spread(spread: MeanStd) -> str:
     if spread.mean != spread.mean:
         return "–"
     return _signed(spread.mean) + (f" ± {spread.std:.4f}" if spread.std == spread.std else "")
@@ -197,16 +183,16 @@ def _lines(found: Mapping[str, IndexResult]) -> Iterator[str]:
     """Return whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
     for name, one in found.items():
         if one.loss is not None and not isnan(one.loss.index.mean):
-            yield f"{name}: {_loss_told(one.loss, filtered=bool(one.filters))}"
+            yield f"{name}: {_format_loss(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
-            yield f"{name}: {_differing(one.equivalence)}"
+            yield f"{name}: {_format_differing(one.equivalence)}"
         yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
     agreeing = [name for name, one in found.items() if one.equivalence and not one.equivalence.differing]
     if agreeing:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 
 
-def _differing(found: MetricEquivalence) -> str:
+def _format_differing(found: MetricEquivalence) -> str:
     """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
     example = found.example or {}
     queries = plural(found.differing, "query", "queries")
@@ -217,7 +203,7 @@ def _differing(found: MetricEquivalence) -> str:
     return f"{' and '.join(found.metrics)} rank {queries} differently, {place}{why}"
 
 
-def _loss_told(loss: IndexLoss, *, filtered: bool) -> str:
+def _format_loss(loss: IndexLoss, *, filtered: bool) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
     ci = loss.index_loss.ci
     interval = "" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]"
@@ -231,13 +217,13 @@ def _signed(value: float) -> str:
     return f"{value:z.4f}".replace("-", "−")
 
 
-def _milliseconds(value: float) -> str:
+def _format_ms(value: float) -> str:
     if value != value:
         return "–"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
-def _size_shown(size: int | None) -> str:
+def _format_size(size: int | None) -> str:
     if size is None:
         return "–"
     for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

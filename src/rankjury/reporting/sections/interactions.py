@@ -49,7 +49,7 @@ def render_interactions(report: Report, brief: bool) -> SectionBlock | None:
         notes += [
             f"no {side} of {log.window}: {', '.join(empty)}" for side, empty in log.empty_tiers().items() if empty
         ]
-        notes.append(f"{legend}{_signs_told(report, ' there', labels)}")
+        notes.append(f"{legend}{_signs_legend(report, ' there', labels)}")
         notes += [ITEM_SLICES] if of_items else []
         tables += [*tiers[:-1], replace(tiers[-1], notes=tuple(notes))]
     return SectionBlock(
@@ -68,7 +68,7 @@ def render_exposure(report: Report, brief: bool) -> SectionBlock | None:
     return SectionBlock("Exposure", [_exposure_table(found)], order=1) if found else None
 
 
-def _signs_told(report: Report, where: str, labels: Sequence[str]) -> str:
+def _signs_legend(report: Report, where: str, labels: Sequence[str]) -> str:
     if report.baseline is None:
         return ""
     beyond = ", ↑ ↓ more or less where more is not better by itself" if _beyond_accuracy(report) & {*labels} else ""
@@ -85,12 +85,12 @@ def _board(report: Report) -> TextTable:
         for place, label in enumerate(report.labels):
             one = shown.get((system, label))
             sign = _sign(one, report, beyond=label in beyond)
-            text = format_estimate(estimates[label]) if place == 0 else _mean(estimates[label])
+            text = format_estimate(estimates[label]) if place == 0 else _format_mean(estimates[label])
             cells.append(text + sign)
         rows.append([system, *cells])
     notes = []
     if report.resampling is not None:
-        notes = [f"[{format_percent(report.level)} interval over users]{_signs_told(report, '', report.labels)}"]
+        notes = [f"[{format_percent(report.level)} interval over users]{_signs_legend(report, '', report.labels)}"]
     header = ["system", *(report.both_names(label) for label in report.labels)]
     return make_table(header, rows, fixed=1, notes=notes)
 
@@ -110,7 +110,7 @@ def _sign(comparison: Comparison | None, report: Report, *, beyond: bool) -> str
     return (_MORE if comparison.difference > 0 else _LESS) if beyond else _SIGNS[verdict]
 
 
-def _mean(estimate: Estimate) -> str:
+def _format_mean(estimate: Estimate) -> str:
     return format_value(estimate.mean, _DECIMALS) if estimate.n else "–"
 
 
@@ -167,7 +167,7 @@ def _cell(part: Slice, system: str, measure: str, report: Report, *, ends: bool,
     estimate = part.estimates[system][measure]
     found = [comparison for comparison in part.beside if comparison.system == system and comparison.measure == measure]
     sign = _sign(found[0], report, beyond=beyond) if found and isinstance(found[0], Comparison) else ""
-    return (format_estimate(estimate) if ends else _mean(estimate)) + sign
+    return (format_estimate(estimate) if ends else _format_mean(estimate)) + sign
 
 
 def _exposure_table(found: Mapping[str, Exposure]) -> TextTable:

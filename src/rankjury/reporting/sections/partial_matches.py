@@ -33,7 +33,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
     lines: list[str] = []
     for system in list(found)[-1:] if brief else found:
         tables += [
-            *_shown_queries(report, system),
+            *_query_tables(report, system),
             missed_table(found[system], system, _INSTEAD_IN_BRIEF if brief else _INSTEAD_SHOWN),
         ]
         lines += _summary_lines(report, system)
@@ -42,16 +42,16 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
     return SectionBlock("Partial matches", [table for table in tables if table], lines, order=30)
 
 
-def _shown_queries(report: Report, system: str) -> Iterator[TextTable]:
+def _query_tables(report: Report, system: str) -> Iterator[TextTable]:
     """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
     partial = report.sections_of(PartialMatches)[system]
-    for query in (report.section(Keywords) or Keywords()).get("show") or _worst(report, system):
+    for query in (report.section(Keywords) or Keywords()).get("show") or _worst_queries(report, system):
         looked = partial.of(query)
         if looked is not None and looked.results:
-            yield _shown(report, system, looked, partial)
+            yield _result_table(report, system, looked, partial)
 
 
-def _worst(report: Report, system: str) -> list[str]:
+def _worst_queries(report: Report, system: str) -> list[str]:
     if report.queries is None:
         return []
     scores = report.scores[system].only(report.headline or None)
@@ -68,7 +68,7 @@ def _is_partial(result: ResultMatch) -> bool:
     return bool(result.has and result.lacks)
 
 
-def _shown(report: Report, system: str, looked: QueryMatches, partial: PartialMatches) -> TextTable:
+def _result_table(report: Report, system: str, looked: QueryMatches, partial: PartialMatches) -> TextTable:
     """Return the results of a query, with its keywords above and its scores below."""
     text = report.query_text(looked.query)
     group_of = {one.name: one.group for one in partial.keywords}
@@ -81,7 +81,7 @@ def _shown(report: Report, system: str, looked: QueryMatches, partial: PartialMa
         marks = {keyword: f"{HAS if keyword in one.has else LACKS} {name}" for keyword, name in keywords.items()}
         by_group = [" ".join(mark for keyword, mark in marks.items() if group_of[keyword] == group) for group in groups]
         lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in one.has)
-        verdict = _verdict(one, partial.threshold)
+        verdict = _format_match(one, partial.threshold)
         rows.append([*head, *by_group, verdict])
         narrow.append([*head, lacking, verdict])
     names = list(keywords.values())
@@ -102,19 +102,19 @@ def _shown(report: Report, system: str, looked: QueryMatches, partial: PartialMa
         text=wide,
         wraps=wide,
         title="\n  ".join([title, *lines]),
-        notes=[_scores(report, system, looked.query)] if report.queries is not None else [],
+        notes=[_format_scores(report, system, looked.query)] if report.queries is not None else [],
         narrower=[make_table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
     )
 
 
-def _verdict(result: ResultMatch, threshold: float | None) -> str:
+def _format_match(result: ResultMatch, threshold: float | None) -> str:
     if not result.annotated:
         return "not annotated"
     found = f"{len(result.has)}/{len(result.has) + len(result.lacks)}" + (" partial" if _is_partial(result) else "")
     return found if result.shown else f"{found}, below {threshold:g}: not shown"
 
 
-def _scores(report: Report, system: str, query: str) -> str:
+def _format_scores(report: Report, system: str, query: str) -> str:
     scores = report.scores[system].only(report.headline or None)
     row = list(map(str, scores.queries)).index(query)
     values = zip(scores.labels, scores.values[row].tolist(), strict=True)
@@ -183,12 +183,12 @@ def quality_table(report: Report) -> TextTable | None:
     if not found:
         return None
     rows = [
-        [method, *(_figure(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
+        [method, *(_format_share(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
         for method, one in found.items()
     ]
     header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
     return make_table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
 
 
-def _figure(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"

@@ -1,17 +1,13 @@
 """Renderer of embedding diagnostics: norms, duplicates, anisotropy and hubs of each system's vectors."""
 
-from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING
 
 from rankjury.evaluation.report import Report
+from rankjury.reporting.charts.sections import norm_charts
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 from rankjury.stats.formatting import format_percent
-
-if TYPE_CHECKING:
-    from rankjury.reporting.charts.spec import Chart
 
 _LONGEST_HUB = 16
 
@@ -25,13 +21,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
     rows = [_row(name, space, report) for name, space in spaces.items()]
     shown = make_table(header, rows, text=(0, 7), wraps=(0, 7))
-    return SectionBlock("Embedding spaces", [shown], charts=lambda: _norms(report)) if rows else None
-
-
-def _norms(report: Report) -> "Sequence[Chart]":
-    from rankjury.reporting.charts.sections import norm_charts
-
-    return norm_charts(report)
+    return SectionBlock("Embedding spaces", [shown], charts=lambda: norm_charts(report)) if rows else None
 
 
 def _row(name: str, space: SpaceDiagnostics, report: Report) -> list[str]:

@@ -1,17 +1,15 @@
 """Renderers of what any system may have: quantiles, scores of its first items, and what it is made of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import FusionFacts, Quantiles, SystemFacts
+from rankjury.reporting.charts.sections import first_charts
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import NO_VALUE, format_percent
-
-if TYPE_CHECKING:
-    from rankjury.reporting.charts.spec import Chart
 
 _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
 """The page shows quantiles with its measures, and what systems are made of under provenance."""
@@ -47,12 +45,9 @@ def quantiles_table(report: Report) -> TextTable:
 def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
     """Return the distribution of the scores of first items, for writers that draw."""
 
-    def charts() -> "Sequence[Chart]":
-        from rankjury.reporting.charts.sections import first_charts
-
-        return first_charts(report)
-
-    return SectionBlock("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
+    return SectionBlock(
+        "Scores of first items", charts=lambda: first_charts(report), order=49, only=frozenset({"html"})
+    )
 
 
 @renderer("facts")

@@ -255,13 +255,13 @@ def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
     held = {name: system.recorded for name, system in report.systems.items() if system.recorded}
     every = list(dict.fromkeys(name for of in held.values() for name in of))
     names = every if everything else [name for name in every if not name.startswith(_LOOKED_UP)] or every
-    rows = [[name, *(_recorded_shown(of.get(name)) for of in held.values())] for name in names]
+    rows = [[name, *(_format_recorded(of.get(name)) for of in held.values())] for name in names]
     more = len(every) - len(names)
     notes = [f"and {plural(more, 'other value', 'other values')}: --json has them"] if more else []
     return make_table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
 
 
-def _recorded_shown(recorded: RecordedValue | None) -> str:
+def _format_recorded(recorded: RecordedValue | None) -> str:
     if recorded is None:
         return NO_VALUE
     if recorded.ci is None or recorded.ci[0] == recorded.ci[1]:

@@ -221,7 +221,7 @@ def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = Fa
             *([one.system] if several else ()),
             f"{one.before:.3f} → {one.after:.3f}",
             format_difference(one.difference, None, decimals=3),
-            _moves_shown(one.moves, items),
+            _format_moves(one.moves, items),
         ]
         for one in changes
     ]
@@ -241,7 +241,7 @@ def _names_in_examples(report: Report) -> tuple[dict[str, str], dict[str, str]]:
     return queries, items
 
 
-def _moves_shown(moves: Sequence[Move], names: Mapping[str, str]) -> str:
+def _format_moves(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     """Return the moves of relevant items, those with the highest ranks first."""
     moved = sorted(
         (move for move in moves if move.before != move.after),

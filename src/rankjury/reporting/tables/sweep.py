@@ -54,14 +54,14 @@ def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
         if dict(point.build) != before:
             before = dict(point.build)
             same = [setting for setting in sweep.of("measured") if dict(setting.build) == before]
-            seconds = f"built in {_three_digits(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
-            rows.append([point.build_title, seconds, _size(same[-1].size_bytes) if same else "", "", "", "", ""])
+            seconds = f"built in {_format_number(same[-1].build_seconds)} s" if same and same[-1].build_seconds else ""
+            rows.append([point.build_title, seconds, _format_size(same[-1].size_bytes) if same else "", "", "", "", ""])
         mark = marks.get(id(point), point.status)
         style: CellStyle = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
-        more = [_times(point.p50), _times(point.p99), _three_digits(point.qps)]
+        more = [_format_ms(point.p50), _format_ms(point.p99), _format_number(point.qps)]
         beside = more if point.status == "measured" else [NO_VALUE] * 3
         name = f"{_INDENT}{point.search_title}"
-        rows.append([name, _recall(point), _quantile(point.p95), *beside, TableCell(mark, style)])
+        rows.append([name, _format_recall(point), _format_quantile(point.p95), *beside, TableCell(mark, style)])
     found = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,))
     return replace(found, narrower=(found.without(*_MORE),))
 
@@ -116,13 +116,13 @@ def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
         "unsure": f"no setting surely has {wanted}; the lowest {_COSTS[by]} of those whose means do",
         "none": f"no setting has {wanted}; nearest",
     }[choice.outcome]
-    yield f"{sweep.name}: {told}: {_in_full(sweep, choice.point, by)}"
+    yield f"{sweep.name}: {told}: {_format_setting(sweep, choice.point, by)}"
     if choice.rivals:
-        shown = "; ".join(_in_full(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
+        shown = "; ".join(_format_setting(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
         more = len(choice.rivals) - _RIVALS
         yield f"{sweep.name}: the other{'s' * (len(choice.rivals) > 1)}: {shown}{f'; {more} more' if more > 0 else ''}"
     if choice.cheaper is not None:
-        yield f"{sweep.name}: cheaper, but not sure to meet it: {_in_full(sweep, choice.cheaper, by)}"
+        yield f"{sweep.name}: cheaper, but not sure to meet it: {_format_setting(sweep, choice.cheaper, by)}"
     if choice.outcome != "none":
         yield from _grounds(sweep, by)
 
@@ -147,13 +147,13 @@ def format_targets(sweep: "SweepResult", choice: "SweepChoice") -> str:
     return " and ".join(part for part in (recall, time) if part)
 
 
-def _in_full(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> str:
+def _format_setting(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> str:
     """With the mean P95 of the interleaved rounds where these decide, else with that of the first measurement."""
     mean = sweep.times.mean(point) if sweep.times is not None and by == "p95" else None
-    p95 = f"p95 {_quantile(point.p95)} ms" if mean is None else f"mean p95 {_three_digits(mean)} ms"
-    size = f", {_size(point.size_bytes)}" if point.size_bytes is not None else ""
-    built = f", built in {_three_digits(point.build_seconds)} s" if by == "build" else ""
-    return f"{point.title} (recall {_recall(point)}, {p95}{size}{built})"
+    p95 = f"p95 {_format_quantile(point.p95)} ms" if mean is None else f"mean p95 {_format_number(mean)} ms"
+    size = f", {_format_size(point.size_bytes)}" if point.size_bytes is not None else ""
+    built = f", built in {_format_number(point.build_seconds)} s" if by == "build" else ""
+    return f"{point.title} (recall {_format_recall(point)}, {p95}{size}{built})"
 
 
 def sweeps_to_json(sweeps: Sequence["SweepResult"], made: str | None = None) -> str:
@@ -217,26 +217,26 @@ def _cell(value: object) -> object:
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
-def _recall(point: "SweepPoint") -> str:
+def _format_recall(point: "SweepPoint") -> str:
     if point.recall is None:
         return NO_VALUE
     text = format_value(point.recall, _OF_RECALL)
-    return text + (_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
+    return text + (_format_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
 
 
-def _quantile(one: "LatencyQuantile | None") -> str:
+def _format_quantile(one: "LatencyQuantile | None") -> str:
     """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
     if one is None:
         return NO_VALUE
     decimals = _decimals(one.ms)
-    return f"{one.ms:.{decimals}f}" + (_ends(one.ci, decimals, one.bounded) if one.ci else "")
+    return f"{one.ms:.{decimals}f}" + (_format_ends(one.ci, decimals, one.bounded) if one.ci else "")
 
 
-def _ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
+def _format_ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
     return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
 
 
-def _times(one: "LatencyQuantile | None") -> str:
+def _format_ms(one: "LatencyQuantile | None") -> str:
     return NO_VALUE if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
 
 
@@ -245,10 +245,10 @@ def _decimals(value: float) -> int:
     return 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
 
 
-def _three_digits(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return NO_VALUE if value is None or not isfinite(value) else f"{value:,.{_decimals(value)}f}"
 
 
-def _size(octets: int | None) -> str:
+def _format_size(octets: int | None) -> str:
     """In megabytes of a million."""
-    return "" if octets is None else f"{_three_digits(octets / _MEGABYTE)} MB"
+    return "" if octets is None else f"{_format_number(octets / _MEGABYTE)} MB"

@@ -46,7 +46,7 @@ def report_snippet(report: Report) -> str:
     legend = [p_legend(report), "+/=/−: better, equal, worse"] if report.comparisons else []
     return _box(
         _title(f"Report on {about_line(report)}"),
-        "" if gate is None else f'<p style="margin:0.3em 0"><strong>{_shown(verdict)}</strong></p>',
+        "" if gate is None else f'<p style="margin:0.3em 0"><strong>{_escape(verdict)}</strong></p>',
         "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
         _table(summary_table(report, shown)),
         _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
@@ -118,11 +118,11 @@ def _box(*parts: str) -> str:
 
 
 def _title(text: str) -> str:
-    return f'<p style="margin:0.3em 0;font-weight:bold">{_shown(text)}</p>'
+    return f'<p style="margin:0.3em 0;font-weight:bold">{_escape(text)}</p>'
 
 
 def _small(text: str) -> str:
-    return f'<p style="margin:0.1em 0;font-size:0.9em">{_shown(text, _LONGEST_LINE)}</p>'
+    return f'<p style="margin:0.1em 0;font-size:0.9em">{_escape(text, _LONGEST_LINE)}</p>'
 
 
 def _table(found: TextTable) -> str:
@@ -139,7 +139,7 @@ def _table(found: TextTable) -> str:
 
 def _cell(tag: str, text: str, left: bool, more: str = "") -> str:
     style = _FIGURE if not left else _WORD if len(text) <= _LONGEST_WORD else _TEXT
-    return f'<{tag}{more} style="{style}">{_shown(text)}</{tag}>'
+    return f'<{tag}{more} style="{style}">{_escape(text)}</{tag}>'
 
 
 def _folded(title: str, found: TextTable) -> str:
@@ -149,18 +149,18 @@ def _folded(title: str, found: TextTable) -> str:
 
 
 def _details(title: str, content: str) -> str:
-    summary = f'<summary style="cursor:pointer">{_shown(title)}</summary>'
+    summary = f'<summary style="cursor:pointer">{_escape(title)}</summary>'
     return f'<details style="margin:0.3em 0">{summary}{content}</details>'
 
 
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    listed = "".join(f"<li>{_shown(warning, _LONGEST_LINE)}</li>" for warning in warnings)
+    listed = "".join(f"<li>{_escape(warning, _LONGEST_LINE)}</li>" for warning in warnings)
     return f'<p style="margin:0.3em 0 0">Warnings:</p><ul style="margin:0 0 0.3em;overflow-wrap:anywhere">{listed}</ul>'
 
 
-def _shown(text: str, longest: int = _LONGEST_CELL) -> str:
+def _escape(text: str, longest: int = _LONGEST_CELL) -> str:
     """Somebody's text as text; one that may be read from the right turns no direction but its own."""
     kept = escape(_CONTROLS.sub("�", text if len(text) <= longest else f"{text[: longest - 1]}…"))
     return kept if kept.translate(_OURS).isascii() else f"<bdi>{kept}</bdi>"
