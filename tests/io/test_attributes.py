@@ -110,9 +110,9 @@ def test_numbers_as_ids_in_jsonl(tmp_path: Path) -> None:
             "query_id,type\nq1,a\nq2,b,c,d\n",
             "found 4 columns in the line 'q2,b,c,d'; expected 2 columns: query_id, type",
         ),
-        ("query_id,type,type\nq1,a,b\n", "the column 'type' stands twice"),
-        ('{"query_id": "q1", "x": 1}\n{"query_id": \n', "cannot be read as a table"),
-        ('[{"query_id": "q1"', "cannot be read as a table"),
+        ("query_id,type,type\nq1,a,b\n", "duplicate column 'type'"),
+        ('{"query_id": "q1", "x": 1}\n{"query_id": \n', ":2: not JSON"),
+        ('[{"query_id": "q1"', ":1: not JSON"),
         ("", "the file is empty"),
     ],
 )
@@ -145,7 +145,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
-    with pytest.raises(DataError, match=r"picture\.csv: found bytes that are no text; expected CSV, TSV or JSONL"):
+    with pytest.raises(DataError, match=r"picture\.csv: found bytes that are not text; expected CSV, TSV or JSONL"):
         read_attributes(str(tmp_path / "picture.csv"), "item")
 
 

@@ -14,8 +14,8 @@ from rankjury.io.attributes import read_attributes
 from rankjury.io.formats import read
 from rankjury.io.json import _depth, check_depth, count_octets, parse_json, unique_members
 from rankjury.io.ordered_lists import read_ordered
-from rankjury.io.records import read_records
 from rankjury.io.source import Source
+from rankjury.io.tables import read_records
 from rankjury.labeling.products.query_sets import read_queries
 from rankjury.retrieval.embedding.corpus import read_corpus
 

@@ -207,7 +207,7 @@ WRONG_LISTS: list[tuple[str, str | bytes, str]] = [
     ("gap.csv", "id,t\nx,1\n,2\nz,3\n", "row 2 has no id"),
     ("null.jsonl", '{"id": "x"}\n{"id": null}\n{"id": "z"}', "row 2 has no id"),
     ("list.jsonl", '{"id": ["x"]}\n{"id": ["y"]}\n{"id": ["z"]}', "List(String)"),
-    ("not.jsonl", "x\ny\nz\n", "cannot be read"),
+    ("not.jsonl", "x\ny\nz\n", "not.jsonl:1: not JSON"),
     ("cut.parquet", parquet(TABLE)[:-3], "cannot be read"),
 ]
 

@@ -10,12 +10,9 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io import csv as delimited
-from rankjury.io.json import read_json_table, records_by_id
-from rankjury.io.parquet import read_whole
-from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
+from rankjury.io.source import Source, plain_suffix
+from rankjury.io.tables import column_names, read_table
 
-_EXPECTED = "CSV, TSV or JSONL with a header or keys, or Parquet"
 _HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
 _LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
 _HEADER_IDS = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
@@ -89,52 +86,21 @@ def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -
 
 
 def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
-    if source.is_parquet():
-        return read_whole(source.polars, source.name)
-    if "\0" in source.head:
-        raise DataError("found bytes that are no text", where=source.name, expected=_EXPECTED)
-    first = next(iter(source.head_lines), "").lstrip()
-    if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(first):
+    if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(source):
         frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
         return frame.select(name for name in frame.columns if name == "id" or frame[name].count())
-    if first.startswith("["):
-        return read_json_table(source)
-    if first.startswith("{"):
-        keyed = records_by_id(source) if plain_suffix(source.name) == ".json" else None
-        if keyed is not None:
-            return pl.DataFrame(keyed, infer_schema_length=None)
-        return read_json_table(source, lines=True)
-    return _read_delimited(source, first, kind, id_column, as_written)
+
+    def ids(names: list[str]) -> list[str]:
+        return [_id_column(names, kind, source.name, id_column)]
+
+    return read_table(source, text=None if as_written else ids)
 
 
-def _read_delimited(source: Source, header: str, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
-    separator = max(SEPARATORS, key=header.count)
-    names = [name.strip() for name in cells_of(header, separator)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"the column {twice!r} stands twice", where=source.name, expected="each column once")
-    # Ids stay as they are written: 007 is not 7.
-    place = names.index(_id_column(names, kind, source.name, id_column))
+def _has_header(source: Source) -> bool:
+    """Return whether the first line of a .txt names the columns of a table."""
+    names = column_names(source)
     try:
-        frame = pl.read_csv(
-            source.polars,
-            separator=separator,
-            new_columns=names,
-            infer_schema_length=None,
-            infer_schema=not as_written,
-            schema_overrides={names[place]: pl.String},
-            glob=False,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise delimited.misfit(source, separator, []) or delimited.unreadable(source, error) from error
-    return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row
-
-
-def _has_header(first: str) -> bool:
-    """Whether the first line of a .txt names the columns of a table."""
-    names = [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
-    try:
-        return len(names) > 1 and not first.startswith("#") and bool(find_id_column(names, "query", ""))
+        return len(names) > 1 and not names[0].startswith("#") and bool(find_id_column(names, "query", ""))
     except DataError:
         return False
 
@@ -144,7 +110,7 @@ def is_query_lines(source: Source) -> bool:
     if plain_suffix(source.name) != ".txt":
         return False
     first = next(iter(source.head_lines), "")
-    cells = {cell.strip().lower() for cell in cells_of(first, max(SEPARATORS, key=first.count))}
+    cells = {name.lower() for name in column_names(source)}
     return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(_HEADER_IDS)
 
 

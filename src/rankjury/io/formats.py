@@ -12,7 +12,7 @@ from rankjury.core.convert import GRADE, SCORE, gold_from_frame, looks_like_head
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io import csv as delimited, json as nested, parquet, trec
+from rankjury.io import json as nested, parquet, tables, trec
 from rankjury.io.atomic import replacing
 from rankjury.io.source import COMPRESSIONS, Packing, Source, plain_suffix, separator_of
 
@@ -20,8 +20,8 @@ _READERS = {
     "trec": trec.read,
     "json": nested.read,
     "jsonl": nested.read_jsonl,
-    "csv": delimited.read,
-    "tsv": delimited.read,
+    "csv": tables.read_delimited,
+    "tsv": tables.read_delimited,
     "parquet": parquet.read,
 }
 FORMATS = tuple(_READERS)

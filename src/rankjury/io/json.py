@@ -13,7 +13,6 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades, match_columns
 from rankjury.core.types import listed
 from rankjury.errors import DataError
-from rankjury.io.csv import as_numbers, first_bad_number, not_a_number
 from rankjury.io.source import Source
 
 
@@ -288,8 +287,13 @@ def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
     """Return a JSON list of objects, or an object on each of the ``lines``, as a table of any columns."""
     content = source.text().encode()
     check_depth(content, source.name)
-    read_as = pl.read_ndjson if lines else pl.read_json
-    return read_as(content, infer_schema_length=None)
+    try:
+        return (pl.read_ndjson if lines else pl.read_json)(content, infer_schema_length=None)
+    except pl.exceptions.PolarsError:
+        if lines:
+            return _read_line_by_line(source, content)
+        parse_json(content, source.name, expected="a list of objects")  # names the line where it is not JSON
+        raise
 
 
 def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
@@ -341,3 +345,28 @@ def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
             raise DataError(f"found {line[:60]!r}", where=where, expected="an object on each line")
         records.append(record)
     return pl.DataFrame(records, infer_schema_length=None, strict=False)
+
+
+def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns other than ids as numbers; null where a cell is none."""
+    texts = [name for name in frame.columns if name not in (QUERY, ITEM) and frame[name].dtype == pl.String]
+    return frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
+
+
+def first_bad_number(frame: pl.DataFrame, numbers: pl.DataFrame) -> tuple[int, str] | None:
+    """The first row, and its column, whose number is missing or not finite."""
+    for name in numbers.columns:
+        if name in (QUERY, ITEM):
+            continue
+        column = numbers[name]
+        if not column.dtype.is_numeric():
+            return 0, name
+        bad = ~column.cast(pl.Float64).is_finite().fill_null(False)
+        if bad.any():
+            return int(bad.arg_max() or 0), name
+    return None
+
+
+def not_a_number(frame: pl.DataFrame, row: int, name: str, where: str) -> DataError:
+    value = frame[name][row]
+    return DataError(f"the {name} of query {frame[QUERY][row]!r} is {value!r}", where=where, expected="a finite number")

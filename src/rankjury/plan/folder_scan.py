@@ -17,6 +17,7 @@ from rankjury.io.json import parse_json
 from rankjury.io.ordered_lists import aspects_of
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import Source, plain_suffix
+from rankjury.io.tables import column_names
 from rankjury.io.vectors import VECTOR_SUFFIXES
 from rankjury.io.vectors.arrays import find_ids
 from rankjury.io.vectors.scan import METADATA_NAME, array_header, holds_vectors, read_headers
@@ -170,13 +171,8 @@ def _sort_in(path: Path, name: str, found: FolderContents) -> None:
 
 def _log_columns(path: Path) -> dict[str, str]:
     """Which columns are of users, items, ratings and times; none where it is no log."""
-    if path.suffix == ".parquet":
-        names = list(read_schema(path, str(path)))
-    else:
-        separator = "\t" if path.suffix == ".tsv" else ","
-        names = pl.read_csv(path, n_rows=0, separator=separator, truncate_ragged_lines=True).columns
     try:
-        return find_columns(names, {}, path.name)
+        return find_columns(column_names(Source.open(path)), {}, path.name)
     except RankjuryError:
         return {}
 

@@ -95,7 +95,7 @@ class TestFaultsOfFiles:
             read_annotations(written(tmp_path, "clip,object\nv1,car\n,bus\n"))
 
     def test_a_column_twice(self, tmp_path: Path) -> None:
-        with pytest.raises(rankjury.DataError, match="the column 'object' stands twice"):
+        with pytest.raises(rankjury.DataError, match="duplicate column 'object'"):
             read_annotations(written(tmp_path, "clip,object,object\nv1,car,bus\n"))
 
     def test_duplicated_ids(self, tmp_path: Path) -> None:

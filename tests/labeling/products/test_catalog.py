@@ -312,7 +312,7 @@ def test_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         ("c.jsonl", '{"id": "p7", "title": " "}', ["c.jsonl:1", "no item has a text", "bullets"]),
         ("c.jsonl", '{"asin": "B7", "title": "x", "details": "{\\"Color\\": "}', ["B7", "details", "Color"]),
         ("c.csv", "id,title\n1,x\n2\n", ["c.csv:3", "found 1 columns"]),
-        ("c.csv", "id,title,id\n1,x,1\n", ["'id' stands twice"]),
+        ("c.csv", "id,title,id\n1,x,1\n", ["duplicate column 'id'"]),
         ("c.csv", "id,title\n", ["no records"]),
         ("c.json", "[]", ["no records"]),
         ("c.parquet", "PAR1 not really", ["c.parquet", "Parquet"]),

@@ -115,7 +115,7 @@ def test_any_table_with_ids(put: Put, tmp_path: Path) -> None:
         ("movies.csv", "", "the file is empty"),
         ("u.item", f"1|A|||u|{FLAGS}\n2|B|||u|0|1\n", "u.item:2: found 7 fields"),
         ("u.item", "1|A|||u|0|1\n", "found 2 columns of genres; expected 19, or u.genre"),
-        ("a.bin", b"\x00\x01\x02", "found bytes that are no text"),
+        ("a.bin", b"\x00\x01\x02", "found bytes that are not text"),
     ],
 )
 def test_faults_of_files_of_items(put: Put, name: str, content: str | bytes, told: str) -> None:

@@ -8,12 +8,10 @@ import polars as pl
 from rankjury.core.convert import ITEM, QUERY, RANK, find_id_column, match_columns
 from rankjury.core.types import names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io.json import parse_json, read_json_table
-from rankjury.io.parquet import read_whole
-from rankjury.io.source import SEPARATORS, Source, plain_suffix
+from rankjury.io.json import parse_json
+from rankjury.io.source import Source, plain_suffix
+from rankjury.io.tables import TABLE_SUFFIXES, read_table
 from rankjury.io.vectors.arrays import ids_of, load
-
-TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 def find_ids_file(path: Path, taken: str | None = None) -> str | None:
@@ -34,8 +32,8 @@ def read_ids(given: str) -> pl.Series:
     source = Source.open(path)
     suffix = plain_suffix(path)
     with guard_reading(source.name, "a list of ids"):
-        if suffix in TABLES:
-            return _of_table(source, suffix, column)
+        if suffix in TABLE_SUFFIXES:
+            return _of_table(source, column)
         if column is not None:
             raise UsageError(f"{path} has no columns", hint=f"Leave :{column} away.")
         if suffix == ".npy":
@@ -53,19 +51,8 @@ def ids_of_json(text: str, where: str) -> pl.Series:
     raise DataError("found no list of ids", where=where, expected='["a", "b", …]')
 
 
-def read_table(source: Source, suffix: str) -> pl.DataFrame:
-    """A table by its suffix; cells of text stay as they are written: 007 is not 7."""
-    with guard_reading(source.name, "a table"):
-        if suffix in (".parquet", ".pq"):
-            return read_whole(source.polars, source.name)
-        if suffix in (".jsonl", ".ndjson"):
-            return read_json_table(source, lines=True)
-        separator = max(SEPARATORS, key=next(iter(source.head_lines), "").count)
-        return pl.read_csv(source.text().encode(), separator=separator, infer_schema=False)
-
-
-def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
-    frame = read_table(source, suffix)
+def _of_table(source: Source, column: str | None) -> pl.Series:
+    frame = read_table(source)
     if column is None:
         column = find_id_column(frame.columns, "item", source.name)
     if column not in frame.columns:
@@ -76,7 +63,7 @@ def _of_table(source: Source, suffix: str, column: str | None) -> pl.Series:
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:
     """Ids, or a frame of query_id and item_id where the table has both."""
     with guard_reading(given, "a list of candidates"):
-        pairs = _pairs(given) if plain_suffix(given) in TABLES else None
+        pairs = _pairs(given) if plain_suffix(given) in TABLE_SUFFIXES else None
         found = pairs if pairs is not None else names_of(read_ids(given), given).unique().sort()
     if not len(found):
         raise DataError("found no candidates", where=given, expected="at least one")
@@ -84,7 +71,7 @@ def read_candidates(given: str) -> pl.Series | pl.DataFrame:
 
 
 def _pairs(given: str) -> pl.DataFrame | None:
-    table = read_table(Source.open(given), plain_suffix(given))
+    table = read_table(Source.open(given))
     try:
         found = match_columns([*table.columns, RANK], "run", given)
     except DataError:

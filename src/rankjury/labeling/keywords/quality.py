@@ -13,8 +13,8 @@ from typing import Any
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
 from rankjury.io.attributes import is_query_lines
-from rankjury.io.records import Row, parsed, read_records
 from rankjury.io.source import Source
+from rankjury.io.tables import Row, parse_cell, read_records
 from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 from rankjury.labeling.products.query_sets import read_queries
 
@@ -169,7 +169,7 @@ def read_labelled_texts(
 def _names(record: Row, separator: str) -> Sequence[str]:
     value: Any = record.fields.get(KEYWORDS)
     if isinstance(value, str):
-        listed = parsed(value) if value.lstrip().startswith("[") else None
+        listed = parse_cell(value) if value.lstrip().startswith("[") else None
         value = listed if isinstance(listed, list) else [part for part in value.split(separator) if part.strip()]
     if value is None:
         raise DataError(f"no {KEYWORDS}", where=record.place, expected=_EXPECTED)

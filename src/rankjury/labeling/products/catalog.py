@@ -14,8 +14,8 @@ from rankjury.core.types import listed
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.formats import form_to_write, write_table
-from rankjury.io.records import Row, parsed, read_records
 from rankjury.io.source import Source
+from rankjury.io.tables import Row, parse_cell, read_records
 from rankjury.retrieval.embedding.corpus import Corpus
 
 # MERGED rankjury.labeling.products.catalog
@@ -59,7 +59,7 @@ def flatten_details(fields: Mapping[str, Any]) -> dict[str, Any]:
     for name in _DETAILS:
         details = found.get(name)
         if isinstance(details, str) and details.lstrip().startswith("{"):
-            details = parsed(details.strip())
+            details = parse_cell(details.strip())
             if not isinstance(details, Mapping):
                 raise ValueError(f"{name} cannot be read: {str(found[name])[:_SHOWN]!r}")
         if isinstance(details, Mapping):
@@ -161,7 +161,7 @@ def _parted(number: str) -> tuple[str, str, str]:
 def _listed(text: str) -> Iterable[Any] | None:
     if not text.lstrip().startswith("["):
         return None
-    value = parsed(text.strip())
+    value = parse_cell(text.strip())
     return value if isinstance(value, list) else None
 
 

@@ -16,8 +16,8 @@ import polars as pl
 from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import DataError, UnknownName, guard_reading
-from rankjury.io.records import Row, read_records
 from rankjury.io.source import Source
+from rankjury.io.tables import Row, read_records
 from rankjury.labeling.products.labels import GRADES, Labels
 from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, query_keys
 

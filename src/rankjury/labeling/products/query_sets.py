@@ -21,8 +21,8 @@ from rankjury.errors import DataError, guard_reading
 from rankjury.io.atomic import write_text
 from rankjury.io.attributes import is_query_lines, query_lines
 from rankjury.io.json import parse_json
-from rankjury.io.records import Row, read_records
 from rankjury.io.source import Source
+from rankjury.io.tables import Row, read_records
 from rankjury.labeling.products.catalog import as_text
 
 # MERGED rankjury.labeling.products.query_sets

@@ -11,9 +11,8 @@ from rankjury.core.text import plural
 from rankjury.core.types import Ints, Matrix, places_in
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
-from rankjury.io.json import parse_json
-from rankjury.io.parquet import read_schema
-from rankjury.io.source import SEPARATORS, Source, cells_of
+from rankjury.io.source import Source
+from rankjury.io.tables import column_names
 from rankjury.recsys.data.log import Log, as_whole, find_column
 from rankjury.recsys.data.movielens import ID, TITLE, read_headless, resolve_file
 
@@ -98,25 +97,12 @@ def _read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.Da
         return headless, ID, TITLE if TITLE in headless.columns else None
     if source.path is None or source.held is not None:
         raise UsageError(f"a table of {kind}s from a pipe", where=source.name, expected="a file")
-    id_column = id_column or find_column(_column_names(source), kind)
+    id_column = id_column or find_column(column_names(source), kind)
     of = "item" if kind == "item" else "query"
     frame, id_column = read_attributes(source.name, of, id_column=id_column, ids_alone=kind == "item")
     folded = {name.lower(): name for name in reversed(frame.columns) if name != id_column}
     title = next((folded[name] for name in _TITLES if name in folded), None) if kind == "item" else None
     return frame, id_column, title
-
-
-def _column_names(source: Source) -> list[str]:
-    """Return the names of a table's columns, as far as its first line has them."""
-    if source.is_parquet():
-        return list(read_schema(source.polars, source.name))
-    first = next(iter(source.head_lines), "")
-    if first.lstrip().startswith("{"):
-        try:
-            return list(parse_json(first, source.name))
-        except DataError:
-            return []
-    return [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
 
 
 def _split_cells(texts: pl.Series) -> pl.Series:

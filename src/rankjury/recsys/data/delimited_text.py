@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from rankjury.errors import DataError
-from rankjury.io.csv import unreadable
 from rankjury.io.json import parse_json
 from rankjury.io.source import Source
+from rankjury.io.tables import unreadable
 from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.data.times import find_date_format
 

@@ -13,10 +13,10 @@ from rankjury.core.text import plural
 from rankjury.core.types import Bools
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io.csv import unreadable
 from rankjury.io.json import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
+from rankjury.io.tables import unreadable
 from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.delimited_text import (
     SHOWN,

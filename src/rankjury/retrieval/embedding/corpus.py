@@ -11,9 +11,8 @@ from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed, names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.attributes import is_query_lines, query_lines
-from rankjury.io.json import read_json_table, records_by_id
 from rankjury.io.source import Source, plain_suffix
-from rankjury.io.vectors.ids import TABLES, read_table
+from rankjury.io.tables import TABLE_SUFFIXES, read_table
 
 EMPTY_POLICIES = ("error", "skip")
 
@@ -83,17 +82,14 @@ def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> 
 
 def _table(source: Source) -> pl.DataFrame:
     suffix = plain_suffix(source.name)
-    if suffix in TABLES or (suffix == ".txt" and not is_query_lines(source)):
-        return read_table(source, suffix)
-    if suffix == ".txt":
+    if suffix == ".txt" and is_query_lines(source):
         return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
-    if suffix != ".json":
+    if suffix not in (*TABLE_SUFFIXES, ".json", ".txt"):
         raise UsageError(
             f"cannot tell from the name {source.name!r} how the texts are stored",
-            expected=f"a suffix among {', '.join((*TABLES, '.json', '.txt'))}",
+            expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}",
         )
-    keyed = records_by_id(source)
-    return read_json_table(source) if keyed is None else pl.DataFrame(keyed, infer_schema_length=None)
+    return read_table(source)
 
 
 def _joined(frame: pl.DataFrame, columns: Sequence[str], joint: str, where: str) -> pl.Series:

@@ -1,0 +1,271 @@
+"""Table reader: CSV, TSV, JSON, JSONL and Parquet as a frame, or as rows with their places; errors name the line.
+
+Interaction logs (``recsys/data/delimited_text.py``) have a reader of their own, as they may have a hundred million rows
+and no header. TREC files (``trec.py``) are no tables: any run of blanks separates their columns.
+"""
+
+import ast
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rankjury.core.convert import GRADE, check_grades, match_columns
+from rankjury.errors import DataError, guard_reading
+from rankjury.io.json import (
+    as_numbers,
+    first_bad_number,
+    not_a_number,
+    parse_json,
+    read_json_table,
+    records_by_id,
+    refuse_surrogates,
+    unique_members,
+)
+from rankjury.io.parquet import read_schema, read_whole
+from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix, separator_of
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+_LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
+"""Keys under which an object may hold the records."""
+_LINES = (".jsonl", ".ndjson")
+_DELIMITED = (".csv", ".tsv", ".psv")
+_LONGEST_LINE, _LONGEST_VALUE = 80, 60
+
+
+def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] | None = None) -> pl.DataFrame:
+    """Read a table by its content: Parquet, a JSON list of objects, {id: object}, JSONL, or delimited text.
+
+    Args:
+        source: The file.
+        text: Returns, from the column names of delimited text, those whose cells stay as they are written, as 007 is
+            not 7; None: all of them.
+
+    Raises:
+        DataError: The file is not a table; names the line.
+    """
+    with guard_reading(source.name, "a table"):
+        if source.is_parquet() or plain_suffix(source.name) in _PARQUET:
+            return read_whole(source.polars, source.name)
+        if "\0" in source.head:
+            expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
+            raise DataError("found bytes that are not text", where=source.name, expected=expected)
+        first = next(iter(source.head_lines), "").lstrip()
+        if first.startswith("["):
+            return read_json_table(source)
+        suffix = plain_suffix(source.name)
+        if first.startswith("{") or suffix in (*_LINES, ".json"):
+            keyed = records_by_id(source) if suffix == ".json" else None
+            if keyed is not None:
+                return pl.DataFrame(keyed, infer_schema_length=None)
+            return read_json_table(source, lines=True)
+        separator, names = read_header(source)
+        try:
+            frame = pl.read_csv(
+                source.polars,
+                separator=separator,
+                new_columns=names,
+                infer_schema_length=None,
+                infer_schema=text is not None,
+                schema_overrides={} if text is None else dict.fromkeys(text(names), pl.String),
+                glob=False,
+            )
+        except pl.exceptions.PolarsError as error:
+            raise find_bad_row(source, separator, []) or unreadable(source, error) from error
+        return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row
+
+
+def read_header(source: Source) -> tuple[str, list[str]]:
+    """Return the separator and the column names of delimited text.
+
+    Raises:
+        DataError: A column name is duplicate.
+    """
+    line = next(iter(source.head_lines), "")
+    separator = max(SEPARATORS, key=line.count)
+    names = [name.strip() for name in cells_of(line, separator)]
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise DataError(f"duplicate column {duplicate!r}", where=source.name, expected="each column once")
+    return separator, names
+
+
+def column_names(source: Source) -> list[str]:
+    """Return the column names of a table as far as its first line has them."""
+    if source.is_parquet():
+        return list(read_schema(source.polars, source.name))
+    first = next(iter(source.head_lines), "")
+    if first.lstrip().startswith("{"):
+        try:
+            return list(parse_json(first, source.name))
+        except DataError:
+            return []
+    return [name.strip() for name in cells_of(first, max(SEPARATORS, key=first.count))]
+
+
+def read_delimited(source: Source, kind: str) -> pl.DataFrame:
+    """Read a gold or a run from CSV or TSV: query_id, item_id and grade, or score and rank, of every row."""
+    header = next(iter(source.head_lines), "")
+    separator = separator_of(header) or next((s for s in SEPARATORS if s in header), ",")
+    names = cells_of(header, separator)
+    found = match_columns(names, kind, where=source.name)
+    wanted = [pl.col(given).alias(name) for name, given in found.items()]
+    # A row that is too short has no last cell; a blank line has none at all, and does not count.
+    scan = pl.scan_csv(source.polars, separator=separator, infer_schema=False, glob=False)
+    try:
+        frame = scan.select(*wanted, last=pl.col(names[-1]).is_null()).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise find_bad_row(source, separator, list(found.values())) or unreadable(source, error) from error
+    if frame["last"].any() or any(frame[name].null_count() for name in found):
+        fault = find_bad_row(source, separator, list(found.values()))
+        if fault is not None:
+            raise fault
+        blank = (pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in found)
+        frame = frame.filter(~pl.all_horizontal(blank))
+    numbers = as_numbers(frame.select(list(found)))
+    bad = first_bad_number(frame, numbers)
+    if bad is not None:
+        row, name = bad
+        line = next((line for n, (line, _) in enumerate(_data_rows(source, separator)) if n == row), None)
+        raise not_a_number(frame, row, name, f"{source.name}:{line}" if line else source.name)
+    if kind == "gold":
+        check_grades(found[GRADE], numbers[GRADE], source.name)
+    return numbers
+
+
+def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row under the header; blank lines do not count."""
+    reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=separator)
+    try:
+        rows = ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
+        next(rows, None)
+        yield from rows
+    except csv.Error as error:
+        raise DataError(f"cannot be read as a table: {error}", where=f"{source.name}:{reader.line_num}") from error
+
+
+def find_bad_row(source: Source, separator: str, required: list[str]) -> DataError | None:
+    """Return the error for the first row that does not fit the header, or lacks a cell of a required column."""
+    header = cells_of(next(iter(source.head_lines), ""), separator)
+    for line, row in _data_rows(source, separator):
+        where, shown = f"{source.name}:{line}", separator.join(row)[:_LONGEST_LINE]
+        if len(row) != len(header):
+            expected = f"{len(header)} columns: {', '.join(header)}"
+            return DataError(f"found {len(row)} columns in the line {shown!r}", where=where, expected=expected)
+        empty = next((name for name, cell in zip(header, row, strict=True) if name in required and not cell), None)
+        if empty is not None:
+            return DataError(f"no {empty} in the line {shown!r}", where=where, expected="a value in every column")
+    return None
+
+
+def unreadable(source: Source, error: Exception) -> DataError:
+    """Return the error for a file that is not a table at all."""
+    if "utf" in str(error).lower():
+        return source.undecodable()
+    reason = str(error).partition("\n")[0]
+    return DataError(f"cannot be read as a table: {reason}", where=source.name, expected="CSV or TSV with a header")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record of a file, with its place for errors: ``items.csv:12``."""
+
+    place: str
+    fields: dict[str, Any]
+
+
+def read_records(source: Source) -> list[Row]:
+    """Read records with values of any kind, each with its place.
+
+    The file is a list of objects, an object that holds one, {id: object}, JSONL, delimited text or Parquet.
+    """
+    with guard_reading(source.name, "a table or JSON"):
+        if source.is_parquet():
+            rows = read_whole(source.polars, source.name).iter_rows(named=True)
+            found = [Row(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
+        elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
+            separator, names = read_header(source)
+            found = []
+            for line, cells in _data_rows(source, separator):
+                if len(cells) != len(names):
+                    expected = f"{len(names)} columns: {', '.join(names)}"
+                    raise DataError(f"found {len(cells)} columns", where=f"{source.name}:{line}", expected=expected)
+                fields = {name: cell or None for name, cell in zip(names, cells, strict=True)}
+                found.append(Row(f"{source.name}:{line}", fields))
+        else:
+            found = _of_json(source)
+    if not found:
+        raise DataError("found no records", where=source.name, expected="at least one")
+    return found
+
+
+def parse_cell(text: str) -> Any:
+    """Return the value of a cell that is written as JSON or as a Python literal; None where it is neither."""
+    try:
+        return _loaded(text)
+    except ValueError:
+        return None
+
+
+def _loaded(text: str, members: Any = None) -> Any:
+    try:
+        found = json.loads(text, object_pairs_hook=members)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except ValueError as error:
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            raise error from None
+    refuse_surrogates(text, found)
+    return found
+
+
+def _of_json(source: Source) -> list[Row]:
+    text = source.text()
+    if plain_suffix(source.name) in _LINES and not text.lstrip().startswith("["):
+        return _of_lines(source, text)
+    try:
+        whole = json.loads(text, object_pairs_hook=unique_members(source.name))
+        refuse_surrogates(text, whole)
+    except UnicodeError:
+        raise
+    except ValueError as error:
+        return _of_lines(source, text, error)
+    if isinstance(whole, dict):
+        lists = (whole[name] for name in _LISTS if isinstance(whole.get(name), list) and whole[name])
+        held = next((one for one in lists if all(isinstance(record, dict) for record in one)), None)
+        held = records_by_id(source, whole) if held is None else held
+        whole = [whole] if held is None else held
+    if not isinstance(whole, list):
+        raise DataError(f"found {str(whole)[:_LONGEST_VALUE]!r}", where=source.name, expected="a list of objects")
+    return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
+
+
+def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
+    """Read an object on each line; ``of_whole`` is the whole text's error, reported if the first line has none."""
+    found: list[Row] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = _loaded(line.strip(), unique_members(f"{source.name}:{number}"))
+        except UnicodeError:
+            raise
+        except ValueError as of_line:
+            error, at = (of_line, number) if found or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
+            expected = "a list of objects, or an object a line"
+            raise DataError(f"not JSON: {error}", where=f"{source.name}:{at}", expected=expected) from error
+        found.append(_record(f"{source.name}:{number}", value))
+    return found
+
+
+def _record(place: str, value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise DataError(f"found {str(value)[:_LONGEST_VALUE]!r}", where=place, expected="an object")
+    return Row(place, {str(name): one for name, one in value.items()})
