@@ -326,7 +326,7 @@ def test_slices_need_intervals(rankjury: Rankjury, option: str) -> None:
 )
 def test_a_slice_cannot_be_there_twice(rankjury: Rankjury, given: list[str]) -> None:
     put("again.csv", TABLE)
-    check_failure(rankjury(*EVALUATE, *given), 2, "would be there twice")
+    check_failure(rankjury(*EVALUATE, *given), 2, "duplicate slice")
 
 
 def test_a_name_too_long_for_a_file_is_none(rankjury: Rankjury) -> None:

@@ -220,24 +220,24 @@ def test_whatever_stands_twice_is_seen(keys: list[int]) -> None:
 @pytest.mark.parametrize(
     ("shown", "held", "grades", "options", "message"),
     [
-        ([[1, 2], [3, 3]], [[1], [2]], None, {}, "recommendations, row 1: item 3 stands more than once"),
-        ([[1, 2], [3, 4]], [[-1, -1], [2, 2]], None, {}, "held out, row 1: item 2 stands more than once"),
+        ([[1, 2], [3, 3]], [[1], [2]], None, {}, "recommendations, row 1: duplicate item 3"),
+        ([[1, 2], [3, 4]], [[-1, -1], [2, 2]], None, {}, "held out, row 1: duplicate item 2"),
         ([[1, 2]], [[7]], None, {"n_items": 7}, "held out, row 0: the code 7; expected 0 to 6"),
         ([[1, -2]], [[1]], None, {}, "recommendations, row 0: the code -2"),
-        ([[-1, 2]], [[1]], None, {}, "row 0: an item stands behind −1"),
+        ([[-1, 2]], [[1]], None, {}, "row 0: an item follows −1"),
         ([[1, 2]], [[1], [2]], None, {}, "1 rows of recommendations, and 2 of held-out items"),
         ([1, 2], [[1]], None, {}, "in 1 dimensions; expected whole numbers: a row a user"),
         ([[1.0, 2.0]], [[1]], None, {}, "an array of type float64"),
         ([["a"]], [[1]], None, {}, "expected whole numbers"),
         ([[1, 2], [3]], [[1], [2]], None, {}, "rows of different lengths"),
-        ([[1]], ([0, 2], [5]), None, {}, "starts that are no bounds of 1 items"),
-        ([[1]], ([1, 1], [5]), None, {}, "starts that are no bounds"),
-        ([[1], [2]], ([0, 3, 2], [5, 6]), None, {}, "starts that are no bounds"),
+        ([[1]], ([0, 2], [5]), None, {}, "starts do not partition the 1 items"),
+        ([[1]], ([1, 1], [5]), None, {}, "starts do not partition"),
+        ([[1], [2]], ([0, 3, 2], [5, 6]), None, {}, "starts do not partition"),
         ([[1]], [[1, 2]], [[1.0]], {}, "grades of shape (1, 1)"),
         ([[1]], [[1, 2]], [["x", "y"]], {}, "grades of shape (1, 2) and type <U1"),
-        ([[1], [2]], [[1, 2], [3, -1]], [[1.0, 2.0], [np.nan, 0.0]], {}, "grades, row 1: a grade is no number"),
-        ([[1]], [[1]], [[np.inf]], {}, "a grade is no number"),
-        ([[1]], [[-1]], None, {}, "nothing was held out of anybody"),
+        ([[1], [2]], [[1, 2], [3, -1]], [[1.0, 2.0], [np.nan, 0.0]], {}, "grades, row 1: a grade is not a finite"),
+        ([[1]], [[1]], [[np.inf]], {}, "a grade is not a finite number"),
+        ([[1]], [[-1]], None, {}, "no item was held out for any user"),
         ([[1]], [[1]], None, {"n_items": 1 << 50}, "items; expected 0 to"),
         ([[1]], [[1]], None, {"self": "drop"}, "self=drop"),
     ],
@@ -250,7 +250,7 @@ def test_what_is_refused(shown: Any, held: Any, grades: Any, options: dict[str, 
 
 def test_the_row_of_a_fault_is_the_one_given() -> None:
     shown, held = np.array([[1, 2], [3, 4], [5, 5]]), np.array([[1], [-1], [2]])
-    with pytest.raises(DataError, match="row 2: item 5 stands more than once"):
+    with pytest.raises(DataError, match="row 2: duplicate item 5"):
         evaluate_arrays(shown, held, measures="rr")
 
 

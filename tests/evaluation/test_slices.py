@@ -141,7 +141,7 @@ class TestCategories:
 
     @pytest.mark.parametrize("by", ["type(quantiles=2)", "type(bins=1)"])
     def test_a_text_cannot_be_cut(self, by: str) -> None:
-        with pytest.raises(DataError, match=r"type is no number, and cannot be cut\. Ask for type alone"):
+        with pytest.raises(DataError, match=r"type is not a number and cannot be cut\. Ask for type alone"):
             groups_of({"type": ["a", "b"]}, by)
 
 
@@ -283,7 +283,7 @@ class TestIds:
             aligned(cuts({"query_id": ["7"], "type": ["a"]}), ["007"])
 
     def test_repeated_ids_are_an_error(self) -> None:
-        with pytest.raises(DataError, match="the query_id 'q2' stands twice; expected each id once"):
+        with pytest.raises(DataError, match="duplicate query_id 'q2'; expected each id once"):
             aligned(cuts({"query_id": ["q1", "q2", "q2"], "type": ["a", "b", "b"]}), ["q1", "q2"])
 
     def test_unknown_ids_are_warned_of_where_the_table_covers_the_gold(self) -> None:

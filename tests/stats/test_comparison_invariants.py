@@ -17,7 +17,7 @@ from tests.stats.pairs_of_systems import KINDS, both_defined, pairs, realistic, 
 from tests.stats.support import compare, digits, keys, numbered, thorough
 
 
-@given(pair=pairs(), how=ways)
+@given(pair=pairs(), resampling=ways)
 @thorough(40)
 def test_turned_round_everything_is_mirrored(pair: PairedValues, resampling: Resampling) -> None:
     one = compare(pair, resampling)
@@ -36,7 +36,7 @@ def test_turned_round_everything_is_mirrored(pair: PairedValues, resampling: Res
         assert one.effect == -other.effect
 
 
-@given(pair=pairs((2, 40)), how=ways)
+@given(pair=pairs((2, 40)), resampling=ways)
 @thorough(40)
 def test_figures_are_what_they_can_be(pair: PairedValues, resampling: Resampling) -> None:
     found = compare(pair, resampling)
@@ -54,7 +54,7 @@ def test_figures_are_what_they_can_be(pair: PairedValues, resampling: Resampling
     json.dumps(found.to_json(), allow_nan=False)
 
 
-@given(pair=pairs(), how=ways, order=st.randoms(use_true_random=False))
+@given(pair=pairs(), resampling=ways, order=st.randoms(use_true_random=False))
 @thorough(40)
 def test_the_order_of_queries_changes_no_digit(
     pair: PairedValues, resampling: Resampling, order: random.Random
@@ -66,7 +66,7 @@ def test_the_order_of_queries_changes_no_digit(
     assert digits(after) == digits(before)
 
 
-@given(pair=pairs(), how=ways)
+@given(pair=pairs(), resampling=ways)
 @thorough(40)
 def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: PairedValues, resampling: Resampling) -> None:
     kept = ~(np.isnan(pair.values) | np.isnan(pair.baseline_values))
@@ -76,7 +76,7 @@ def test_queries_undefined_for_either_are_as_if_they_were_not_there(pair: Paired
     assert digits(replace(masked, left_out=0)) == digits(dropped)
 
 
-@given(n=st.integers(0, 25), data=st.data(), how=ways)
+@given(n=st.integers(0, 25), data=st.data(), resampling=ways)
 @thorough(40)
 def test_other_pairs_change_no_digit(n: int, data: st.DataObject, resampling: Resampling) -> None:
     several = data.draw(st.lists(pairs((n, n)), min_size=2, max_size=4))

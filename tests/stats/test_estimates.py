@@ -150,7 +150,7 @@ def test_the_interval_of_a_geometric_mean_is_that_of_the_logarithms(kind: Interv
     assert estimate(values, resampling, "geometric").ci == pytest.approx(tuple(np.exp(expected)), rel=1e-9)
 
 
-@given(values=defined_columns, how=ways, aggregate=aggregates)
+@given(values=defined_columns, resampling=ways, aggregate=aggregates)
 @thorough(40)
 def test_the_interval_lies_among_the_values(values: Floats, resampling: Resampling, aggregate: Aggregate) -> None:
     low, high = estimate(values, resampling, aggregate).ci or (NAN, NAN)
@@ -172,7 +172,7 @@ def test_values_that_are_equal_but_one(kind: IntervalMethod) -> None:
     assert 0.0 <= low < 0.02 < high < 0.2
 
 
-@given(values=columns, how=ways, aggregate=aggregates, order=st.randoms(use_true_random=False))
+@given(values=columns, resampling=ways, aggregate=aggregates, order=st.randoms(use_true_random=False))
 @thorough(40)
 def test_the_order_of_queries_changes_no_digit(
     values: Floats, resampling: Resampling, aggregate: Aggregate, order: random.Random
@@ -186,7 +186,7 @@ def test_the_order_of_queries_changes_no_digit(
 
 @given(
     values=arrays(np.float64, st.tuples(st.integers(0, 12), st.just(3)), elements=scores_or_none, fill=st.nothing()),
-    how=ways,
+    resampling=ways,
     chosen=st.lists(aggregates, min_size=3, max_size=3),
 )
 @thorough(40)
@@ -196,7 +196,7 @@ def test_other_measures_change_no_digit(values: Floats, resampling: Resampling, 
     assert digits(together) == digits(alone)
 
 
-@given(values=columns, how=ways, aggregate=aggregates)
+@given(values=columns, resampling=ways, aggregate=aggregates)
 @thorough(40)
 def test_undefined_queries_are_as_if_they_were_not_there(
     values: Floats, resampling: Resampling, aggregate: Aggregate
@@ -251,7 +251,7 @@ def test_whole_number_ids_give_the_digits_of_their_decimal_form() -> None:
     assert {digits(one) for one in found} == {digits(strings)}
 
 
-@given(values=defined_columns, how=ways, power=st.integers(-400, 400))
+@given(values=defined_columns, resampling=ways, power=st.integers(-400, 400))
 @thorough(40)
 def test_a_scale_of_a_power_of_two_scales_every_digit(values: Floats, resampling: Resampling, power: int) -> None:
     values = np.where(values < 1e-6, 0.0, values)
@@ -261,7 +261,7 @@ def test_a_scale_of_a_power_of_two_scales_every_digit(values: Floats, resampling
     assert scaled.ci == (plain.ci[0] * 2.0**power, plain.ci[1] * 2.0**power)
 
 
-@given(values=defined_columns, how=ways)
+@given(values=defined_columns, resampling=ways)
 @thorough(40)
 def test_negative_values_mirror_the_interval(values: Floats, resampling: Resampling) -> None:
     low, high = estimate(values, resampling).ci or (NAN, NAN)

@@ -1,9 +1,9 @@
-"""Recommendations and what was held out as arrays of codes: judged without a string, a join or a sort of ids.
+"""Evaluation of recommendations given as arrays of item codes, without strings, joins or sorts of ids.
 
-Row i of both sides is the same user, who is called by that number; an item is its code, from 0 on.
+Row i of both sides is the same user, whose id is that number; an item is its code, from 0 on.
 
-Pairs are looked up in a table of slots that fits the cache, a block of rows at a time. Whatever is found there is
-compared with what was looked for, so that nothing hangs on two pairs having different slots.
+Pairs are looked up in a hash table that fits the cache, a block of rows at a time. Every match is compared with the
+key that was looked for, so that the result does not depend on two pairs having different slots.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ _SLOTS_TO_A_PAIR = 3
 
 @dataclass(frozen=True, eq=False)
 class ItemCodes:
-    """Of each row its items, in order (CSR)."""
+    """Item codes of each row, in order (CSR)."""
 
     starts: Ints
     items: NDArray[np.integer]
@@ -68,7 +68,7 @@ class ItemCodes:
 
     @classmethod
     def read(cls, given: Any, where: str) -> "ItemCodes":
-        """From a table, −1 where a row has fewer, or from ``(starts, items)``."""
+        """Read codes from a table, −1 where a row has fewer, or from ``(starts, items)``."""
         if isinstance(given, tuple) and len(given) == 2:
             starts, items = (_whole_numbers(part, 1, where) for part in given)
             return cls._of_csr(starts, items, where)
@@ -78,7 +78,7 @@ class ItemCodes:
         held = table != MISSING
         gap = (~held[:, :-1] & held[:, 1:]).any(axis=1)
         if gap.any():
-            raise DataError("an item stands behind −1", where=f"{where}, row {np.argmax(gap)}", expected="−1 last")
+            raise DataError("an item follows −1", where=f"{where}, row {np.argmax(gap)}", expected="−1 last")
         return cls(np.concatenate(([0], np.cumsum(held.sum(axis=1)))), table[held], where, held)
 
     @classmethod
@@ -86,11 +86,11 @@ class ItemCodes:
         rising = starts.size > 0 and starts[0] == 0 and bool((starts[1:] >= starts[:-1]).all())
         if not rising or starts[-1] != items.size:
             expected = "0, then the end of each row, the last being the number of items"
-            raise DataError(f"starts that are no bounds of {items.size:,} items", where=where, expected=expected)
+            raise DataError(f"starts do not partition the {items.size:,} items", where=where, expected=expected)
         return cls(starts.astype(np.int64), items.view(), where)
 
     def check(self, n_items: int) -> None:
-        """Refuse codes that are of no item."""
+        """Refuse codes outside of 0 to ``n_items`` − 1."""
         if not 0 <= n_items <= _MOST_ITEMS:
             raise UsageError(f"{n_items:,} items", where=self.where, expected=f"0 to {_MOST_ITEMS:,}")
         if self.items.size and not (self.items.min() >= 0 and self.items.max() < n_items):
@@ -106,7 +106,7 @@ class ItemCodes:
         return int(np.searchsorted(self.starts, at, side="right")) - 1
 
     def grades(self, given: Any) -> Floats:
-        """A number for each item, from an array of the shape that the items had."""
+        """Return a grade for each item, from an array of the shape that the items had."""
         try:
             found = np.asarray(given)
         except ValueError:
@@ -127,27 +127,27 @@ class ItemCodes:
         values = (found if self.cells is None else found[cells]).astype(np.float64).reshape(-1)
         if not np.isfinite(values).all():
             row = self.row_of(int(np.argmin(np.isfinite(values))))
-            raise DataError("a grade is no number", where=f"grades, row {row}", expected="finite grades")
+            raise DataError("a grade is not a finite number", where=f"grades, row {row}", expected="finite grades")
         return values
 
     def keys(self, first: int, last: int, n_items: int) -> Ints:
-        """Of the rows from ``first`` on: one number for each pair of row and item."""
+        """Return one number for each pair of row and item, of the rows from ``first`` to ``last`` − 1."""
         lengths = np.diff(self.starts[first : last + 1])
         found = np.repeat(np.arange(last - first, dtype=np.int64) * n_items, lengths)
         found += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
         return found
 
     def take(self, rows: Ints) -> "ItemCodes":
-        """Some of the rows."""
+        """Return some of the rows."""
         starts, at = gathered(self.starts, rows)
         return ItemCodes(starts, self.items[at], self.where)
 
 
 def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Which of the wanted keys are among the held, in their order, and where; each held key is there once.
+    """Return which of the wanted keys are among the held ones, in their order, and where; held keys are distinct.
 
-    Where some of the held want one slot, the last has it; the others have it in the next rounds, in which only those
-    that were looked for in such a slot are looked for again.
+    Where several held keys share a slot, the last gets it; the others get it in later rounds, in which only the wanted
+    keys of such slots are looked up again.
     """
     bits = int(held.size).bit_length() + _SLOTS_TO_A_PAIR
     table = np.full(1 << bits, held.size, dtype=np.int32)
@@ -172,7 +172,7 @@ def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
 
 
 def find_duplicate(keys: Ints) -> int | None:
-    """The first place of a key that stands again further on; None where all are different."""
+    """Return the first place of a key that occurs again later; None where all are distinct."""
     if not _some_again(keys):
         return None
     order = np.argsort(keys, kind="stable")
@@ -180,7 +180,7 @@ def find_duplicate(keys: Ints) -> int | None:
 
 
 def _some_again(keys: Ints) -> bool:
-    """Whether any key stands twice: equal keys want one slot, so that one of them has it, or both ask again."""
+    """Return whether any key is duplicated: equal keys share a slot, so that one of them gets it or both try again."""
     bits = int(keys.size).bit_length() + 1
     table = np.empty(1 << bits, dtype=np.int32)
     left, slots = np.arange(keys.size, dtype=np.int32), _slots(keys, bits)
@@ -253,7 +253,15 @@ def evaluate_arrays(
         raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
     background = checked_background(background, source)
     if background is not None:
-        n_items = _of_background(background, len(shown), n_items, source)
+        known = len(background.items)
+        if len(background.users) != len(shown) or n_items not in (None, known):
+            items = "" if n_items is None else f" and {n_items:,} items"
+            raise DataError(
+                f"a background of {len(background.users):,} users and {known:,} items, for {len(shown):,} rows{items}",
+                where=source,
+                expected="rows that are the background's users, and codes that are places in its items",
+            )
+        n_items = known
     size = max(shown.size, held.size) if n_items is None else n_items
     for side in (shown, held):
         side.check(size)
@@ -264,28 +272,15 @@ def evaluate_arrays(
     return Evaluation.of(matched, source, background).scores(asked)
 
 
-def _of_background(background: Background, users: int, n_items: int | None, source: str) -> int:
-    """How many items there are, if the background is of these users and items."""
-    known = len(background.items)
-    if len(background.users) != users or n_items not in (None, known):
-        items = "" if n_items is None else f" and {n_items:,} items"
-        raise DataError(
-            f"a background of {len(background.users):,} users and {known:,} items, for {users:,} rows{items}",
-            where=source,
-            expected="rows that are the background's users, and codes that are places in its items",
-        )
-    return known
-
-
 class MatchedCodes(MatchedRanking):
-    """Both sides as codes, matched once; the order given is the ranking, so that nothing ties."""
+    """Recommended and held-out codes, matched once; the order given is the ranking, so that nothing ties."""
 
     def __init__(self, shown: ItemCodes, held: ItemCodes, grades: Floats | None, n_items: int) -> None:
         self.rows = np.flatnonzero(np.diff(held.starts))
         """Of whom something was held out."""
         self.extra_queries, self.dropped = len(held) - self.rows.size, 0
         if self.rows.size == 0:
-            raise DataError("nothing was held out of anybody", where=held.where, expected="a code in some row")
+            raise DataError("no item was held out for any user", where=held.where, expected="a code in some row")
         if self.extra_queries:
             grades = None if grades is None else grades[gathered(held.starts, self.rows)[1]]
             shown, held = shown.take(self.rows), held.take(self.rows)
@@ -317,7 +312,7 @@ class MatchedCodes(MatchedRanking):
         self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
     ) -> Judged:
         if self_matches == "drop":
-            raise UsageError("self=drop of users and items that are numbered apart", expected="self=keep")
+            raise UsageError("self=drop, but users and items have separate numbers", expected="self=keep")
         row, rank, gold_at = self._matched_codes
         starts, grades, ordered = self._grades_in_order
         return Judged(
@@ -357,21 +352,26 @@ class MatchedCodes(MatchedRanking):
 
     @cached_property
     def _matched_codes(self) -> tuple[Ints, Ints, Ints]:
-        """Row, rank and place among the held-out items, of every recommended item that was held out."""
+        """Row, rank and index among the held-out items, of every recommended item that was held out."""
         blocks = cut_into_blocks(self.shown.starts + self.held.starts, _PAIRS_AT_ONCE)
         found = [self._match(first, last) for first, last in blocks]
         row, rank, gold_at = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return row, rank, gold_at
 
     def _match(self, first: int, last: int) -> tuple[Ints, Ints, Ints]:
-        """The same of the rows from ``first`` on."""
+        """Match the rows from ``first`` to ``last`` − 1."""
         sides = self.shown, self.held
         wanted, known = (side.keys(first, last, self.n_items) for side in sides)
         of_shown, of_held = (int(side.starts[first]) for side in sides)
         for side, keys in zip(sides, (wanted, known), strict=True):
             twice = find_duplicate(keys)
             if twice is not None:
-                raise self._stands_twice(side, int(side.starts[first]) + twice)
+                place = int(side.starts[first]) + twice
+                raise DataError(
+                    f"duplicate item {side.items[place]}",
+                    where=f"{side.where}, row {self.rows[side.row_of(place)]}",
+                    expected="each item once in a row",
+                )
         at, gold_at = look_up(known, wanted)
         row = np.searchsorted(self.shown.starts, at + of_shown, side="right") - 1
         return row, at + of_shown - self.shown.starts[row] + 1, gold_at + of_held
@@ -394,10 +394,3 @@ class MatchedCodes(MatchedRanking):
         places = np.empty(order.size, dtype=np.int64)
         places[order] = segments_within(starts) + 1
         return places
-
-    def _stands_twice(self, side: ItemCodes, at: int) -> DataError:
-        return DataError(
-            f"item {side.items[at]} stands more than once",
-            where=f"{side.where}, row {self.rows[side.row_of(at)]}",
-            expected="each item once in a row",
-        )

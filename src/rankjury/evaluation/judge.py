@@ -4,8 +4,8 @@ Queries are matched by name once; ``match_rows`` finds the judged rows, ``orderi
 judged rows are worked out, and only groups of equal scores that hold one are sorted by id.
 
 (query, item) pairs become 64-bit keys. A bitmap over the gold's keys leaves the few rows that can match; those are
-joined on the keys, and compared by the ids themselves. Keys that occur twice make suspects, which are compared by their
-ids as well, so nothing hangs on two hashes being different.
+joined on the keys, and compared by the ids themselves. Pairs whose keys are equal are compared by their ids as well, so
+the result does not depend on two hashes being different.
 """
 
 from dataclasses import dataclass, replace
@@ -82,9 +82,9 @@ class QueryRows:
 
 
 def match_rows(gold: QueryRows, ranking: QueryRows) -> tuple[Ints, Ints, bool]:
-    """Row numbers in the ranking and in the gold of the pairs that both have, in the ranking's order.
+    """Return row numbers in the ranking and in the gold of the pairs that both have, in the ranking's order.
 
-    The third tells whether some pair may stand twice in the ranking.
+    The third value is whether the ranking may have duplicate pairs.
     """
     gold_keys = gold.keys(0, gold.queries.size)
     bits = int(np.clip(np.ceil(np.log2(gold_keys.size + 1)) + _SPARENESS_BITS, *_BITMAP_BITS))
@@ -112,7 +112,7 @@ def match_rows(gold: QueryRows, ranking: QueryRows) -> tuple[Ints, Ints, bool]:
 
 
 def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, source: str) -> QueryRows:
-    """Each (query, item) once, by the rule."""
+    """Keep one of each duplicate (query, item) pair, by the rule."""
     keys = rows.keys(0, rows.queries.size)
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -123,7 +123,8 @@ def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, so
     if frame.is_empty():
         return rows
     if rule == "error":
-        raise _duplicate_error(frame, queries, source)
+        query, item = str(queries[int(frame["query"][0])]), str(frame["item"][0])
+        raise DuplicatePair(query, item, frame.select("query", "item").n_unique(), source)
     if rule == "max" and rows.values is not None:
         frame = frame.with_columns(pl.Series("value", rows.values[frame["at"].to_numpy()]))
         frame = frame.sort("value", descending=True, maintain_order=True)
@@ -131,13 +132,8 @@ def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, so
     return rows.without(np.setdiff1d(frame["at"].to_numpy(), held["at"].to_numpy()))
 
 
-def _duplicate_error(frame: pl.DataFrame, queries: pl.Series, source: str) -> DuplicatePair:
-    query, item = str(queries[int(frame["query"][0])]), str(frame["item"][0])
-    return DuplicatePair(query, item, frame.select("query", "item").n_unique(), source)
-
-
 def drop_self_matches(rows: QueryRows, queries: pl.Series) -> QueryRows:
-    """Leaves out items whose id is their query's."""
+    """Drop items whose id is their query's."""
     names = queries.cast(rows.items.dtype, strict=False)
     own = names.hash(_HASH_SEED).to_numpy()[rows.queries]
     hashes = rows.items.hash(_HASH_SEED).to_numpy()
@@ -157,7 +153,7 @@ def judge(
     duplicates: DuplicateRule = "error",
     places: bool = False,
 ) -> Judged:
-    """Look the ranking up in the gold.
+    """Look up the grades of a ranking's items in the gold.
 
     ``scores="single"`` compares scores as 32-bit numbers; ``self_matches="drop"`` takes items out of the ranking whose
     id is the query's; ``places`` also works out each item's place in its query's gold.
@@ -208,13 +204,15 @@ class MatchedRanking:
     def __init__(
         self, gold: Gold, ranking: Ranking, *, duplicates: DuplicateRule = "error", allow_disjoint_queries: bool = False
     ) -> None:
-        """``allow_disjoint_queries``: it is no error if gold and ranking have no query, or no item, in common."""
+        """Match both; ``allow_disjoint_queries``: whether they may have no query, or no item, in common."""
         if duplicates not in get_args(DuplicateRule):
             raise UnknownName("rule for duplicates", duplicates, get_args(DuplicateRule))
         gold = gold.against(ranking)
         self.queries = gold.sorted_queries
         self._given = gold
-        items_of_gold, items = _same_type(gold.items, ranking.items)
+        items_of_gold, items = gold.items, ranking.items
+        if items_of_gold.dtype != items.dtype:
+            items_of_gold, items = items_of_gold.cast(pl.String), items.cast(pl.String)
         self._by_number = gold.items.dtype == ROW_NUMBER, ranking.items.dtype == ROW_NUMBER
         gold_rows = self._known(gold.queries, QueryRows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
         unique_gold = gold_rows
@@ -273,7 +271,7 @@ class MatchedRanking:
         return rows.items.cast(ROW_NUMBER) if self._by_number[0 if of_gold else 1] else rows.items
 
     def _known(self, queries: pl.Series, rows: QueryRows) -> QueryRows:
-        """The rows of queries that the gold has, each segment numbered by its place among them."""
+        """Return the rows of queries that the gold has, each segment numbered by its place among them."""
         number = places_in(self.queries, queries)
         known = number >= 0
         if known.all():
@@ -286,7 +284,7 @@ class MatchedRanking:
     def judge(
         self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
     ) -> Judged:
-        """The ranking judged under one set of rules."""
+        """Judge the ranking under one set of rules."""
         if places and self.gold.counted is not None:
             raise UsageError(
                 "the gold is too large to be put in order", where=self.gold.source, expected="measures without gold=k"
@@ -308,7 +306,7 @@ class MatchedRanking:
         scores: str = "double",
         self_matches: str = "keep",
     ) -> Lists:
-        """The first k of every query as places in the catalogue; items that it lacks are nobody there."""
+        """Return the first k items of every query as places in the catalogue; −1 for items that it lacks."""
         rows = self._rows if self_matches == "keep" else drop_self_matches(self._rows, self.queries)
         everything = np.arange(len(rows.items))
         ranked = order_rows(rows.starts, rows.values, single=scores == "single")
@@ -333,7 +331,7 @@ class MatchedRanking:
         return CatalogPositions(codes, first)
 
     def within(self, judged: Judged, kept: Bools) -> Judged:
-        """A judging by some rows of the gold only; queries that have none of them are left out."""
+        """Restrict a judging to some rows of the gold; queries that have none of them are left out."""
         starts, at = self._gold_by_grade
         found = judged.keeping(kept[judged.gold_index], kept[at])
         equal = found.gold_grades[1:] == found.gold_grades[:-1]
@@ -366,6 +364,8 @@ class MatchedRanking:
         row, positions, gold_at = row[order], positions[order], gold_at[order]
         before = first_row[row] - 1
         first, last = ranked.tie_bounds(positions)
+        tied = np.searchsorted(rows.starts, ranked.first, side="right") - 1
+        before_tied = rows.starts[tied] - 1
         starts, grades = np.zeros(1, dtype=np.int64), np.empty(0)
         if self.gold.counted is None:
             starts, by_grade = self._gold_by_grade
@@ -385,7 +385,7 @@ class MatchedRanking:
             gold_grades=grades,
             relevant_from=self.gold.relevant_from,
             gold_has_order=self.gold.ordered or (self.gold.counted is None and self._gold_order.first.size == 0),
-            ties=_tie_groups(rows, ranked),
+            ties=TieGroups(rows.queries[tied], ranked.first - before_tied, ranked.last - before_tied),
             counted=self._counted,
             highest_of_whole=self.gold.highest_of_whole,
         )
@@ -425,19 +425,6 @@ class MatchedRanking:
         gold = self._gold_rows
         first = np.repeat(gold.starts[:-1], np.diff(gold.starts))
         return self._gold_order.resolved(gold_at, "id", self._tied(gold, of_gold=True)) - first[gold_at] + 1
-
-
-def _tie_groups(rows: QueryRows, ranked: RowOrder) -> TieGroups:
-    segment = np.searchsorted(rows.starts, ranked.first, side="right") - 1
-    before = rows.starts[segment] - 1
-    return TieGroups(rows.queries[segment], ranked.first - before, ranked.last - before)
-
-
-def _same_type(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Ids of both sides in one type: whole numbers if both are, else strings."""
-    if left.dtype == right.dtype:
-        return left, right
-    return left.cast(pl.String), right.cast(pl.String)
 
 
 def _nothing_in_common(gold: Gold, ranking: Ranking) -> DataError:

@@ -1,4 +1,4 @@
-"""What must hold before it ships: ``ndcg@10 >= 0.85``, ``recall@100 drop <= 0.005``, read from TOML."""
+"""Targets of a gate: limits such as ``ndcg@10 >= 0.85`` or ``recall@100 drop <= 0.005``, read from text or TOML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ _EXAMPLE = '"ndcg@10 >= 0.85", "recall@100 drop <= 0.005" or "latency_p95_ms <= 
 
 
 class Decision:
-    """Base class of what is decided by targets or rules: its outcome as properties and as an exit code."""
+    """Base class of decisions by targets or rules: the outcome as properties and as an exit code."""
 
     if TYPE_CHECKING:
 
@@ -83,7 +83,7 @@ class Target(Record):
 
     @check_arguments
     def holds(self, value: float) -> bool:
-        """Whether a value is within the limit; of a change, the value is system − baseline."""
+        """Return whether a value is within the limit; for a change, the value is system − baseline."""
         apart = (-value if self.change == "drop" else value) - self.limit
         apart = 0.0 if abs(apart) <= _ROUNDING else apart
         return {">=": apart >= 0, "<=": apart <= 0, ">": apart > 0, "<": apart < 0}[self.sign]
@@ -119,7 +119,8 @@ def parse_targets(text: str, where: str) -> Targets:
     """Read a targets file; a key that is not known is an error."""
     content = parse_toml(text, where, fault=UsageError)
     _check_keys(content, _FILE_KEYS, where)
-    found = [*_short_form(content.get("targets", []), where), *_long_form(content.get("target", []), where)]
+    texts = _texts(content.get("targets", []), "targets", where)
+    found = [*(parse_target(text, None, where) for text in texts), *_long_form(content.get("target", []), where)]
     if not found:
         raise UsageError("found no target", where=where, expected='something like targets = ["ndcg@10 >= 0.85"]')
     baseline = content.get("baseline")
@@ -135,13 +136,9 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) ->
             raise UnknownName("key", key, known, where=where)
 
 
-def _short_form(given: Any, where: str) -> Iterator[Target]:
-    return (parse_target(text, None, where) for text in _texts(given, "targets", where))
-
-
 def _long_form(given: Any, where: str) -> Iterator[Target]:
     if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
-        raise UsageError("target is no list of tables", where=where, expected="[[target]] with require")
+        raise UsageError("target is not a list of tables", where=where, expected="[[target]] with require")
     for table in given:
         _check_keys(table, _TARGET_KEYS, f"{where}, [[target]]")
         for key, value in table.items():
@@ -162,7 +159,7 @@ def _texts(given: Any, key: str, where: str) -> tuple[str, ...]:
 
 
 def parse_target(text: str, table: Mapping[str, str] | None = None, where: str = "target") -> Target:
-    """``ndcg@10 >= 0.85``; ``table`` may give a slice, a system and a name."""
+    """Read a target such as ``ndcg@10 >= 0.85``; ``table`` may give a slice, a system and a name."""
     match = _SPELLING.fullmatch(text.strip())
     try:
         limit = float(match["limit"]) if match else float("nan")

@@ -27,7 +27,7 @@ _UNKNOWN = "\0unknown"
 
 @dataclass(frozen=True, eq=False)
 class SliceTable:
-    """A table of attributes with an id column, and what to group by; None: whatever groups well."""
+    """A table of attributes with an id column, and the attributes to group by; None: whatever groups well."""
 
     table: pl.DataFrame
     id_column: str
@@ -71,7 +71,7 @@ class SliceTable:
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """Groups of items, such as categories or tiers of popularity: which items, judged or not, each of them has."""
+    """Groups of items, such as categories or tiers of popularity, with their members, judged or not."""
 
     items: pl.Series
     """All items of the tables and all judged ones, as strings, ascending."""
@@ -109,7 +109,7 @@ NO_ITEM_GROUPS = ItemGroups(pl.Series("item", dtype=pl.String), (), (), np.empty
 
 @dataclass(frozen=True)
 class IdOverlap:
-    """How far a table of attributes has the ids of the gold; of parts of both it can be joined."""
+    """Overlap of the ids of a table of attributes with those of the gold; overlaps of parts can be added."""
 
     ids: int
     lacking: int
@@ -149,14 +149,14 @@ class IdOverlap:
 
 
 def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, IdOverlap]:
-    """The attributes row by row with the ids, which are strings; and how far they are shared."""
+    """Return the attributes in the order of the ids, which are strings, and the overlap of ids."""
     if table[id_column].dtype.is_nested():
         found = f"the {id_column} is of type {table[id_column].dtype}"
         raise DataError(found, where=where, expected="an id in every row")
     known = table[id_column].cast(pl.String).alias(_JOINED)
     if known.is_duplicated().any():
         twice = known.filter(known.is_duplicated())[0]
-        raise DataError(f"the {id_column} {twice!r} stands twice", where=where, expected="each id once")
+        raise DataError(f"duplicate {id_column} {twice!r}", where=where, expected="each id once")
     lacking, unknown = ids.filter(~ids.is_in(known.implode())), known.filter(~known.is_in(ids.implode()))
     attributes = table.drop(id_column).with_columns(known)
     joined = ids.to_frame(_JOINED).join(attributes, on=_JOINED, how="left", maintain_order="left")

@@ -1,4 +1,4 @@
-"""Groups of queries or items by an attribute: its spelling, how often each value occurs, and who is in which group."""
+"""Groups of queries or items by an attribute: its spelling, the counts of its values, and the members of each group."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ MOST_GROUPS = 100
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column by which to group, and how a number is cut."""
+    """An attribute to group by: a column, and how its numbers are cut."""
 
     name: str
     quantiles: int | None = None
@@ -29,7 +29,7 @@ class Attribute:
 
 
 def parse_attributes(text: str) -> list[tuple[Attribute, ...]]:
-    """``type,length(quantiles=4),type*lang``: one or two attributes each."""
+    """Parse ``type,length(quantiles=4),type*lang`` into groupings of one or two attributes each."""
     found = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         crossed = tuple(_parse_one(one.strip(), part) for one in part.split("*"))
@@ -76,7 +76,7 @@ def can_group(dtype: pl.DataType) -> bool:
 
 
 def normalize_values(values: pl.Series) -> pl.Series:
-    """NaN is no value, and a zero has no sign; arrays are lists, and bytes are text."""
+    """Normalize values: NaN becomes null, −0 becomes 0, arrays become lists and bytes become text."""
     if values.dtype == pl.Binary:
         texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
         return pl.Series(values.name, texts, dtype=pl.String)
@@ -88,7 +88,7 @@ def normalize_values(values: pl.Series) -> pl.Series:
 
 
 def values_as_text(values: pl.Series) -> pl.Series:
-    """As a person would write them: 2 rather than 2.0; an empty text is no value, nor is the name of none."""
+    """Return values as text, 2 rather than 2.0; null for an empty text and for the name of no value."""
     if isinstance(values.dtype, pl.List):
         texts = values.list.eval(_written(pl.element(), values.dtype.inner)).list.drop_nulls()
         return texts.set(texts.list.len() == 0, None)
@@ -106,7 +106,7 @@ def _written(value: pl.Expr, dtype: Any) -> pl.Expr:
 
 
 def _unsigned(value: pl.Expr) -> pl.Expr:
-    """Zero for minus zero. To add 0.0 does not do: Polars leaves it out."""
+    """Replace −0 by 0. Adding 0.0 does not work: Polars optimizes it away."""
     return pl.when(value == 0).then(0.0).otherwise(value)
 
 
@@ -136,7 +136,7 @@ class ValueCounts:
         return _counted(dtype, found, np.ones(len(found), dtype=np.int64), len(values), len(found) < len(values))
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
-        """Of other rows of the same column."""
+        """Add the counts of other rows of the same column."""
         dropped = max(self.dropped, other.dropped)
         if self.dropped != other.dropped:
             return self._rounded(dropped) + other._rounded(dropped)
@@ -145,10 +145,10 @@ class ValueCounts:
         return replace(found, dropped=dropped)
 
     def limited(self, most: int) -> "ValueCounts":
-        """With no more values than so many: numbers are rounded then, and of texts some left out.
+        """Return at most ``most`` distinct values: numbers are rounded, and texts beyond are dropped.
 
-        Numbers keep 24 bits of their fractions, and fewer only where they are still too many. How many hangs on what
-        numbers there are in all, not on the parts in which they came. So many texts make too many groups anyhow.
+        Numbers keep 24 bits of their fractions, and fewer only where they are still too many. How many bits depends on
+        all numbers, not on the blocks in which they came. So many texts make too many groups anyway.
         """
         if len(self.values) <= most:
             return self
@@ -205,7 +205,7 @@ _FEW_NUMBERS = 5
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Some of the ids: what they share, and which they are."""
+    """A group of ids: its name, and a mask of its members."""
 
     name: str
     note: str
@@ -220,7 +220,7 @@ class Group:
 
 @dataclass(eq=False)
 class AttributeRows:
-    """Some rows of a table of attributes; columns are brought into the form that groups ask for once."""
+    """Rows of a table of attributes; columns are converted to texts or numbers once."""
 
     table: pl.DataFrame
     _texts: dict[str, pl.Series] = field(default_factory=dict)
@@ -282,7 +282,7 @@ class _NoNumber:
 
 @dataclass(frozen=True)
 class GroupDefinition:
-    """A group before anybody is looked up: its name, and what its members share."""
+    """Definition of a group: its name, and the conditions that its members meet."""
 
     name: str
     note: str
@@ -296,7 +296,7 @@ class GroupDefinition:
 
 
 def suitable_attributes(table: pl.DataFrame) -> list[tuple[Attribute, ...]]:
-    """The columns that group well, for when none is named: numbers, and texts of 2 to 20 values."""
+    """Return the columns that group well, for when none is named: numbers, and texts of 2 to 20 values."""
     return suitable_attributes_of({name: ValueCounts.of(table[name]) for name in table.columns})
 
 
@@ -344,16 +344,19 @@ def _known(attributes: Sequence[Attribute], names: Collection[str], where: str) 
 def define_groups(
     attributes: Sequence[Attribute], censuses: Mapping[str, ValueCounts], where: str
 ) -> list[GroupDefinition]:
-    """The groups of one attribute, or those of two crossed; of some there may be nobody."""
+    """Define the groups of one attribute, or of two crossed; some may be empty."""
     first, *others = (_defined(one, censuses[one.name], where) for one in _known(attributes, censuses, where))
     for other in others:
-        first = [_crossed(one, two) for one in first for two in other]
+        first = [
+            GroupDefinition(
+                f"{left.name}*{right.name}",
+                ", ".join(filter(None, (left.note, right.note))),
+                (*left.shared, *right.shared),
+            )
+            for left in first
+            for right in other
+        ]
     return first
-
-
-def _crossed(one: GroupDefinition, other: GroupDefinition) -> GroupDefinition:
-    note = ", ".join(filter(None, (one.note, other.note)))
-    return GroupDefinition(f"{one.name}*{other.name}", note, (*one.shared, *other.shared))
 
 
 def check_group_count(groups: int, what: str, where: str) -> None:
@@ -370,7 +373,7 @@ def _defined(attribute: Attribute, census: ValueCounts, where: str) -> list[Grou
     name = attribute.name
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
-        raise DataError(f"{name} is no number, and cannot be cut", where=where, hint=f"Ask for {name} alone.")
+        raise DataError(f"{name} is not a number and cannot be cut", where=where, hint=f"Ask for {name} alone.")
     few = census.distinct <= _FEW_NUMBERS and not census.rounded
     if not census.is_number or (not asked_as_number and few):
         return _by_value(census, attribute, where)
@@ -391,7 +394,7 @@ def _by_value(census: ValueCounts, attribute: Attribute, where: str) -> list[Gro
 
 
 def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefinition]:
-    """As even as equal numbers allow; these are never parted."""
+    """Define quantile groups, as even as possible without splitting equal numbers."""
     parts = attribute.quantiles or _USUAL_QUANTILES
     distinct, counts = census.numbers
     if distinct.size == 0:

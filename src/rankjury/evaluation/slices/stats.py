@@ -1,4 +1,4 @@
-"""Where it fails: every measure in every slice, beside the baseline there or beside the rest of the queries.
+"""Slices: every measure in every group of queries or items, compared with the baseline or with the other queries.
 
 A slice of items restricts what counts as relevant. Measures that depend on positions (ndcg, ap, rr …) rank the items of
 the slice alone, so that the best ranking scores 1 in every slice; the others (recall, precision …) look at the top k of
@@ -46,7 +46,7 @@ _TESTS_PER_RESAMPLES = 100
 
 @dataclass(frozen=True)
 class Gap(Record):
-    """How far a system's mean in a slice is from its mean over the other queries."""
+    """Difference of a system's mean in a slice to its mean over the other queries."""
 
     omitted = ("lower_is_better",)
 
@@ -77,7 +77,7 @@ class Gap(Record):
 
 @dataclass(frozen=True)
 class Slice:
-    """What was found in one group of queries, or within one group of items."""
+    """Results in one group of queries, or within one group of items."""
 
     name: str
     note: str
@@ -110,7 +110,7 @@ class Slice:
 
 
 def signs_for(tests: int, resampling: Resampling) -> int:
-    """As many assignments of signs as let the smallest p-value pass a correction for so many tests."""
+    """Return how many assignments of signs let the smallest p-value pass a correction for so many tests."""
     return resampling.resamples * max(1, -(-tests // _TESTS_PER_RESAMPLES))
 
 
@@ -292,7 +292,7 @@ class WorstSlice:
 
 
 def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[WorstSlice]:
-    """The slices that lose, those that lose most first; of one measure, or of all."""
+    """Return the slices that lose, largest loss first; of one measure, or of all."""
     lost = [
         WorstSlice(part, found, noise=not is_significant(found.p_holm, level))
         for part in slices
@@ -322,7 +322,14 @@ class SliceGroups:
         """Group the queries, which all golds share, and the items of every gold."""
         warnings: list[ReportWarning] = []
         groups = [group for cuts in slices for group in cuts.groups(queries.sorted_queries, warnings)]
-        item_groups = {id(gold): _item_groups(gold, item_slices) for gold in {id(one): one for one in golds}.values()}
+        golds = list(golds)
+        item_groups = dict.fromkeys(map(id, golds), NO_ITEM_GROUPS)
+        for gold in golds if item_slices else ():
+            if gold.lookup is not None:
+                found = "the gold is too large for slices of items"
+                raise UsageError(found, where=gold.source, hint="Ask fewer queries.")
+            if item_groups[id(gold)] is NO_ITEM_GROUPS:
+                item_groups[id(gold)] = ItemGroups.of(gold.item_places[0], item_slices)
         for some in item_groups.values():
             check_slice_names([*(group.name for group in groups), *some.names])
             warnings += some.warnings
@@ -341,20 +348,11 @@ class SliceGroups:
         return SlicedScores(by_query, self.groups, list(of_golds.values()), of_items, crossings)
 
 
-def _item_groups(gold: Gold, item_slices: Sequence[SliceTable]) -> ItemGroups:
-    """Return the groups of items; a group none of whose items is judged is left out."""
-    if not item_slices:
-        return NO_ITEM_GROUPS
-    if gold.lookup is not None:
-        raise UsageError("the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries.")
-    return ItemGroups.of(gold.item_places[0], item_slices)
-
-
 def check_slice_names(names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(
-            f"the slice {twice!r} would be there twice",
+            f"duplicate slice {twice!r}",
             expected="each attribute once",
             hint="Rename one of the columns.",
         )
@@ -362,7 +360,7 @@ def check_slice_names(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SlicedScores:
-    """The systems' scores, and what they are to be broken down by."""
+    """The systems' scores, and the groups that they are broken down by."""
 
     scores: Mapping[str, Scores]
     """By system; only measures that each query has a value of."""
