@@ -81,8 +81,7 @@ def agree_command(
         typer.Option("--dtype", metavar="TYPE", help="Also take each candidate as float16, int8 or binary."),
     ] = None,
     ties: Annotated[
-        TieOption,
-        typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts."),
+        TieOption, typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts.")
     ] = TieOption.id,
     pairs: Annotated[
         int,
@@ -94,8 +93,7 @@ def agree_command(
         ),
     ] = _USUAL_PAIRS,
     over: Annotated[
-        Over | None,
-        typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top."),
+        Over | None, typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top.")
     ] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The candidate that others are compared with.")

@@ -25,8 +25,7 @@ _ACTIONS = ("show", "set", "unset")
 def baseline_command(
     action: Annotated[str, typer.Argument(metavar="[set|unset]", help="Unset: show the baselines.")] = "show",
     which: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset."),
+        str | None, typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset.")
     ] = None,
     archive: ArchiveOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the baselines as JSON.")] = False,

@@ -100,12 +100,10 @@ def demo_command(
         Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion, driving or movielens.")
     ] = Sample.helpdesk,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk."),
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk.")
     ] = None,
     keep: Annotated[
-        Path | None,
-        typer.Option("--keep", metavar="DIR", help="Copy the sample's files here, to try commands on."),
+        Path | None, typer.Option("--keep", metavar="DIR", help="Copy the sample's files here, to try commands on.")
     ] = None,
     data: Annotated[
         Path | None,

@@ -51,9 +51,7 @@ def gate_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="REPORT | GOLD RUN…",
-            help="A report, an archived run, or a gold and runs.",
-            show_default=False,
+            metavar="REPORT | GOLD RUN…", help="A report, an archived run, or a gold and runs.", show_default=False
         ),
     ],
     scoring: ScoringOptions,

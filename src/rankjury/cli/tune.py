@@ -63,8 +63,7 @@ def tune_command(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Recommenders: try everything anew.")] = False,
     extend: Annotated[
-        bool,
-        typer.Option("--extend", help="Recommenders: widen the grid while the best number lies on its edge."),
+        bool, typer.Option("--extend", help="Recommenders: widen the grid while the best number lies on its edge.")
     ] = False,
     final: Annotated[
         bool, typer.Option("--final", help="Then open the test window, once, with the chosen settings.")

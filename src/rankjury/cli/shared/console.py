@@ -36,8 +36,7 @@ DuplicatesOption = Annotated[
     typer.Option("--duplicates", help="A (query, item) pair that stands twice: an error, or keep this one."),
 ]
 FormatOption = Annotated[
-    str | None,
-    typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet."),
+    str | None, typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
 

@@ -20,12 +20,7 @@ from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
-from rankjury.plan.draft import (
-    RANDOM_SYSTEM,
-    register_draft,
-    system_lines,
-    system_names,
-)
+from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
 from rankjury.recsys.data.attributes import Attributes, SideFeatures, read_items, read_users, side_features

@@ -36,13 +36,7 @@ from rankjury.labeling.products.query_sets import read_queries, read_query_recor
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
-from rankjury.plan.draft import (
-    RANDOM_SYSTEM,
-    register_draft,
-    system_lines,
-    system_names,
-    top_level_lines,
-)
+from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names, top_level_lines
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
 from rankjury.retrieval.agreement.pairs import sample_ids

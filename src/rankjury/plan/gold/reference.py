@@ -19,13 +19,7 @@ from rankjury.io.vectors.scan import holds_vectors
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, LoadedGold
-from rankjury.plan.draft import (
-    register_draft,
-    system_lines,
-    system_names,
-    table_lines,
-    top_level_lines,
-)
+from rankjury.plan.draft import register_draft, system_lines, system_names, table_lines, top_level_lines
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.systems.vectors import VectorFiles
 from rankjury.plan.toml import toml_key, toml_string
@@ -97,10 +91,7 @@ class ReferenceModelGold(VectorFiles, GoldTable):
             {ONLY_ASPECT: found.gold},
             reference=side,
             warnings=tuple(as_warnings(notes, "reference")),
-            sections=(
-                *source,
-                GoldSpaces({name: spaces[0].hygiene}),
-            ),
+            sections=(*source, GoldSpaces({name: spaces[0].hygiene})),
             queries_are_items=queries is None or None,
             exclude_self=exclude,
         )
