@@ -235,8 +235,8 @@ class TestRecommendations:
     @pytest.mark.parametrize(
         ("body", "fragment"),
         [
-            ("[float('nan')] * len(items)", "is no number (325 such values here); expected finite scores, or −∞"),
-            ("[float('inf')] * len(items)", "is no number"),
+            ("[float('nan')] * len(items)", "is not a number (325 such values here); expected finite scores, or −∞"),
+            ("[float('inf')] * len(items)", "is not a number"),
             ("[1.0] * (len(items) - 1)", "gave 24 for user '1' and 25 items; expected scores of shape 25"),
             ("['good'] * len(items)", "scoring failed for user '1': ValueError"),
             ("[][0]", "scoring failed for user '1': IndexError"),

@@ -128,12 +128,12 @@ def agree_command(
         pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
         write=output is not None,
     )  # fmt: skip
-    from rankjury.cli.run import run_content
+    from rankjury.cli.run import run_and_print
 
     next_step = (
         "" if output else "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
     )
-    run_content(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
+    run_and_print(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
 
 
 def agreement_plan(

@@ -200,23 +200,21 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
 
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
     """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
-    from rankjury.cli.run import carry_out
+    from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
 
     plan = str((keep or folder) / "rankjury.toml")
     if output is None and keep is None:
         with TemporaryFolder("demo") as nowhere:
             with _whatever_the_gate_says():
-                carry_out(
-                    plan, Path(nowhere), strict=False, as_json=False, quiet=quiet, next_step=None, tell_files=False
-                )
+                run_and_print(plan, Path(nowhere), quiet=quiet, next_step=None, list_files=False)
             _put_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
         say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml", quiet=quiet)
         return
     again, report = _NEXT[sample.value]
     next_step = f"Next: rankjury {again} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
     with _whatever_the_gate_says():
-        carry_out(plan, output or keep, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+        run_and_print(plan, output or keep, quiet=quiet, next_step=next_step)
 
 
 def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
@@ -246,7 +244,7 @@ def _whatever_the_gate_says() -> Iterator[None]:
 def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same job on the matrices of a folder: one that is called a reference's, and the others."""
     from rankjury.cli.agree import agreement_plan
-    from rankjury.cli.run import run_content
+    from rankjury.cli.run import run_and_print
     from rankjury.io.vectors import read_vectors
     from rankjury.plan.folder_scan import scan_folder
 
@@ -267,7 +265,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     truncate = [_CUT_TO] if all(space.dimensions > _CUT_TO for space in spaces[1:]) else []
     content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
-    run_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+    run_and_print(content, output, quiet=quiet, next_step=next_step)
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
@@ -288,19 +286,19 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
 
 def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
     """Text → clip, then clip → clip; each writes its report."""
-    from rankjury.cli.run import carry_out
+    from rankjury.cli.run import run_and_print
 
     again = "" if folder == output else "rankjury demo driving --keep driving, then "
     vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
     told = f'rankjury keywords "guy on a bike" --vocabulary {vocabulary}'
     next_steps = (None, f"Next: {again}{told} --synonyms {vocabulary.replace('clips.csv', 'synonyms.toml')}")
     for name, next_step in zip(_DRIVING_PLANS, next_steps, strict=True):
-        carry_out(str(folder / name), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+        run_and_print(str(folder / name), output, quiet=quiet, next_step=next_step)
 
 
 def _own_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
     """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
-    from rankjury.cli.run import run_content
+    from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
 
     with TemporaryFolder("demo") as scratch:
@@ -319,7 +317,7 @@ def _own_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, 
             )
         content = _clips_plan(table, vectors, write=output is not None)
         next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
-        run_content(content, output, as_json=False, quiet=quiet, next_step=next_step)
+        run_and_print(content, output, quiet=quiet, next_step=next_step)
 
 
 def _clips_plan(table: AnnotatedTable, vectors: str, *, write: bool) -> dict[str, Any]:
@@ -358,18 +356,18 @@ def _embedded_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
 
 def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
     """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
-    from rankjury.cli.run import carry_out
+    from rankjury.cli.run import run_and_print
 
     print(_SYNTHETIC, flush=True)
     again = "" if folder == output else "rankjury demo movielens --keep movielens, then "
     plan = f"{output if folder == output else 'movielens'}/rankjury.toml"
     next_step = f"Next: open {output / _PICTURE}; {again}rankjury tune {plan}"
-    carry_out(str(folder / "rankjury.toml"), output, strict=False, as_json=False, quiet=quiet, next_step=next_step)
+    run_and_print(str(folder / "rankjury.toml"), output, quiet=quiet, next_step=next_step)
 
 
 def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
-    from rankjury.cli.run import run_content
+    from rankjury.cli.run import run_and_print
     from rankjury.recsys.data.movielens import find_companions
 
     if not folder.exists():
@@ -395,6 +393,4 @@ def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
         "output": [{"file": _PICTURE, "form": "recommenders"}],
     }
     place = output or _MOVIELENS_FOLDER
-    run_content(
-        content, place, as_json=False, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}"
-    )
+    run_and_print(content, place, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}")

@@ -23,7 +23,6 @@ from rankjury.errors import DataError
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
-    from rankjury.plan.parse import CheckedPlan
     from rankjury.plan.run import PlanResult
     from rankjury.tracking.archive.archive import Archive
 
@@ -59,77 +58,44 @@ def run_command(
             "no such file", where=plan, hint="rankjury init writes a plan; rankjury demo movies shows one at work."
         )
     kept = None if no_archive else open_archive(archive)
-    carry_out(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn, archive=kept)
+    run_and_print(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn, archive=kept)
 
 
-def carry_out(
-    plan: str,
+def run_and_print(
+    plan: str | dict[str, Any],
     output: Path | None,
     *,
-    strict: bool,
-    as_json: bool,
+    strict: bool = False,
+    as_json: bool = False,
     quiet: bool,
     next_step: str | None = "",
-    tell_files: bool = True,
+    list_files: bool = True,
     dsn: str | None = None,
     archive: "Archive | None" = None,
 ) -> None:
-    """Read, run, write and tell; ``next_step`` is said at the end: the usual one where it is empty, none for None.
+    """Run a plan, write its files, and print its report, warnings and what to do next.
 
-    With an ``archive`` the run is kept in it.
+    Args:
+        plan: A plan file, or the content of a plan, whose paths are relative to the current folder.
+        output: The folder for the plan's files; None: that of the plan.
+        strict: Whether an unsure verdict is an exit code.
+        as_json: Whether to print the report as JSON.
+        quiet: Whether to print neither warnings nor hints.
+        next_step: The hint at the end; empty: the default one; None: none.
+        list_files: Whether to name the files that were written.
+        dsn: The database of the plan's pgvector indexes.
+        archive: Where to keep the run.
     """
-    from rankjury.plan.parse import read_plan
+    from rankjury.plan.parse import check_plan, read_plan
+    from rankjury.plan.run import run_checked_plan
 
-    checked = read_plan(plan)
+    checked = read_plan(plan) if isinstance(plan, str) else check_plan(plan, str(plan["name"]), Path())
     if dsn is not None:
         from rankjury.plan.systems.index import on_database
 
         checked = on_database(checked, dsn)
-    _carry_out(
-        checked,
-        output,
-        strict=strict,
-        as_json=as_json,
-        quiet=quiet,
-        next_step=next_step,
-        tell_files=tell_files,
-        archive=archive,
-    )
-
-
-def run_content(content: dict[str, Any], output: Path | None, *, as_json: bool, quiet: bool, next_step: str) -> None:
-    """The same with a plan that a command made; its paths are relative to where it was called."""
-    from rankjury.plan.parse import check_plan
-
-    checked = check_plan(content, str(content["name"]), Path())
-    _carry_out(checked, output, strict=False, as_json=as_json, quiet=quiet, next_step=next_step)
-
-
-def _say_own_items(checked: "CheckedPlan", *, quiet: bool) -> None:
-    """Say of systems whose queries are their items whether these find themselves."""
-    systems = [table for table in checked.plan.systems.values() if table.searches_itself]
-    said = getattr(checked.plan.gold, "exclude_self", None)
-    found = {next((one for one in (getattr(table, "exclude_self", None), said) if one is not None), True)
-             for table in systems}  # fmt: skip
-    for left_out in sorted(found):
-        say_own_item(left_out, setting="exclude_self", quiet=quiet)
-
-
-def _carry_out(
-    checked: "CheckedPlan",
-    output: Path | None,
-    *,
-    strict: bool,
-    as_json: bool,
-    quiet: bool,
-    next_step: str | None,
-    tell_files: bool = True,
-    archive: "Archive | None" = None,
-) -> None:
-    from rankjury.plan.run import carry_out as carry_out_plan
-
     with show_progress(quiet=quiet) as progress:
-        result = carry_out_plan(checked, output, archive=archive, strict=strict, progress=progress)
+        result = run_checked_plan(checked, output, archive=archive, strict=strict, progress=progress)
     gate = result.gate
     for note in result.notes:
         say(note, quiet=quiet)
@@ -139,10 +105,18 @@ def _carry_out(
         else:
             show(result.report, gate, checked.plan.name)
     warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
-    _say_own_items(checked, quiet=quiet or as_json)
+    # Say of systems whose queries are their items whether these find themselves.
+    default = getattr(checked.plan.gold, "exclude_self", None)
+    settings = {
+        next((value for value in (getattr(table, "exclude_self", None), default) if value is not None), True)
+        for table in checked.plan.systems.values()
+        if table.searches_itself
+    }
+    for left_out in sorted(settings):
+        say_own_item(left_out, setting="exclude_self", quiet=quiet or as_json)
     if output is not None and not result.written:
         warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
-    if result.written and tell_files:
+    if result.written and list_files:
         say(f"Wrote {', '.join(map(str, result.written))}", quiet=quiet)
     code = _say_archived(result, archive, quiet=quiet)
     if next_step is not None:

@@ -53,7 +53,7 @@ class RunRecorder:
             recorded(plan_content(checked.plan), checked.folder),
             _as_text(Path(checked.where).name) if checked.places else None,
             self.text,
-            _named_apart(self.digests.result(), checked.folder),
+            _unique_names(self.digests.result(), checked.folder),
             self.commit.result(),
             round(monotonic() - self.started, 3),
             _prefixes(plan_content(checked.plan), checked.folder),
@@ -101,12 +101,12 @@ def has_equal_results(run: ArchivedRun, archive: Archive) -> bool:
 
 
 def plan_name(checked: CheckedPlan) -> str:
-    """What runs of the plan are called by."""
+    """Return the name under which runs of the plan are archived."""
     return default_plan_name(checked.plan.name, Path(checked.where))
 
 
 def plan_content(plan: Plan) -> dict[str, Any]:
-    """What the plan says, and nothing that it leaves unsaid."""
+    """Return the content of the plan without defaults."""
     return plan.model_dump(mode="json", exclude_unset=True)
 
 
@@ -167,7 +167,7 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return [_map_texts(one, change) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _named_apart(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
+def _unique_names(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
     """Return the inputs by shortened path; a second one of the same name gets a number."""
     found: dict[str, str | None] = {}
     for path, digest in digests.items():

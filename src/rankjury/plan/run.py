@@ -95,10 +95,10 @@ def run_plan(
     """
     kept = None if archive is False else Archive.at(given=None if isinstance(archive, bool) else Path(archive))
     folder = None if output is None else Path(output)
-    return carry_out(read_plan(plan), folder, archive=kept, write=write, strict=strict)
+    return run_checked_plan(read_plan(plan), folder, archive=kept, write=write, strict=strict)
 
 
-def carry_out(
+def run_checked_plan(
     checked: CheckedPlan,
     output: Path | None = None,
     *,
