@@ -155,7 +155,7 @@ def test_frames_that_will_not_do(spark: "SparkSession", frame: "DataFrame", tmp_
         with pytest.raises(kind, match=says):
             evaluate(spark, frame.withColumnRenamed("score", "grade"), odd)
 
-    refused(RUN, UsageError, "the run is a DataFrame; expected a DataFrame of Spark")
+    refused(RUN, UsageError, "the run is a DataFrame; expected a Spark DataFrame")
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path))
     refused(stream, UsageError, "the run is a stream, which has no end")
     refused(frame.withColumn("query_id", f.lit(1.5)), DataError, "run: the ids in column 'query_id' are of type double")

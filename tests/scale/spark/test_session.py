@@ -194,7 +194,7 @@ def test_what_is_not_there_is_said(spark: "SparkSession", tmp_path: Path, capfd:
 
 
 def test_a_session_that_was_stopped_or_is_none_is_refused(spark: "SparkSession") -> None:
-    with pytest.raises(UsageError, match="is no classic session of Spark"), watch_jobs("spark", "Trying"):  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="is not a classic Spark session"), watch_jobs("spark", "Trying"):  # type: ignore[arg-type]
         pass
 
 
@@ -275,7 +275,7 @@ def test_a_spark_that_does_not_start_says_why(can_run_spark: None, tmp_path: Pat
 
 def test_a_master_that_does_not_answer_is_told_at_once() -> None:
     started = time.monotonic()
-    with pytest.raises(DataError, match=r"spark://127\.0\.0\.1:1: no master of Spark answers .*Connection refused"):
+    with pytest.raises(DataError, match=r"spark://127\.0\.0\.1:1: no Spark master answers .*Connection refused"):
         parse_master("spark://127.0.0.1:1").check_answers()
     assert time.monotonic() - started < 5
 

@@ -1,13 +1,7 @@
-"""What PySpark says of its own accord and nobody here needs to hear.
+"""Spark sessions: the active one, or a new one that is quiet and leaves nothing behind.
 
-Where Spark's work is done: ``local[*]``, ``spark://HOST:PORT``, ``yarn``, ``k8s://…``.
-
-Sessions of Spark: the one that is there already, or one of our own, quiet, which leaves nothing behind.
-
-A Spark of our own: its Java process is started, kept quiet, and ended; what it put on disk goes with it.
-
-It is started and stopped in a thread of its own. So a Ctrl-C never meets it half-way, neither while Java starts nor
-while it ends; and Spark, which takes over Ctrl-C from whoever starts it in the main thread, does not.
+A new session is started and stopped in a thread of its own. So Ctrl-C never interrupts its start or its end; and Spark,
+which replaces the handler of Ctrl-C when it is started in the main thread, does not.
 """
 
 import logging
@@ -18,13 +12,12 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.importing import missing_library
@@ -34,130 +27,31 @@ from rankjury.errors import DataError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-
-
-@contextmanager
-def silence_pyspark() -> Iterator[None]:
-    """Without its account, a page long, of an error that is raised anyway, and without its doubts of pandas.
-
-    It asks for pandas wherever it hands over Arrow, and uses none of it.
-    """
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    _disable(loggers, [True] * len(loggers))
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-            yield
-    finally:
-        _disable(loggers, before)
-
-
-def _disable(loggers: Sequence[logging.Logger], disabled: Sequence[bool]) -> None:
-    for logger, one in zip(loggers, disabled, strict=True):
-        logger.disabled = one
-
-
-_LOCAL = re.compile(r"local(-cluster)?(\[[^\]]*\])?")
-_KNOWN_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
-_STANDALONE = re.compile(r"spark://(.+)")
-_OTHERS = re.compile(r"yarn|k8s://.+")
-_EXPECTED = "local[*], local[2], spark://HOST:PORT, yarn or k8s://…"
-_MASTER_TIMEOUT = 5.0
-_LOOPBACK = ("127.", "localhost", "::1")
-
-
-@dataclass(frozen=True)
-class Master:
-    """A master's address; of a standalone cluster also where its masters listen."""
-
-    url: str
-    hosts: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def on_this_machine(self) -> bool:
-        """Whether nobody but this machine takes part, so that nothing need be told of its network."""
-        return self.is_local or (bool(self.hosts) and all(host.startswith(_LOOPBACK) for host, _ in self.hosts))
-
-    @property
-    def is_local(self) -> bool:
-        return _LOCAL.fullmatch(self.url) is not None
-
-    def check_answers(self) -> None:
-        """Ask the masters of a cluster for a connection: Spark itself would try for a minute, and end its process."""
-        troubles = []
-        for host, port in self.hosts:
-            try:
-                socket.create_connection((host, port), timeout=_MASTER_TIMEOUT).close()
-            except OSError as error:
-                troubles.append(f"{host}:{port}: {error.strerror or error}")
-            else:
-                return
-        if troubles:
-            raise DataError(
-                f"no master of Spark answers ({'; '.join(troubles)})",
-                where=self.url,
-                hint="Is the cluster running? Its master's page says which address it has.",
-            )
-
-
-def parse_master(url: str) -> Master:
-    if _KNOWN_LOCAL.fullmatch(url) or _OTHERS.fullmatch(url):
-        return Master(url)
-    standalone = _STANDALONE.fullmatch(url)
-    if standalone is None:
-        hint = "Spark Connect (sc://) runs none of rankjury's own functions." if url.startswith("sc://") else None
-        raise UsageError(f"cannot read the master {url!r}", expected=_EXPECTED, hint=hint)
-    return Master(url, tuple(_address(text, url) for text in standalone.group(1).split(",")))
-
-
-def _address(text: str, url: str) -> tuple[str, int]:
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise UsageError(f"cannot read {text!r} in the master {url!r}", expected="spark://HOST:PORT[,HOST:PORT …]")
-    return host.strip("[]"), int(port)
-
-
-OLDEST_JAVA = 17
-"""What Spark 4 asks for."""
-_HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."
-_JAVA_TIMEOUT = 30
-
-
-def check_java() -> None:
-    """Refuse to start Spark where it would fail for want of Java."""
-    wanted = f"Java {OLDEST_JAVA} or later, on which Spark 4 runs"
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")  # as Spark's own script looks for it
-    if java is None:
-        raise UsageError("there is no java on the PATH, and JAVA_HOME is not set", expected=wanted, hint=_HINT)
-    try:
-        ran = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_JAVA_TIMEOUT, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"cannot start {java}: {error}", expected=wanted, hint=_HINT) from None
-    said = ran.stderr + ran.stdout
-    version = java_version(said)
-    if version is None:
-        first = next(iter(said.strip().splitlines()), "nothing")
-        raise UsageError(f"'{java} -version' says {first!r}", expected=wanted, hint=_HINT)
-    if version < OLDEST_JAVA:
-        raise UsageError(f"{java} is Java {version}", expected=wanted, hint=_HINT)
-
-
-def java_version(said: str) -> int | None:
-    """The number of the release in what ``java -version`` says: 8 of ``1.8.0_412``, 17 of ``17.0.15``."""
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    return int(found.group(1)) if found else None
-
-
 EVERY_CORE = "local[*]"
-"""The master where none is named: every core of this machine."""
+"""The default master: every core of this machine."""
+OLDEST_JAVA = 17
+"""Required by Spark 4."""
 _LEAST_MEMORY = 450 << 20
 """With less, Spark does not start."""
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+_LOCAL = re.compile(r"local(-cluster)?(\[[^\]]*\])?")
+_KNOWN_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
+_OTHER_MASTERS = re.compile(r"yarn|k8s://.+")
+_LOOPBACK = ("127.", "localhost", "::1")
+_MASTER_TIMEOUT, _JAVA_TIMEOUT, _STOP_TIMEOUT = 5.0, 30, 20
+_JAVA_HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."
+_ROWS_IN_A_BATCH = 100_000
+_LOG = "spark.log"
+_BOILERPLATE = ("\t", "WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
 
 
 @contextmanager
@@ -168,10 +62,13 @@ def open_session(
     temp: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator["SparkSession"]:
-    """A session to work with: the active one, which is left running, or one of our own, stopped in the end.
+    """Yield the active session, which is left running, or a new one, which is stopped in the end.
 
-    ``memory`` is what each of Spark's Java processes may take, in bytes; ``temp`` the folder for what Spark puts on
-    disk; ``settings`` are Spark's own, by name. All three are for a session of our own.
+    Args:
+        master: Spark's master; None: that of the active session, or every core of this machine.
+        memory: Memory of each of Spark's Java processes in bytes, for a new session.
+        temp: Folder for what Spark puts on disk, for a new session.
+        settings: Spark's settings by name, for a new session.
     """
     check_libraries()
     if memory is not None and memory < _LEAST_MEMORY:
@@ -179,38 +76,18 @@ def open_session(
             f"{memory:,} bytes of memory for Spark's Java", expected=f"{_LEAST_MEMORY:,} bytes (450 MiB) or more"
         )
     with silence_pyspark():
-        running = _active_session(master)
-    if running is not None:
-        yield running
+        active = _active_session(master)
+    if active is not None:
+        yield active
         return
-    where = parse_master(master or EVERY_CORE)
+    found = parse_master(master or EVERY_CORE)
     check_java()
-    where.check_answers()
-    with start_session(where, memory, temp, settings or {}) as spark:
+    found.check_answers()
+    with start_session(found, memory, temp, settings or {}) as spark:
         yield spark
 
 
-def check_libraries() -> None:
-    for library in ("pyspark", "pyarrow", "pandas"):
-        if find_spec(library) is None:
-            raise missing_library(library, "working on Spark")
-
-
-def check_classic(spark: "SparkSession") -> None:
-    """Refuse what is no session that can be watched and cancelled: one of Spark Connect, or one that was stopped."""
-    if getattr(spark, "_jsparkSession", None) is None:
-        raise UsageError(
-            f"{type(spark).__module__}.{type(spark).__name__} is no classic session of Spark",
-            expected="a SparkSession with a SparkContext of its own, not one of Spark Connect",
-        )
-    if spark.sparkContext._jsc is None:
-        raise UsageError(
-            "the session of Spark was stopped", hint="Start another one: SparkSession.builder.getOrCreate()."
-        )
-
-
 def _active_session(master: str | None) -> "SparkSession | None":
-    """The session that somebody has started already, which has to be where it is wanted."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -225,51 +102,145 @@ def _active_session(master: str | None) -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-_ENDS_WITHIN = 20
-_ROWS_IN_A_BATCH = 100_000
-_LOG = "spark.log"
-_SAID_ALWAYS = ("\t", "WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
-_LOGGING = """\
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-"""
+def check_libraries() -> None:
+    """Refuse to work without the libraries of the extra."""
+    for library in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(library) is None:
+            raise missing_library(library, "working on Spark")
+
+
+def check_classic(spark: "SparkSession") -> None:
+    """Refuse a session whose jobs cannot be watched and cancelled: one of Spark Connect, or a stopped one."""
+    if getattr(spark, "_jsparkSession", None) is None:
+        raise UsageError(
+            f"{type(spark).__module__}.{type(spark).__name__} is not a classic Spark session",
+            expected="a SparkSession with its own SparkContext, not one of Spark Connect",
+        )
+    if spark.sparkContext._jsc is None:
+        raise UsageError("the Spark session was stopped", hint="Start another one: SparkSession.builder.getOrCreate().")
+
+
+def check_java() -> None:
+    """Refuse to start Spark without a suitable Java."""
+    expected = f"Java {OLDEST_JAVA} or later, on which Spark 4 runs"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")  # as Spark's script looks for it
+    if java is None:
+        raise UsageError("there is no java on the PATH, and JAVA_HOME is not set", expected=expected, hint=_JAVA_HINT)
+    try:
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=_JAVA_TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"cannot start {java}: {error}", expected=expected, hint=_JAVA_HINT) from None
+    output = done.stderr + done.stdout
+    version = java_version(output)
+    if version is None:
+        first = next(iter(output.strip().splitlines()), "nothing")
+        raise UsageError(f"'{java} -version' says {first!r}", expected=expected, hint=_JAVA_HINT)
+    if version < OLDEST_JAVA:
+        raise UsageError(f"{java} is Java {version}", expected=expected, hint=_JAVA_HINT)
+
+
+def java_version(output: str) -> int | None:
+    """Return the release in the output of ``java -version``: 8 for ``1.8.0_412``, 17 for ``17.0.15``."""
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
+    return int(found.group(1)) if found else None
+
+
+@contextmanager
+def silence_pyspark() -> Iterator[None]:
+    """Suppress PySpark's log of errors that are raised anyway, and its warning about pandas, which it does not use."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+            yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+@dataclass(frozen=True)
+class Master:
+    """Address of a Spark master; for a standalone cluster also the hosts and ports of its masters."""
+
+    url: str
+    hosts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether only this machine takes part, so that the loopback suffices."""
+        return self.is_local or (bool(self.hosts) and all(host.startswith(_LOOPBACK) for host, _ in self.hosts))
+
+    @property
+    def is_local(self) -> bool:
+        return _LOCAL.fullmatch(self.url) is not None
+
+    def check_answers(self) -> None:
+        """Connect to the masters of a cluster: Spark itself would try for a minute, and end its process."""
+        failures = []
+        for host, port in self.hosts:
+            try:
+                socket.create_connection((host, port), timeout=_MASTER_TIMEOUT).close()
+            except OSError as error:
+                failures.append(f"{host}:{port}: {error.strerror or error}")
+            else:
+                return
+        if failures:
+            raise DataError(
+                f"no Spark master answers ({'; '.join(failures)})",
+                where=self.url,
+                hint="Is the cluster running? Its master's page says which address it has.",
+            )
+
+
+def parse_master(url: str) -> Master:
+    """Parse ``local[*]``, ``spark://HOST:PORT``, ``yarn`` or ``k8s://…``."""
+    if _KNOWN_LOCAL.fullmatch(url) or _OTHER_MASTERS.fullmatch(url):
+        return Master(url)
+    if not url.startswith("spark://") or url == "spark://":
+        hint = "Spark Connect (sc://) cannot run rankjury's functions." if url.startswith("sc://") else None
+        expected = "local[*], local[2], spark://HOST:PORT, yarn or k8s://…"
+        raise UsageError(f"cannot read the master {url!r}", expected=expected, hint=hint)
+    hosts = []
+    for text in url.removeprefix("spark://").split(","):
+        host, colon, port = text.strip().rpartition(":")
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise UsageError(f"cannot read {text!r} in the master {url!r}", expected="spark://HOST:PORT[,HOST:PORT …]")
+        hosts.append((host.strip("[]"), int(port)))
+    return Master(url, tuple(hosts))
 
 
 @contextmanager
 def start_session(
     master: Master, memory: int | None, temp: Path | None, settings: Mapping[str, str]
 ) -> Iterator["SparkSession"]:
-    """A session that ends with the block, and its Java process with it."""
+    """Yield a new session that ends with the block, and its Java process with it."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(_folder(temp)))
+        try:
+            folder = Path(stack.enter_context(TemporaryFolder("spark", temp)))
+        except OSError as error:
+            raise DataError(f"cannot create a folder: {error.strerror}", where=str(temp or "/tmp")) from None
         loopback = {"SPARK_LOCAL_IP": "127.0.0.1"} if master.on_this_machine else {}
         variables = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(folder)} | loopback
         stack.enter_context(with_variables(os.environ, variables))
-        aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
-        starting = aside.submit(_start, {**_settings(master, memory, folder), **settings}, folder)
+        thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spark"))
+        starting = thread.submit(_start, {**_default_settings(master, memory, folder), **settings}, folder)
         try:
             with silence_pyspark():
                 spark, _ = starting.result()
             yield spark
         finally:
-            aside.submit(_stop, starting).result()  # behind the start, and done even if nobody waits for it
-
-
-def _folder(temp: Path | None) -> TemporaryFolder:
-    try:
-        return TemporaryFolder("spark", temp)
-    except OSError as error:
-        raise DataError(f"no folder can be made here: {error.strerror}", where=str(temp or "/tmp")) from None
+            thread.submit(_stop, starting).result()  # after the start, and also when the wait is interrupted
 
 
 @contextmanager
 def with_variables(environment: MutableMapping[str, str], variables: Mapping[str, str]) -> Iterator[None]:
-    """Add variables to an environment until the block ends; what is set there already stays."""
+    """Add variables to an environment until the block ends; variables that are set stay as they are."""
     added = {name: value for name, value in variables.items() if name not in environment}
     environment.update(added)
     try:
@@ -279,7 +250,7 @@ def with_variables(environment: MutableMapping[str, str], variables: Mapping[str
             environment.pop(name, None)
 
 
-def _settings(master: Master, memory: int | None, folder: Path) -> dict[str, str]:
+def _default_settings(master: Master, memory: int | None, folder: Path) -> dict[str, str]:
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     mebibytes = f"{(memory or 0) >> 20}m"
     return {
@@ -300,34 +271,36 @@ def _settings(master: Master, memory: int | None, folder: Path) -> dict[str, str
 
 
 def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", Any]:
-    """The session, and the way to its Java process; None where that was there before us."""
+    """Start a session; return it with the gateway to its Java process, None where that existed before."""
     import pyspark
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     (folder / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    gateway = None if SparkContext._gateway else _launch(conf, folder)
+    gateway = None
+    if not SparkContext._gateway:
+        with (folder / _LOG).open("ab") as log:
+            try:
+                gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+            except PySparkRuntimeError:
+                lines = (folder / _LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                last = next((line for line in reversed(lines) if not line.startswith(_BOILERPLATE)), None)
+                hint = None if last is None else f"It said: {last}"
+                raise DataError("the Java process of Spark ended at once", hint=hint) from None
     try:
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate(), gateway
     except Exception as error:
-        said = _said(error)
-        _end(gateway)
+        cause = getattr(error, "java_exception", None)
+        text = (str(cause.getMessage()) if cause is not None else str(error)).strip()
+        reason = text.splitlines()[0] if text else type(error).__name__  # the rest is Java's stack
+        _end_java(gateway)
         where = settings["spark.master"]
         hint = f"Is it a master of Spark {pyspark.__version__}? Its log says more." if "://" in where else None
-        raise DataError(f"Spark does not start: {said}", where=where, hint=hint) from error
-
-
-def _launch(conf: Any, folder: Path) -> Any:
-    from pyspark.errors import PySparkRuntimeError
-    from pyspark.java_gateway import launch_gateway
-
-    with (folder / _LOG).open("ab") as log:
-        try:
-            return launch_gateway(conf, {"stdout": log, "stderr": log})
-        except PySparkRuntimeError:
-            raise DataError("the Java process of Spark ended at once", hint=_last_words(folder)) from None
+        raise DataError(f"Spark does not start: {reason}", where=where, hint=hint) from error
 
 
 def _stop(starting: "Future[tuple[SparkSession, Any]]") -> None:
@@ -337,11 +310,11 @@ def _stop(starting: "Future[tuple[SparkSession, Any]]") -> None:
     try:
         spark.stop()
     finally:
-        _end(gateway)
+        _end_java(gateway)
 
 
-def _end(gateway: Any) -> None:
-    """End the Java process; PySpark itself would keep it for the next session."""
+def _end_java(gateway: Any) -> None:
+    """End the Java process, which PySpark would keep for the next session."""
     from pyspark import SparkContext
 
     process = getattr(gateway, "proc", None)
@@ -352,22 +325,7 @@ def _end(gateway: Any) -> None:
         gateway.shutdown()
     process.stdin.close()
     try:
-        process.wait(_ENDS_WITHIN)
-    except TimeoutExpired:
+        process.wait(_STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _said(error: Exception) -> str:
-    """The line that says what it is, of an error with Java's whole stack."""
-    cause = getattr(error, "java_exception", None)
-    text = str(cause.getMessage()) if cause is not None else str(error)
-    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
-
-
-def _last_words(folder: Path) -> str | None:
-    """The last line that Java said, neither of a stack nor of what it always says."""
-    log = folder / _LOG
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
-    said = [line for line in lines if not line.startswith(_SAID_ALWAYS)]
-    return f"It said: {said[-1]}" if said else None
