@@ -209,7 +209,9 @@ def test_nothing_in_common_or_nothing_at_all(rankjury: Rankjury, tables: Path) -
 
 def test_what_is_no_parquet(rankjury: Rankjury, tables: Path) -> None:
     told = refused(rankjury, tables, "gold.parquet", "run.trec")
-    assert "run.trec: this is no Parquet, which is what can be read in blocks" in told and "rankjury convert" in told
+    assert (
+        "run.trec: not a Parquet file; block-wise evaluation reads Parquet only" in told and "rankjury convert" in told
+    )
     assert "format trec in blocks; expected Parquet" in refused(
         rankjury, tables, "gold.parquet", "a.parquet", "--format", "trec", code=2
     )
@@ -262,7 +264,7 @@ def test_a_temporary_folder_that_is_none(rankjury: Rankjury, tables: Path, temp:
         (("--quantiles", "x"), "--quantiles is 'x'; expected percentages such as 5,50,95"),
         (("--quantiles", "5,101"), "--quantiles is '5,101'"),
         (("--quantiles", ""), "--quantiles is ''"),
-        (("-m", "coverage@10"), "coverage@10 is about all lists together"),
+        (("-m", "coverage@10"), "coverage@10 needs all lists at once"),
     ],
 )
 def test_options_that_make_no_sense(rankjury: Rankjury, tables: Path, option: tuple[str, str], told: str) -> None:

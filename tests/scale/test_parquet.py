@@ -73,7 +73,7 @@ def test_what_is_no_parquet_among_parquet(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("query_id,item_id,score\n1,2,3\n")
     assert is_parquet(tmp_path)
-    with pytest.raises(DataError, match=f"{name}: this is no Parquet, in a folder of it"):
+    with pytest.raises(DataError, match=f"{name}: not a Parquet file, in a folder of Parquet files"):
         open_table(tmp_path, "run")
 
 

@@ -1,7 +1,7 @@
-"""The same evaluation past one machine's memory, in blocks of queries, and past one machine, on Spark.
+"""Evaluation of data larger than memory, in blocks of queries, and of data larger than a machine, on Spark.
 
-A block is all rows of some queries. It is judged and measured by the kernels that judge everything at once, and what is
-gathered of it can be joined in any order without rounding: no digit depends on how the queries were parted.
+A block is all rows of some queries. It is judged and measured by the functions that judge everything at once, and its
+results can be added in any order without rounding: no digit depends on how the queries were partitioned.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ __all__ = ["evaluate", "judge"]
 
 
 def __getattr__(name: str) -> Any:
-    """Modules load on first use, and Spark's only then."""
+    """Load modules, and Spark, on first use."""
     if name == "spark":
         return import_module("rankjury.scale.spark")
     if name not in __all__:

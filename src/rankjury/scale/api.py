@@ -1,4 +1,4 @@
-"""What a script calls for tables that are too large to be read whole."""
+"""Public functions for Parquet tables that are too large to be read whole."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -85,8 +85,7 @@ def judge(
     temp: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Judged]:
-    """Look a ranking up in a gold block by block, for measures of your own: ``rankjury.judge`` of some queries each
-    time.
+    """Judge a ranking block by block, for custom measures: yields what ``rankjury.judge`` returns, of some queries.
 
     Both are Parquet files or folders of them; every query of the gold is in one of the blocks.
     """
@@ -114,7 +113,7 @@ def make_request(
     baseline: str | None,
     duplicates: DuplicateRule,
 ) -> EvaluationRequest:
-    """Measures by name; systems by name, with where they are from."""
+    """Resolve the measures and make the request; ``systems``: paths by name."""
     listed = [measures] if isinstance(measures, str | Measure) else measures
     asked = tuple(resolve_measures(listed, dialect, conventions))
     if not systems or not asked:

@@ -1,8 +1,8 @@
-"""Tables → blocks: all rows of some queries, of all tables, as many as fit into memory.
+"""Blocks: all rows of some queries, from all tables, as many as fit into memory.
 
-Tables that are all sorted by query are merged as they are read. Where one is not, all are first parted on disk.
+Tables that are all sorted by query are merged as they are read. Otherwise all are first partitioned on disk.
 
-Pieces are only ever appended, so the rows of a query keep the order in which they came.
+Rows are only ever appended, so the rows of a query keep their order.
 """
 
 import shutil
@@ -22,13 +22,13 @@ from rankjury.scale.memory import Budget, ScratchFile, StoredFrame
 from rankjury.scale.parquet import ParquetTable
 
 Block = tuple[pl.DataFrame, ...]
-"""One frame a table, perhaps empty."""
+"""One frame per table, perhaps empty."""
 
 _ROWS_LOOKED_AT = 1_000_000
 
 
 def are_sorted(tables: Sequence[ParquetTable], progress: Progress) -> bool:
-    """Whether the queries of each table ascend; only their column is read."""
+    """Return whether the queries of each table ascend; only their column is read."""
     rows, done = sum(table.rows for table in tables), 0
     for table in tables:
         last = None
@@ -43,7 +43,7 @@ def are_sorted(tables: Sequence[ParquetTable], progress: Progress) -> bool:
 
 
 def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: int) -> Iterator[Block]:
-    """Blocks of about so many rows, read in batches; a query that has more makes a larger block."""
+    """Merge sorted tables into blocks of about so many rows; a query that has more makes a larger block."""
     streams = [_Stream(table, batch_rows) for table in tables]
     while unread := [stream for stream in streams if not stream.ended]:
         behind = min(unread, key=lambda stream: stream.last)
@@ -58,7 +58,7 @@ def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: in
 
 
 class _Stream:
-    """A sorted table that is read batch after batch; its last query may go on in the next one."""
+    """A sorted table that is read in batches; its last query may continue in the next batch."""
 
     def __init__(self, table: ParquetTable, batch_rows: int) -> None:
         self._schema = table.schema
@@ -70,7 +70,7 @@ class _Stream:
 
     @property
     def rows(self) -> int:
-        """That are held."""
+        """Number of rows in memory."""
         return sum(frame.height for frame in self._held)
 
     def read(self) -> None:
@@ -82,7 +82,7 @@ class _Stream:
             self.last = frame[QUERY][-1]
 
     def take(self, before: Any) -> pl.DataFrame:
-        """The rows of queries that come before this one."""
+        """Return the rows of queries that come before this one."""
         cuts = [int(frame[QUERY].search_sorted(before)) for frame in self._held]
         taken = [frame.head(cut) for frame, cut in zip(self._held, cuts, strict=True)]
         self._held = [frame.slice(cut) for frame, cut in zip(self._held, cuts, strict=True) if cut < frame.height]
@@ -99,10 +99,10 @@ _LEAST_BUCKETS, _MOST_BUCKETS = 16, 1024
 
 
 class Partition:
-    """Takes rows in any order, gives them back in blocks: all rows of some queries, of all tables.
+    """Hash partition on disk: takes rows in any order, and returns them in blocks.
 
-    ``rows`` is how many are expected of all tables together, ``block_rows`` how many a block shall have at most; only a
-    single query that has more makes a larger one. All tables have the column query_id, of the same type.
+    ``rows`` is how many are expected of all tables together, ``block_rows`` how many a block may have; only a single
+    query that has more makes a larger one. All tables have the column query_id, of the same type.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Partition:
         self._pieces: list[list[list[StoredFrame]]] = [[[] for _ in range(self.buckets)] for _ in schemas]
 
     def add(self, table: int, frame: pl.DataFrame) -> None:
-        """Some rows of a table, by its number."""
+        """Add rows of a table, given by its number."""
         bucket = (_hashes(frame, self._level) % np.uint64(self.buckets)).astype(np.uint16)
         ordered = _take(frame, np.argsort(bucket, kind="stable"))
         first = 0
@@ -135,13 +135,13 @@ class Partition:
             raise self._scratch.write_error(error, needed) from error
 
     def check_space(self, needed: float) -> None:
-        """Refuse to begin where so many bytes cannot fit."""
+        """Raise an error where the temporary folder has less space than needed."""
         free = shutil.disk_usage(self._scratch.folder).free
         if free < needed:
             raise self._scratch.too_small(f"{in_units(free)} are free", needed)
 
     def blocks(self) -> Iterator[tuple[pl.DataFrame, ...]]:
-        """Each query is in one of them, with its rows in their order and, but by chance, next to each other."""
+        """Yield blocks; each query is in one of them, with its rows in order and, but for hash collisions, adjacent."""
         for group in self._groups():
             if len(group) == 1 and self._is_too_large(group[0]):
                 yield from self._parted_again(group[0])
@@ -151,7 +151,7 @@ class Partition:
                 )
 
     def _bucket(self, table: int, bucket: int) -> pl.DataFrame:
-        """The rows of each query next to each other, else in their order; by chance those of two queries stay mixed."""
+        """Read a bucket with the rows of each query adjacent; those of queries with equal hashes stay mixed."""
         rows = pl.concat([self._schemas[table].to_frame(), *self._frames(table, bucket)])
         return _take(rows, stable_order((_hashes(rows, self._level) >> np.uint64(32)).astype(np.int64)))
 
@@ -159,11 +159,11 @@ class Partition:
         return map(self._scratch.read, self._pieces[table][bucket])
 
     def _height(self, bucket: int) -> int:
-        """Rows of all tables."""
+        """Return the number of rows of a bucket in all tables."""
         return sum(piece.rows for pieces in self._pieces for piece in pieces[bucket])
 
     def _groups(self) -> Iterator[list[int]]:
-        """Buckets that together make up a block."""
+        """Yield the buckets that together make a block."""
         group: list[int] = []
         held = 0
         for bucket in range(self.buckets):
@@ -178,7 +178,7 @@ class Partition:
             yield group
 
     def _is_too_large(self, bucket: int) -> bool:
-        """Whether there are too many rows, and of more than one query."""
+        """Return whether a bucket has too many rows, of more than one query."""
         if self._height(bucket) <= self.block_rows:
             return False
         queries = (frame[QUERY] for table in range(len(self._schemas)) for frame in self._frames(table, bucket))
@@ -205,12 +205,12 @@ class Partition:
 
 
 def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:
-    """Another hash on each level, so that what fell together once is parted the next time."""
+    """Return hashes that differ by level, so that queries of one bucket are separated on the next level."""
     return frame[QUERY].hash(level).to_numpy()
 
 
 def _take(frame: pl.DataFrame, order: NDArray[np.int64]) -> pl.DataFrame:
-    return frame.rechunk()[order]  # of one chunk it is gathered five times as fast
+    return frame.rechunk()[order]  # five times as fast as with several chunks
 
 
 def read_blocks(
@@ -220,7 +220,7 @@ def read_blocks(
     temp: Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Block]:
-    """Every query's rows are in one block, in the order of the files and, but by chance, next to each other.
+    """Yield blocks; the rows of a query are in one block, in the order of the files and, but for collisions, adjacent.
 
     Ids have the same type in all tables: Int64 where all are whole numbers, else String.
     """
@@ -243,10 +243,10 @@ def read_blocks(
 
 
 def unify_id_types(tables: Sequence[ParquetTable]) -> list[ParquetTable]:
-    """Whole numbers become text where they are compared with text."""
-    found = list(tables)
+    """Return the tables with integer ids as text where they are compared with text."""
+    unified = list(tables)
     for name in (QUERY, ITEM):
-        compared = [table for table in found if name == QUERY or table.kind != "attributes"]
+        compared = [table for table in unified if name == QUERY or table.kind != "attributes"]
         if any(table.schema[name] == pl.String for table in compared):
-            found = [table.with_text(name) if table in compared else table for table in found]
-    return found
+            unified = [table.with_text(name) if table in compared else table for table in unified]
+    return unified

@@ -1,10 +1,8 @@
-"""How much memory there is, and how many rows at once fit into it.
+"""Memory budget of block-wise evaluation, and the scratch file for what does not fit.
 
 Polars holds the row groups of Parquet whole. That is not allowed for here: groups of 10 million rows (narrow tables cut
 by bytes, not by rows, may have them) took 1.1 GB more than groups of 120,000.
-
-
-A file without a name for what does not fit into memory: whatever happens, also a kill, its space is freed."""
+"""
 
 import errno
 import os
@@ -42,7 +40,7 @@ _BATCHES_PER_BLOCK = 4
 
 
 def parse_memory(text: str) -> int:
-    """``2GB``, ``512 MiB``, ``1.5g`` → bytes."""
+    """Return the bytes of ``2GB``, ``512 MiB`` or ``1.5g``."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgt]?i?)b?", re.sub(r"\s", "", text.lower()))
     unit = (_UNITS | _BINARY_UNITS).get(found[2]) if found else None
     if found is None or unit is None or not isfinite(float(found[1]) * unit):
@@ -59,20 +57,19 @@ def parse_memory(text: str) -> int:
 
 @dataclass(frozen=True)
 class Budget:
-    """How many rows are held at once so that the whole process stays below so many bytes."""
+    """Number of rows that are held at once so that the whole process stays within ``memory`` bytes."""
 
     memory: int
     most_rows: int = _MOST_ROWS
     """Larger blocks gain nothing."""
 
     def block_rows(self, bytes_per_row: float) -> int:
-        """Of all tables together, from what one row takes on the average."""
-        room = self.memory - _AT_START
-        fitting = int(room / (_BYTES_PER_ROW + _COPIES * bytes_per_row))
+        """Return the rows of a block, of all tables together, from the average bytes of a row."""
+        fitting = int((self.memory - _AT_START) / (_BYTES_PER_ROW + _COPIES * bytes_per_row))
         return min(max(fitting, _LEAST_ROWS), self.most_rows)
 
     def batch_rows(self, bytes_per_row: float) -> int:
-        """Of one table, read at once on the way to a block."""
+        """Return the rows of one table that are read at once."""
         return max(self.block_rows(bytes_per_row) // _BATCHES_PER_BLOCK, 1)
 
 
@@ -81,7 +78,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def to_ipc(frame: pl.DataFrame) -> memoryview:
-    """As an Arrow stream, in the old layout of texts, which takes no more than is shown of them."""
+    """Return a frame as an Arrow stream, in the old layout of strings, which copies only the rows of a slice."""
     stream = BytesIO()
     frame.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
     return stream.getbuffer()
@@ -93,7 +90,7 @@ def from_ipc(stream: bytes) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class StoredFrame:
-    """Where a frame stands in the file."""
+    """Place of a frame in the scratch file."""
 
     offset: int
     size: int
@@ -101,7 +98,7 @@ class StoredFrame:
 
 
 class ScratchFile:
-    """Frames are appended, and read back by where they stand."""
+    """Unnamed temporary file for frames, which are appended and read back; its space is freed even after a kill."""
 
     def __init__(self, temp: Path | None = None) -> None:
         self.folder = str(temp or tempfile.gettempdir())
@@ -112,10 +109,14 @@ class ScratchFile:
             raise _unwritable(self.folder, error) from error
 
     def append(self, frame: pl.DataFrame) -> StoredFrame:
-        """A full disk is an OSError; ``fault`` makes it an error for people."""
+        """Append a frame.
+
+        Raises:
+            OSError: For a full disk, among others; ``write_error`` turns it into a DataError.
+        """
         stream, offset = to_ipc(frame), self.written
         size = len(stream)
-        while stream:  # of what does not fit, or is very large, only a part is taken
+        while stream:  # a single write may take only a part
             done = os.write(self._file.fileno(), stream)
             self.written += done
             stream = stream[done:]
@@ -125,7 +126,7 @@ class ScratchFile:
         return from_ipc(os.pread(self._file.fileno(), piece.size, piece.offset))
 
     def write_error(self, error: OSError, needed: float | None = None) -> DataError:
-        """What an OSError means to people; ``needed``: so many bytes in all."""
+        """Return the DataError for an OSError; ``needed``: bytes needed in all."""
         if error.errno not in _FULL:
             return _unwritable(self.folder, error)
         return self.too_small(f"{error.strerror} after {in_units(self.written)}", needed)
@@ -151,7 +152,7 @@ class ScratchFile:
 
 @contextmanager
 def temporary_folder(temp: Path | None) -> Iterator[Path]:
-    """For the few files that need a name; it is gone in the end."""
+    """Yield a folder that is removed in the end."""
     try:
         folder = TemporaryFolder("blocks", temp)
     except OSError as error:

@@ -1,8 +1,4 @@
-"""Which files a Parquet table is made of, and what the names of its folders say (hive partitions).
-
-A gold, a run or attributes as Parquet, read in batches and never whole.
-
-A pair that stands twice may do so in different files: which they are is looked up when it matters."""
+"""Parquet tables of one file or a folder of files, with hive partitions or without, read in batches."""
 
 import os
 import re
@@ -30,7 +26,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether this is a Parquet file, or a folder that holds some, however deep."""
+    """Return whether the path is a Parquet file, or a folder that has some at any depth."""
     place = Path(path)
     try:
         return (
@@ -43,9 +39,9 @@ def is_parquet(path: str | Path) -> bool:
 
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
-    """The file itself, or all of a folder in the natural order of their paths; there is at least one.
+    """Return the file itself, or all files of a folder in the natural order of their paths, at least one.
 
-    A file that is something else is an error: its rows would be missed.
+    A file of another format is an error: its rows would be missed.
     """
     try:
         if not exists(path):
@@ -60,16 +56,16 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     other = next((file for file, fits in found if not fits), None)
     if other is not None:
         raise DataError(
-            "this is no Parquet, in a folder of it",
+            "not a Parquet file, in a folder of Parquet files",
             where=str(other),
-            expected="Parquet files alone",
-            hint="Move it elsewhere; names that begin with a dot or an underscore are passed over.",
+            expected="Parquet files only",
+            hint="Move it elsewhere; names that begin with a dot or an underscore are skipped.",
         )
     return tuple(file for file, _ in found)
 
 
 def _data_files(folder: Path) -> Iterator[Path]:
-    """What begins with a dot or an underscore, such as _SUCCESS, is no data, nor are checksums."""
+    """Yield the files at any depth, without checksums and names with a leading dot or underscore, such as _SUCCESS."""
     entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
     for entry in sorted(entries, key=lambda entry: _natural_order(entry.name)):
         if entry.name.lower().endswith(".crc"):
@@ -81,7 +77,7 @@ def _data_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_parquet_file(path: Path) -> bool:
-    """By its suffix, or by how it begins where it has another or none."""
+    """Return whether a file is Parquet by its suffix, or by its first bytes where it has another suffix or none."""
     if path.suffix.lower() in _SUFFIXES:
         return True
     with path.open("rb") as file:
@@ -89,13 +85,13 @@ def _is_parquet_file(path: Path) -> bool:
 
 
 def _natural_order(name: str) -> list[tuple[int, int | str]]:
-    """``part-2`` comes before ``part-10``."""
+    """Return a key by which ``part-2`` comes before ``part-10``."""
     pieces = re.split(r"([0-9]+)", name)
     return [(0, int(piece)) if piece.isdecimal() else (1, piece) for piece in pieces if piece]
 
 
 def hive_columns(files: Sequence[Path], root: Path) -> list[HiveColumns]:
-    """``split=test`` in a path below the root is a column, and of whole numbers where it is so in every file."""
+    """Return the hive columns of each file, ``split=test`` in its path; integers where they are so in every file."""
     texts: list[dict[str, str]] = []
     for file in files:
         pairs = [part.partition("=") for part in (file.relative_to(root).parts[:-1] if file != root else ())]
@@ -119,7 +115,7 @@ def _column_names(text: Mapping[str, str]) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """007 is no number: it would be another id."""
+    """Return whether a value is an integer; 007 is not, since 7 would be another id."""
     return text == _NULL or bool(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text))
 
 
@@ -128,7 +124,7 @@ _SAMPLED_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class ParquetPart:
-    """One of the files."""
+    """A file of a table."""
 
     path: Path
     rows: int
@@ -166,19 +162,20 @@ class ParquetTable:
 
     @cached_property
     def bytes_per_row(self) -> float:
-        """Packed, as the first rows tell."""
+        """Bytes of a row as Arrow, estimated from the first rows."""
         part = next(part for part in self.parts if part.rows)
         head = next(self._frames(part, _SAMPLED_ROWS, self.schema.names()))
         return len(to_ipc(head)) / head.height
 
     def with_text(self, name: str) -> "ParquetTable":
-        """With the ids of one column read as text."""
+        """Return the table with the ids of one column read as text."""
         return replace(self, schema=pl.Schema({**self.schema, name: pl.String()}))
 
     def batches(self, rows: int, *, queries_alone: bool = False) -> Iterator[pl.DataFrame]:
-        """All rows in the order of the files, about so many at once; all columns, or those of the queries alone.
+        """Yield all rows in the order of the files, about so many at once; all columns, or only the query ids.
 
-        Whatever is wrong with a row is an error that names file and row.
+        Raises:
+            DataError: For an invalid row, with its file and number.
         """
         held: list[pl.DataFrame] = []
         for part in self.parts:
@@ -190,7 +187,7 @@ class ParquetTable:
         yield from _joined(held)
 
     def read_range(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
-        """The rows of one file from ``first`` up to ``last``, so many at once."""
+        """Yield the rows of one file from ``first`` up to ``last``, so many at once."""
         return self._frames(self.parts[part], rows, self.schema.names(), (first, last))
 
     def _frames(
@@ -224,7 +221,7 @@ class ParquetTable:
 
 
 def open_table(path: str | Path, kind: str) -> ParquetTable:
-    """Look at all files, but at none of their rows; ``kind`` is ``gold``, ``run`` or ``attributes``."""
+    """Open a table and check the columns of all its files; ``kind`` is ``gold``, ``run`` or ``attributes``."""
     root = Path(path)
     files = parquet_files(root)
     parts = tuple(_opened(file, named) for file, named in zip(files, hive_columns(files, root), strict=True))
@@ -255,7 +252,7 @@ def _opened(path: Path, named: HiveColumns) -> ParquetPart:
 
 
 def _columns(part: ParquetPart, kind: str) -> dict[str, str]:
-    """rankjury's names of the columns that are read → the file's."""
+    """Return the columns that are read: rankjury's names → the file's."""
     names, where = part.schema.names(), str(part.path)
     if kind == "attributes":
         found = find_id_column(names, "query", where)
@@ -269,7 +266,7 @@ def _columns(part: ParquetPart, kind: str) -> dict[str, str]:
 
 
 def _check_columns(parts: Sequence[ParquetPart], needed: Collection[str], kind: str) -> None:
-    """All files have the columns that are read; of attributes none has more."""
+    """Check that all files have the columns that are read; a table of attributes may not have more."""
     for part in parts:
         names = part.schema.names()
         missing = [name for name in needed if name not in names]
@@ -284,7 +281,7 @@ def _check_columns(parts: Sequence[ParquetPart], needed: Collection[str], kind: 
 
 
 def _type(parts: Sequence[ParquetPart], given: str, name: str, kind: str) -> pl.DataType:
-    """The type in which a column is read, the same for all files."""
+    """Return the type in which a column is read, the same for all files."""
     of_ids = name == QUERY or (name == ITEM and kind != "attributes")
     found = parts[0].schema[given]
     for part in parts:
@@ -306,7 +303,7 @@ def _type(parts: Sequence[ParquetPart], given: str, name: str, kind: str) -> pl.
 
 
 def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
-    """A type that holds the values of both; there is none for numbers and texts."""
+    """Return a type that holds the values of both; None for numbers and text."""
     if one == other or other == pl.Null:
         return one
     if one == pl.Null:
@@ -319,23 +316,19 @@ def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
     return pl.String() if one in texts and other in texts else None
 
 
-_MOST_NAMED = 3
+_FILES_NAMED = 3
 
 
 @contextmanager
 def name_duplicate_files(tables: Sequence[ParquetTable]) -> Iterator[None]:
-    """An error about such a pair names the files that have it."""
+    """Add to an error about a duplicate pair the files that have it, which may be several."""
     try:
         yield
     except DuplicatePair as error:
-        table = next((one for one in tables if one.name == error.where), None)
+        table = next((table for table in tables if table.name == error.where), None)
         if table is not None:
-            error.details = tuple(f"in {path}" for path in _files_with(table, error)[:_MOST_NAMED])
+            query, item = (pl.col(table.columns[name]).cast(pl.String) for name in (QUERY, ITEM))
+            is_pair = (query == error.query) & (item == error.item)
+            files = [part.path for part in table.parts if part.scan().filter(is_pair).select(pl.len()).collect().item()]
+            error.details = tuple(f"in {path}" for path in files[:_FILES_NAMED])
         raise
-
-
-def _files_with(table: ParquetTable, error: DuplicatePair) -> list[str]:
-    here = (pl.col(table.columns[QUERY]).cast(pl.String) == error.query) & (
-        pl.col(table.columns[ITEM]).cast(pl.String) == error.item
-    )
-    return [str(part.path) for part in table.parts if part.scan().filter(here).select(pl.len()).collect().item()]

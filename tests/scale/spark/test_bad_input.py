@@ -74,7 +74,7 @@ def test_a_damaged_file_in_the_middle(spark: "SparkSession", rankjury: Rankjury,
     Path("run/2.parquet").write_bytes(whole[:-60])
     REST.write_parquet("run/3.parquet")
     outcome = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
-    check_failure(outcome, 3, f"error: {folder}/run/2.parquet: this is no Parquet file, or its end is missing")
+    check_failure(outcome, 3, f"error: {folder}/run/2.parquet: not a Parquet file, or its end is missing")
     read_here = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     check_failure(read_here, 3, "error: run/2.parquet: cannot be read as Parquet")
 
@@ -104,7 +104,7 @@ def test_what_is_told_before_anything_is_read(spark: "SparkSession", rankjury: R
         more=("--duplicates", "first"),
     )
     told(2, "breaks ties by the order of rows, and on Spark they have none", more=("--ties", "order"))
-    told(2, "coverage@10 is about all lists together", more=("-m", "coverage@10"))
+    told(2, "coverage@10 needs all lists at once", more=("-m", "coverage@10"))
     told(3, "run: the folder exists already", more=("--per-query", "run"))
 
 

@@ -46,7 +46,7 @@ def test_another_release_on_the_executors_is_told() -> None:
 @pytest.mark.parametrize(
     ("said", "kind", "means"),
     [
-        ("java.io.IOException: No space left on device", DataError, "a disk that Spark puts its parts on is full"),
+        ("java.io.IOException: No space left on device", DataError, "a disk that Spark writes to is full"),
         (
             "ModuleNotFoundError: No module named 'rankjury.scale'",
             DataError,

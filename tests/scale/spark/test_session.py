@@ -165,7 +165,7 @@ def test_a_damaged_file_among_others_is_named(spark: "SparkSession", tmp_path: P
     half.write_bytes(whole.read_bytes()[:-100])
     with pytest.raises(DataError) as raised:
         read(spark, tmp_path / "run")
-    assert str(raised.value) == f"{half}: this is no Parquet file, or its end is missing"
+    assert str(raised.value) == f"{half}: not a Parquet file, or its end is missing"
     damaged = bytearray(whole.read_bytes())
     damaged[4:60] = b"x" * 56
     half.write_bytes(damaged)

@@ -1,4 +1,4 @@
-"""What a script calls that has DataFrames of Spark."""
+"""Public function for Spark DataFrames."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -91,5 +91,5 @@ def evaluate(
 
 
 def _frame(table: Any) -> pl.DataFrame:
-    """A DataFrame of Spark is brought here: there are not as many items as queries."""
+    """Return a table as a Polars frame; a Spark DataFrame is collected, since items are few compared with queries."""
     return pl.DataFrame(pl.from_arrow(table.toArrow())) if hasattr(table, "toArrow") else pl.DataFrame(table)

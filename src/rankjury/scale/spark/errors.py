@@ -1,4 +1,4 @@
-"""What Spark raises, as errors that say what is wrong with which file."""
+"""Translation of Spark's errors into errors that say what is wrong with which file."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Meaning = Callable[[re.Match[str], str], RankjuryError]
 
 @contextmanager
 def translate_errors(where: str | None = None) -> Iterator[None]:
-    """Whatever of Spark's own errors has a meaning for a user is raised as ours, about ``where`` if about no file."""
+    """Raise those of Spark's errors that a user can act on as ours; ``where``: for errors that name no file."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -28,7 +28,7 @@ def translate_errors(where: str | None = None) -> Iterator[None]:
 
 
 def translate_error(text: str) -> RankjuryError | None:
-    """The error behind the text of one of Spark's, Java's stack and all; None where it is none of the user's."""
+    """Return the error for the text of one of Spark's, with Java's stack; None where a user cannot act on it."""
     for pattern, error_of in _MEANINGS:
         found = re.search(pattern, text)
         if found:
@@ -37,7 +37,7 @@ def translate_error(text: str) -> RankjuryError | None:
 
 
 def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
-    """A file that is no Parquet, is damaged, or has another type in a column."""
+    """Return the error for a file that is not Parquet, is damaged, or has another type in a column."""
     path, said = local_path(found.group("path")), found.group("said").strip()
     types = re.search(r"column \[?(.+?)\]?\. Expected Spark type (\S+), actual Parquet type (\S+?)\.", said)
     if types:
@@ -48,7 +48,7 @@ def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
     causes = re.findall(r"Caused by: [\w.$]+: (.+)", text)
     reason = next((cause for cause in causes if "FAILED_READ_FILE" not in cause and "awaitResult" not in cause), said)
     if "is not a Parquet file" in reason:
-        return DataError("this is no Parquet file, or its end is missing", where=path)
+        return DataError("not a Parquet file, or its end is missing", where=path)
     return DataError(f"cannot be read: {_short(reason)}", where=path, hint="Is the file damaged?")
 
 
@@ -64,12 +64,12 @@ def _no_such_column(found: re.Match[str], text: str) -> RankjuryError:
 
 
 def _says(message: str, hint: str | None = None, kind: type[RankjuryError] = DataError) -> Meaning:
-    """An error whose message may name the groups of the pattern, {0} being the first, and all that matched, {all}."""
+    """Make an error whose message may have the groups of the pattern, {0} the first, and all that matched, {all}."""
     return lambda found, _: kind(message.format(*found.groups(), all=_short(found.group(0))), hint=hint)
 
 
 def local_path(uri: str) -> str:
-    """A path of this machine as people write it; one of elsewhere as it is."""
+    """Return a file URI as a path of this machine; other URIs are unchanged."""
     return unquote(re.sub(r"^file:/+", "/", uri)) if uri.startswith("file:") else uri
 
 
@@ -81,9 +81,7 @@ def _short(text: str) -> str:
 _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     (
         r"No space left on device",
-        _says(
-            "a disk that Spark puts its parts on is full", "SPARK_LOCAL_DIRS, or --temp on one machine, names another."
-        ),
+        _says("a disk that Spark writes to is full", "SPARK_LOCAL_DIRS, or --temp on one machine, names another."),
     ),
     (
         r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file (?P<path>\S+)\.\s(?P<said>.*)",
@@ -156,4 +154,4 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         _says("the cluster was lost: {all}"),
     ),
 )
-"""From what Spark says to what it means; the first that is found."""
+"""Patterns of Spark's messages with what they mean; the first match counts."""

@@ -1,10 +1,10 @@
-"""Jobs of Spark that are watched: progress while they run, and an end to all of them after an error or Ctrl-C.
+"""Spark jobs that are watched: progress while they run, cancellation of all of them after an error or Ctrl-C.
 
-A task that raises is tried again three times, and what arrives is the text of a traceback. So a function that finds a
-fault in the data tells of it beside its results, in an accumulator, and ends; whoever watches the job raises it.
+A task that raises is retried three times, and only the text of its traceback arrives. So a function that finds a fault
+in the data adds it to an accumulator and ends; the driver raises it.
 
-An exception in the middle of a question would leave the line to Java with an answer on it that nobody waits for; what
-PySpark does then is to close all of its lines, with a page of errors.
+An exception during a call to Java would leave its answer unread on the socket, and PySpark then closes all of its
+sockets with a page of errors. So Ctrl-C is deferred while a call to Spark is running.
 """
 
 import json
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Batches = Callable[[Iterator[Any]], Iterator[Any]]
-"""What is done with the record batches of a part of a table, one after the other."""
+"""Maps the record batches of a partition."""
 
 
 class ErrorList:
-    """How failures add up in an accumulator: in a list."""
+    """Accumulator parameter that collects errors in a list."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -41,22 +41,22 @@ class ErrorList:
         return first + second
 
 
-def report_errors(function: Batches, told: Any) -> Batches:
-    """The function with its errors told to an accumulator instead of raised, and rankjury's release looked at first."""
+def report_errors(function: Batches, errors_found: Any) -> Batches:
+    """Return the function with its errors added to an accumulator, after a check of rankjury's release."""
     release = __version__
 
-    def function_that_tells(batches: Iterator[Any]) -> Iterator[Any]:
+    def with_errors_reported(batches: Iterator[Any]) -> Iterator[Any]:
         try:
             check_release(release)
             yield from function(batches)
         except RankjuryError as error:
-            told.add([dump_error(error)])
+            errors_found.add([dump_error(error)])
 
-    return function_that_tells
+    return with_errors_reported
 
 
 def check_release(of_driver: str) -> None:
-    """Digits may differ from release to release."""
+    """Refuse executors of another release, whose digits may differ."""
     if of_driver != __version__:
         raise DataError(
             f"the executors have rankjury {__version__}, and the driver has {of_driver}",
@@ -70,24 +70,21 @@ def dump_error(error: RankjuryError) -> bytes:
 
 
 def load_error(text: bytes) -> RankjuryError:
-    """The error of the same kind that says the same."""
-    form = json.loads(text)
-    said = form["says"]
-    kind = getattr(errors, form["kind"])
+    """Return the error that was dumped."""
+    content = json.loads(text)
+    fields = content["says"]
+    kind = getattr(errors, content["kind"])
     error: RankjuryError = kind.__new__(kind)
     RankjuryError.__init__(
-        error, **{name: said.pop(name) for name in ("found", "where", "expected", "hint", "details")}
+        error, **{name: fields.pop(name) for name in ("found", "where", "expected", "hint", "details")}
     )
-    vars(error).update(said)
+    vars(error).update(fields)
     return error
-
-
-_ASKING = ("py4j", "pyspark")
 
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed, and is still to be heard."""
+    """Whether Ctrl-C was pressed and is still to be raised."""
 
     pressed: bool = False
 
@@ -98,7 +95,7 @@ class Interrupt:
 
 @contextmanager
 def defer_interrupt() -> Iterator[Interrupt]:
-    """Note the first Ctrl-C that comes while Spark is asked; any other is raised where it comes."""
+    """Note the first Ctrl-C during a call to Spark; any other is raised at once."""
     interrupt = Interrupt()
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):
@@ -120,7 +117,7 @@ def defer_interrupt() -> Iterator[Interrupt]:
 
 def _is_inside_spark(frame: FrameType | None) -> bool:
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in _ASKING:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("py4j", "pyspark"):
             return True
         frame = frame.f_back
     return False
@@ -128,63 +125,63 @@ def _is_inside_spark(frame: FrameType | None) -> bool:
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 _ONE_THREAD = ("RANKJURY_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-"""Each core has a task of its own: threads of tasks would only take them from each other."""
-_OF_A_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+"""Each core runs a task: more threads per task would only compete for the cores."""
+_GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @dataclass(frozen=True, eq=False)
 class SparkJobs:
-    """What is done under watch: functions on workers, and what is held for a while."""
+    """Jobs of one job group, and what is persisted or broadcast for them."""
 
     spark: "SparkSession"
     group: str
-    _told: Any
-    _held: list[Callable[[], object]] = field(default_factory=list)
+    _errors: Any
+    _releases: list[Callable[[], object]] = field(default_factory=list)
 
     def map_batches(self, frame: "DataFrame", function: Batches, schema: str) -> "DataFrame":
-        """Map a function over the frame's record batches by partition; ``watched`` raises its RankjuryError."""
-        return frame.mapInArrow(report_errors(function, self._told), schema)
+        """Map a function over the frame's record batches by partition; ``watch_jobs`` raises its RankjuryError."""
+        return frame.mapInArrow(report_errors(function, self._errors), schema)
 
     def map_values(self, values: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
-        """What the function gives for each value, one a task; a RankjuryError of it is raised by ``watched``."""
+        """Return what the function returns for each value, one task per value."""
         parts = self.spark.sparkContext.parallelize(values, max(1, len(values)))
-        return list(parts.mapPartitions(report_errors(lambda some: map(function, some), self._told)).collect())
+        return list(parts.mapPartitions(report_errors(lambda some: map(function, some), self._errors)).collect())
 
     def persist(self, frame: "DataFrame") -> "DataFrame":
-        """The frame, computed once and held until the end."""
-        held = frame.persist()
-        self._held.append(held.unpersist)
-        return held
+        """Return the frame, computed once and kept until the end."""
+        persisted = frame.persist()
+        self._releases.append(persisted.unpersist)
+        return persisted
 
     def broadcast(self, value: Any) -> Any:
-        """A value at hand on all workers until the end, as ``.value``."""
+        """Return a broadcast of the value, which executors have as ``.value`` until the end."""
         broadcast = self.spark.sparkContext.broadcast(value)
-        self._held.append(broadcast.destroy)
+        self._releases.append(broadcast.destroy)
         return broadcast
 
     @property
     def failed(self) -> bool:
-        return bool(self._told.value)
+        return bool(self._errors.value)
 
     def raise_failure(self) -> None:
-        """Of several that workers told of always the same."""
+        """Raise an error that executors reported; of several always the same."""
         if self.failed:
-            raise load_error(min(self._told.value))
+            raise load_error(min(self._errors.value))
 
     def cancel(self) -> None:
         self.spark.sparkContext.cancelJobGroup(self.group)
 
     def release(self) -> None:
-        while self._held:
+        while self._releases:
             with suppress(Exception):  # the session may be gone already
-                self._held.pop()()
+                self._releases.pop()()
 
 
 @contextmanager
 def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[SparkJobs]:
-    """Run jobs under watch: ``progress`` is told how many of their tasks are done, errors are ours where they can be.
+    """Run jobs, report how many of their tasks are done, and translate Spark's errors.
 
-    Whatever way the block is left, none of its jobs runs on, and nothing that was held for it is held any longer.
+    However the block is left, its jobs are cancelled, and what was persisted or broadcast is released.
     """
     check_classic(spark)
     context = spark.sparkContext
@@ -196,7 +193,7 @@ def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRES
         defer_interrupt() as interrupt,
         _watch_in_thread(jobs, interrupt, what, progress),
     ):
-        before = {name: context.getLocalProperty(name) for name in _OF_A_GROUP}
+        before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}
         context.setJobGroup(jobs.group, f"rankjury: {what}", interruptOnCancel=True)
         try:
             yield jobs
@@ -214,8 +211,8 @@ def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRES
 
 @contextmanager
 def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
-    """A thread that looks at the jobs now and then, and ends them where they are of no more use."""
-    left, whole = Event(), [False]
+    """Report progress in a thread, and cancel the jobs where their result is not wanted any more."""
+    left, is_complete = Event(), [False]
 
     def look() -> None:
         while not left.wait(_SECONDS_BETWEEN_LOOKS):
@@ -223,24 +220,25 @@ def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress:
                 if jobs.failed or interrupt.pressed:
                     jobs.cancel()
                 progress.update(what, *_count_tasks(jobs))
-        if not whole[0]:
+        if not is_complete[0]:
             with suppress(Exception):
                 jobs.cancel()
         jobs.release()
 
-    looking = Thread(target=look, name="rankjury looks after jobs", daemon=True)
-    looking.start()
+    watcher = Thread(target=look, name="rankjury watches jobs", daemon=True)
+    watcher.start()
     try:
         yield
-        whole[0] = True
+        is_complete[0] = True
     finally:
         left.set()
-        looking.join()
+        watcher.join()
 
 
 def _count_tasks(jobs: SparkJobs) -> tuple[int, int]:
-    """How many tasks of the jobs are done, and how many are known."""
+    """Return how many tasks of the jobs are done, and how many are known."""
     tracker = jobs.spark.sparkContext.statusTracker()
     known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]
-    stages = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
-    return sum(one.numCompletedTasks for one in stages if one), sum(one.numTasks for one in stages if one)
+    found = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
+    stages = [stage for stage in found if stage]
+    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)

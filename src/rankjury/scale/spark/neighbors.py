@@ -1,7 +1,7 @@
-"""Exact nearest neighbours on Spark: queries in parts, the corpus on every worker, or one tile of it after the other.
+"""Exact nearest neighbours on Spark: queries are partitioned, the corpus is broadcast, one tile after the other.
 
-The score of a pair hangs on its two vectors alone, and equal scores go by id. So the k best of the k best of every tile
-are the k best of all, to the last digit, whatever the tiles and whoever worked on them.
+The score of a pair depends on its two vectors alone, and equal scores are ordered by id. So the k best of the k best of
+every tile are the k best of all, to the last digit, whatever the tiles and executors.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TILE_BYTES = 1 << 28
-"""Of the corpus at once: every task's process has a copy."""
+"""Bytes of the corpus at once: every task's process has a copy."""
 _BYTES_AT_ONCE = 1 << 28
-"""Of queries, and of what was found for them, in one job."""
+"""Bytes of queries, and of their results, in one job."""
 _PART_BYTES = 1 << 24
-"""Of queries in one task."""
+"""Bytes of queries in one task."""
 _PAIR_BYTES = 16
 _FEWEST_QUERIES, _MOST_QUERIES = 64, 4096
 _PARTS_A_CORE = 4
@@ -68,7 +68,7 @@ def nearest_on_spark(
     tile_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """What ``rankjury.retrieval.knn.search.nearest`` finds, found by Spark's workers."""
+    """Return what ``rankjury.retrieval.knn.search.nearest`` returns, computed by Spark's executors."""
     k = min(k, len(items))
     if not len(queries) or not k:
         return nearest(queries, items, k, metric=metric)
@@ -92,7 +92,7 @@ def nearest_on_spark(
 def _search_tile(
     watch: SparkJobs, tile: _CorpusTile, jobs: Sequence[Sequence[_QueryPart]], k: int, metric: str
 ) -> TileResult:
-    """What is nearest to every query within a tile."""
+    """Return the nearest items of every query within a tile."""
     sent = watch.broadcast(tile)
     found = [
         both for parts in jobs for both in watch.map_values(parts, lambda part: sent.value.nearest_to(part, k, metric))
@@ -101,7 +101,7 @@ def _search_tile(
 
 
 def _plan_jobs(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
-    """Ranges of queries, one a task; those of a job together, so that no job holds too much at once."""
+    """Return the ranges of queries of each job, one per task, so that no job holds too much at once."""
     fitting = min(_MOST_QUERIES, _PART_BYTES // _row_bytes(queries))
     size = max(1, min(fitting, max(_FEWEST_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
     ranges = cut_rows(len(queries), size)
@@ -114,7 +114,7 @@ def _row_bytes(vectors: Matrix) -> int:
 
 
 def _merge_best(one: TileResult, other: TileResult, k: int, places: Ints) -> TileResult:
-    """The k best of what was found in two parts of the corpus: by score, then by id."""
+    """Return the k best of the results from two parts of the corpus: by score, then by id."""
     items, scores = (np.concatenate(both, axis=1) for both in zip(one, other, strict=True))
     by_id = np.argsort(places[items], axis=1)
     items, scores = (np.take_along_axis(both, by_id, axis=1) for both in (items, scores))
