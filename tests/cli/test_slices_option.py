@@ -263,7 +263,7 @@ def test_ids_stay_as_they_are_written(rankjury: Rankjury) -> None:
 BAD: dict[str, tuple[str, str, int, tuple[str, ...]]] = {
     "other ids": (TABLE.replace("\nq", "\nx"), "lang", 3, ("unknown to the gold", "'x00'", "'q00'")),
     "some misspelt": (TABLE.replace("q07", "Q07"), "lang", 3, ("unknown to the gold", "'Q07'", "'q07'")),
-    "repeated": (TABLE + ROWS[4], "lang", 3, ("'q04' stands twice", "each id once")),
+    "repeated": (TABLE + ROWS[4], "lang", 3, ("duplicate query_id 'q04'", "each id once")),
     "empty": ("", "lang", 3, ("s.csv: the file is empty",)),
     "a header alone": (HEADER, "lang", 3, ("s.csv: found a header but no rows",)),
     "no ids": ("type,lang\nfact,fr\n", "lang", 3, ("found the columns type, lang", "query_id")),

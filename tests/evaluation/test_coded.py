@@ -226,7 +226,7 @@ def test_whatever_stands_twice_is_seen(keys: list[int]) -> None:
         ([[1, -2]], [[1]], None, {}, "recommendations, row 0: the code -2"),
         ([[-1, 2]], [[1]], None, {}, "row 0: an item follows −1"),
         ([[1, 2]], [[1], [2]], None, {}, "1 rows of recommendations, and 2 of held-out items"),
-        ([1, 2], [[1]], None, {}, "in 1 dimensions; expected whole numbers: a row a user"),
+        ([1, 2], [[1]], None, {}, "in 1 dimensions; expected whole numbers: one row per user"),
         ([[1.0, 2.0]], [[1]], None, {}, "an array of type float64"),
         ([["a"]], [[1]], None, {}, "expected whole numbers"),
         ([[1, 2], [3]], [[1], [2]], None, {}, "rows of different lengths"),

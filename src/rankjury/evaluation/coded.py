@@ -208,7 +208,7 @@ def _whole_numbers(given: Any, dimensions: int, where: str) -> NDArray[np.intege
     if found.size == 0 and found.ndim == dimensions:
         found = found.astype(np.int64)
     if found.ndim != dimensions or found.dtype.kind not in "iu":
-        shape = "a row a user, codes of items in it" if dimensions == 2 else "(starts, items)"
+        shape = "one row per user, with codes of items" if dimensions == 2 else "(starts, items)"
         raise DataError(
             f"an array of type {found.dtype} in {found.ndim} dimensions",
             where=where,
@@ -248,7 +248,7 @@ def evaluate_arrays(
     shown, held = ItemCodes.read(recommended, source), ItemCodes.read(held_out, "held out")
     if len(shown) != len(held):
         found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
-        raise DataError(found, where=source, expected="a row a user on both sides")
+        raise DataError(found, where=source, expected="one row per user on both sides")
     if n_items is not None and not is_whole(n_items):
         raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
     background = checked_background(background, source)

@@ -1,4 +1,4 @@
-"""Judge, measure, and say what to be wary of: gold × ranking → Scores."""
+"""Evaluation of one ranking: gold × ranking → Scores, with warnings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -168,7 +168,7 @@ class Evaluation:
         return np.column_stack(columns) if columns else np.empty((len(self.queries), 0))
 
     def scores(self, asked: Sequence[NamedMeasure]) -> Scores:
-        """All measures for every query, with what they are and what to be wary of."""
+        """Return all measures for every query, with their conventions and warnings."""
         values = self.table(asked)
         warnings = self.warnings([one.measure for one in asked])
         return make_scores(asked, self.queries, values, tuple(warnings), self.source)

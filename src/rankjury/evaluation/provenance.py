@@ -216,7 +216,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Trace:
-    """What shows that something changed; with a sentence where a version should have told of it."""
+    """Evidence of a change; with a sentence where a declared version should have changed too."""
 
     what: str
     short: str

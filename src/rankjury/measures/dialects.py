@@ -108,7 +108,7 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
 
 
 def _unknown(label: str) -> UnknownName:
-    """The error for a measure that nobody knows; suggestions keep the cut-off that was asked for."""
+    """Return the error for an unknown measure; suggestions keep the cut-off that was asked for."""
     name, _, cut = label.partition("@")
     suffix = f"@{cut}" if cut.isdecimal() else ""
     own = [entry + suffix for entry in [*METRICS.names(), *metric_aliases()]]

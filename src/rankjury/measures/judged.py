@@ -192,7 +192,7 @@ class Judged:
         )
 
     def _cut_counted(self, k: int, runs: Runs) -> "Judged":
-        """The same where grades are told by number: runs that begin behind the k-th item count none."""
+        """Cut a gold whose grades are counted: runs that begin after the k-th item count none."""
         total, lengths = np.concatenate(([0], np.cumsum(runs.counts))), np.diff(runs.starts)
         query = np.repeat(np.arange(len(self)), lengths)
         before = total[:-1] - np.repeat(total[runs.starts[:-1]], lengths)
@@ -230,7 +230,7 @@ class RowOrder:
         self._inverse: Ints | None = None
 
     def positions(self, rows: Ints) -> Ints:
-        """Where these rows stand, before equal values are told apart."""
+        """Return the positions of these rows, before ties are broken."""
         if self.order is None:
             return rows
         if self._inverse is None:

@@ -68,7 +68,7 @@ def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
 
 
 def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
-    """64 random bits of each pair of keys, as left × right: they hang on the two keys alone."""
+    """64 random bits of each pair of keys, as left × right, determined by the two keys alone."""
     words: NDArray[np.uint64] = left[:, None] * _GAMMA + right
     for shift, factor in _MIX:
         words ^= words >> shift

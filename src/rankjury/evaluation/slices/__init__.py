@@ -2,7 +2,7 @@
 
 An attribute is asked for by its name, with how to cut it where it is a number: ``length`` (quartiles),
 ``length(quantiles=3)``, ``length(bins=5/10)``. ``type*lang`` crosses two. What groups there are follows from how often
-each value stands (``Census``), so it can be told from blocks of rows as well as from all of them.
+each value occurs (``ValueCounts``), which can be counted block by block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ class SliceTable:
     def groups(self, ids: pl.Series, warnings: list[ReportWarning], members_of: pl.Series | None = None) -> list[Group]:
         """Return the groups that these ids fall in; warn, or raise an error, where the table lacks ids.
 
-        ``members_of`` are other ids: the groups are those of ``ids``, their members are told of these. For the same ids
+        ``members_of`` are other ids: the groups are those of ``ids``, their members are among these. For the same ids
         groups are made once: systems are assessed by the hundred where something is tuned.
         """
         key = (ids, ids if members_of is None else members_of)

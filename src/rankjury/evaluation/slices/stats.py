@@ -41,7 +41,7 @@ from rankjury.stats.significance import is_significant, moments, two_sample_test
 from rankjury.stats.sums import FixedPoint, to_fixed
 
 _TESTS_PER_RESAMPLES = 100
-"""So many tests can be corrected for with the usual number of signs."""
+"""So many tests can be corrected for with the default number of signs."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class _Shown:
     def contributions(self, figure: float, without: Floats) -> Floats:
         """From the figure and what it is without each user.
 
-        Where there is no figure without somebody, nobody's contribution is known: one user stands for all, so that no
+        Where the value is undefined without some user, no contribution is known: one user carries the value, so that no
         interval comes of it.
         """
         n = int(self.counted.sum())

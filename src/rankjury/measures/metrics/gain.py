@@ -94,7 +94,7 @@ def ndcg(
     RecTools, discount=rank as in LensKit.
     """
     scale = np.zeros(len(judged))
-    if gain == "exp" and judged.highest > _HIGHEST:  # 2^g is no float; the quotient is one
+    if gain == "exp" and judged.highest > _HIGHEST:  # 2^g overflows a float, but the quotient does not
         np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
         scale[scale <= _HIGHEST] = 0.0
     if ideal == "full":

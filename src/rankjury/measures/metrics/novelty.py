@@ -50,7 +50,7 @@ def row_sums(table: Floats, codes: Ints) -> Floats:
 
 
 def feature(judged: Judged, by: str, measure: str) -> Floats:
-    """A feature of the catalogue's items, a row an item; a row of zeros is unknown."""
+    """Return a feature of the catalogue's items, one row per item; a row of zeros is unknown."""
     features = shown_lists(judged).background.features
     if by not in features:
         known = ", ".join(sorted(features))
