@@ -1,7 +1,7 @@
-"""Words as they are compared: case, accents, apostrophes, hyphens and plurals are of no account.
+"""Word normalization: case, accents, apostrophes, hyphens and plurals do not matter.
 
 ``women's`` is ``women``, ``Rosé`` is ``rose``, ``slim-fit`` is ``slim fit``, ``t-shirt`` is ``tshirt``, ``dresses`` is
-``dress``. Phrases are looked up with their words written together, so that ``slimfit`` is ``slim fit`` as well.
+``dress``. Phrases are looked up with their words joined, so that ``slimfit`` equals ``slim fit`` as well.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is to be known of a space of vectors before its scores are trusted."""
+"""Diagnostics for an embedding space: norms, duplicates, anisotropy, hubness, ties."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +123,7 @@ class SpaceDiagnostics(Section):
             equal = plural(self.duplicates.exact, "vector equals", "vectors equal")
             yield f"{equal} another ({groups}): they tie, and go by id"
         if self.near_duplicates.found:
-            pairs = ", ".join(f"{one} ~ {other}" for one, other, _ in self.near_duplicates.pairs[:2])
+            pairs = ", ".join(f"{first} ~ {other}" for first, other, _ in self.near_duplicates.pairs[:2])
             yield f"{plural(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
         if self.mean_similarity > _MUCH_ALIKE:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
@@ -145,7 +145,7 @@ class GoldSpaces(Section):
 
     def warnings(self) -> Iterator[ReportWarning]:
         for name, space in self.spaces.items():
-            yield from (one.about(name) for one in space.warnings())
+            yield from (warning.about(name) for warning in space.warnings())
 
 
 def diagnose_space(

@@ -1,4 +1,4 @@
-"""Hints: where the figures of a report show a pattern that has a known cause, what to look at, with the figures."""
+"""Hints: patterns in the values of a report that have a known cause, and what to look at."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -194,7 +194,7 @@ def _drift(drift: Drift) -> Found:
     moved = 0.0 if worst is None else worst.change
     if drift.failed and worst is not None:
         by = f"by {format_percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
-        known = ", ".join(one.what for one in changes.changed)
+        known = ", ".join(change.what for change in changes.changed)
         known = f"{known} changed" if known else "no change is declared"
         known += "; check that model, version and chunking are as before"
         causes = "; ".join([known, *changes.undeclared, *_lengths(drift)])
@@ -208,7 +208,7 @@ def _drift(drift: Drift) -> Found:
 
 def _lengths(drift: Drift) -> Iterator[str]:
     """Missing or double normalisation shows in the lengths of vectors."""
-    norm = next((one for one in drift.moved if one.figure == "norm mean"), None)
+    norm = next((value for value in drift.moved if value.figure == "norm mean"), None)
     if norm is None or isnan(norm.old) or isnan(norm.new):
         return
     old, new = norm.old, norm.new
@@ -251,7 +251,7 @@ def _overloaded(index: IndexResult) -> Found:
 def _failed(index: IndexResult) -> Found:
     """Queries without an answer."""
     if index.failed:
-        why = next((f": {_table(one).get('why')}" for one in index.facts.get("failures") or ()), "")
+        why = next((f": {_table(failure).get('why')}" for failure in index.facts.get("failures") or ()), "")
         text = f"{plural(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
         yield "failed_queries", float(index.failed), text
     times = index.latency
@@ -260,7 +260,7 @@ def _failed(index: IndexResult) -> Found:
     failed = sum(loop.failed for loop in timed)
     if failed:
         asked = failed + sum(loop.n for loop in timed)
-        why = next((f": {one.message}" for loop in timed for one in loop.messages), "")
+        why = next((f": {message.message}" for loop in timed for message in loop.messages), "")
         yield "failed_timed", float(failed), f"{failed:,} of {asked:,} timed queries failed{why}"
 
 

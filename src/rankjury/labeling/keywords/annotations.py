@@ -1,7 +1,7 @@
-"""Keywords: the vocabulary, which items have which, and predicates that queries ask for.
+"""Keyword annotations: the vocabulary, the keywords of each item as bits, and the reader of annotation tables.
 
-Nothing is done pair by pair: a keyword is a row of bits over the items, and a query's rows are combined whole. Queries
-with the same keywords are looked up once.
+A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
+keyword, named like the column, of the rows where it is true.
 """
 
 import json
@@ -76,7 +76,9 @@ class Vocabulary:
         """The number of ``bicyclist`` or ``object_type=bicyclist``; a name that two groups have needs its group."""
         numbers = self._by_name.get(spelling, ())
         if not numbers:
-            raise UnknownName("keyword", spelling, [one.name for one in self.keywords], where=where or self.source)
+            raise UnknownName(
+                "keyword", spelling, [keyword.name for keyword in self.keywords], where=where or self.source
+            )
         if len(numbers) > 1:
             raise DataError(
                 f"the keyword {spelling!r} stands in {len(numbers)} groups",
@@ -98,7 +100,7 @@ class Vocabulary:
         for group in groups:
             if group not in self.groups:
                 raise UnknownName("group", group, self.groups, where=self.source)
-        return Vocabulary(tuple(one for one in self.keywords if one.group in groups), self.source)
+        return Vocabulary(tuple(keyword for keyword in self.keywords if keyword.group in groups), self.source)
 
 
 Bits = NDArray[np.uint64]
@@ -174,19 +176,11 @@ class Annotations:
         chosen = self.vocabulary.select(groups)
         if not len(chosen):
             raise DataError(f"found no keyword in {', '.join(groups)}", where=self.source, expected="at least one")
-        number = np.array([chosen.number_of.get(one, -1) for one in self.vocabulary.keywords], dtype=np.int64)
+        number = np.array([chosen.number_of.get(keyword, -1) for keyword in self.vocabulary.keywords], dtype=np.int64)
         codes = number[self.codes]
         kept = codes >= 0
         starts = np.concatenate(([0], np.cumsum(kept)))[self.starts]
         return replace(self, vocabulary=chosen, starts=starts, codes=codes[kept])
-
-
-# MERGED rankjury.labeling.keywords.annotations
-# """Tables of annotations: a row an item, columns whose cells hold keywords, grouped by what they are about.
-#
-# A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
-# keyword, the column's own name, of the rows where it is true.
-# """
 
 
 SEPARATOR = "|"
@@ -237,7 +231,7 @@ def annotations_from_frame(
         raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
     ids = _ids(frame, id_column, source)
     columns = _columns_of(frame, id_column, groups, source)
-    absent = ["", *(one.strip().lower() for one in no_value)]
+    absent = ["", *(value.strip().lower() for value in no_value)]
     parts = [
         _values(frame[column], column, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
         for group, names in columns.items()
@@ -342,16 +336,16 @@ def _split(text: str | None, separator: str) -> list[str] | None:
         values = parse_json(text, "") if text.strip().startswith("[") else None
     except DataError:
         values = None
-    if isinstance(values, list) and not any(isinstance(one, list | dict) for one in values):
-        return [one if isinstance(one, str) else json.dumps(one) for one in values if one is not None]
+    if isinstance(values, list) and not any(isinstance(value, list | dict) for value in values):
+        return [value if isinstance(value, str) else json.dumps(value) for value in values if value is not None]
     return text.split(separator)
 
 
 def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
     """Keywords of one group that differ in the case of letters only, and such as may be meant as true and false."""
     folded: dict[str, dict[str, list[str]]] = {}
-    for one in vocabulary.keywords:
-        folded.setdefault(one.group, {}).setdefault(one.name.casefold(), []).append(one.name)
+    for keyword in vocabulary.keywords:
+        folded.setdefault(keyword.group, {}).setdefault(keyword.name.casefold(), []).append(keyword.name)
     for group, names in folded.items():
         for same in names.values():
             if len(same) > 1:
@@ -363,12 +357,12 @@ def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
 
 def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
     """Where nothing is split, what seems to stand between values instead."""
-    texts = {one.name: one.drop_nulls() for one in cells if one.dtype == pl.String}
-    if any(one.str.contains(separator, literal=True).any() for one in texts.values()):
+    texts = {column.name: column.drop_nulls() for column in cells if column.dtype == pl.String}
+    if any(column.str.contains(separator, literal=True).any() for column in texts.values()):
         return
-    for name, one in texts.items():
+    for name, column_ in texts.items():
         for other in _OTHER_SEPARATORS:
-            share = one.str.contains(other, literal=True).mean() if len(one) else 0.0
+            share = column_.str.contains(other, literal=True).mean() if len(column_) else 0.0
             if other != separator and isinstance(share, float) and share >= _MANY:
                 yield f"{name}: no cell holds {separator!r}, but many hold {other!r}: is that the separator?"
                 break
@@ -393,7 +387,10 @@ def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], sourc
 
 def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, source: str) -> Annotations:
     numbers = pl.DataFrame(
-        {_GROUP: [one.group for one in vocabulary.keywords], _NAME: [one.name for one in vocabulary.keywords]},
+        {
+            _GROUP: [keyword.group for keyword in vocabulary.keywords],
+            _NAME: [keyword.name for keyword in vocabulary.keywords],
+        },
         schema={_GROUP: pl.String, _NAME: pl.String},
     ).with_row_index("code")
     coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
@@ -401,15 +398,11 @@ def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, sour
     return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)
 
 
-# MERGED rankjury.labeling.keywords.annotations
-# """Annotations told in words, for models that read texts: a stand-in where there is nothing else to embed."""
-
-
 def annotations_corpus(annotations: Annotations) -> Corpus:
     """Of each item its keywords by group: ``bicyclist, entering ego path; urban``. One without any is left out."""
     vocabulary = annotations.vocabulary
-    spoken = [one.name.replace("_", " ") for one in vocabulary.keywords]
-    group_of = [one.group for one in vocabulary.keywords]
+    spoken = [keyword.name.replace("_", " ") for keyword in vocabulary.keywords]
+    group_of = [keyword.group for keyword in vocabulary.keywords]
     ids, texts, skipped = [], [], []
     for row, id_ in enumerate(annotations.ids):
         parts: dict[str, list[str]] = {}

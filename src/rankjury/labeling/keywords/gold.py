@@ -1,7 +1,8 @@
-"""Keywords as gold: an item is relevant when it has what the query asks for.
+"""Keyword predicates as gold: an item is relevant if it has the keywords that the query asks for.
 
-Queries are items themselves (their own keywords are asked for, and they are not relevant to themselves), or anything
-with a list of keywords, such as texts that were mapped onto the vocabulary.
+Queries are items themselves (their keywords are asked for, and they are not relevant to themselves), or anything with a
+list of keywords, such as texts that were mapped onto the vocabulary. A keyword is a row of bits over the items, and the
+rows of a query are combined whole; queries with the same keywords are looked up once.
 """
 
 import re
@@ -137,7 +138,7 @@ class Predicates:
             for level, bits in enumerate(self._levels(codes)):
                 for member, number in zip(members, np.bitwise_count(bits).sum(axis=1, dtype=np.int64), strict=True):
                     counts[member][level] = number
-        lengths = np.array([one.size for one in counts], dtype=np.int64)
+        lengths = np.array([levels.size for levels in counts], dtype=np.int64)
         starts, at = gathered(np.concatenate(([0], np.cumsum(lengths))), which)
         numbers = np.concatenate([np.empty(0, np.int64), *counts])[at]
         grades = np.concatenate([np.empty(0), *(self._grades(codes.size) for codes in sets)])[at]
@@ -235,7 +236,7 @@ class Predicates:
             step = max(1, _WORDS_AT_ONCE // (words * max(1, int(size))))
             for first in range(0, members.size, step):
                 some = members[first : first + step]
-                yield some, np.array([sets[one] for one in some], dtype=np.int64).reshape(some.size, int(size))
+                yield some, np.array([sets[member] for member in some], dtype=np.int64).reshape(some.size, int(size))
 
     def _grades(self, asked: int) -> Floats:
         """The grades that there are for so many keywords, best first."""
@@ -381,9 +382,9 @@ def gold_from_keywords(
     source: str = "queries",
 ) -> KeywordGold:
     """Each query asks for the keywords of these numbers in the annotations' vocabulary."""
-    lists = [sorted(set(one)) for one in numbers]
-    starts = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
-    codes = np.array([code for one in lists for code in one], dtype=np.int64)
+    lists = [sorted(set(codes)) for codes in numbers]
+    starts = np.concatenate(([0], np.cumsum([len(numbers_of_query) for numbers_of_query in lists]))).astype(np.int64)
+    codes = np.array([code for numbers_of_query in lists for code in numbers_of_query], dtype=np.int64)
     names = pl.Series(list(queries), dtype=pl.String)
     return _settled(Predicates(annotations, names, starts, codes, match or KeywordMatch(), None, source), without)
 

@@ -1,8 +1,8 @@
-"""From texts to keywords: the n-grams of a text, each mapped onto a fixed vocabulary by one of several methods.
+"""Keyword mapping: the n-grams of a text are mapped onto a fixed vocabulary by one of several methods.
 
-A method (``Mapper``) says which n-grams come near which keyword, and how near; overlaps and doubles among them are
-settled in one place for all methods (``settling``). What is kept says by which n-gram, with what score and by which
-method it was found, and what is dropped says why.
+A method (``Mapper``) finds candidates: n-grams that are near a keyword, with a score. Overlaps and duplicates are
+resolved in one place for all methods (``resolve_candidates``). Each keyword of the result has its n-gram, score and
+method; each dropped candidate has the reason.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,11 +66,11 @@ class Extraction(Record):
 
     @property
     def keywords(self) -> tuple[Keyword, ...]:
-        return tuple(one.keyword for one in self.mapped)
+        return tuple(mapped_.keyword for mapped_ in self.mapped)
 
     def numbers(self, vocabulary: Vocabulary) -> tuple[int, ...]:
         """The keywords by their numbers in a vocabulary, in its order."""
-        return tuple(sorted(vocabulary.number_of[one] for one in self.keywords))
+        return tuple(sorted(vocabulary.number_of[keyword] for keyword in self.keywords))
 
 
 @dataclass(frozen=True)
@@ -199,16 +199,14 @@ def add_nearest(
     if extraction.mapped:
         return extraction
     near = (
-        MappedKeyword(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)
-        for one in mapper.nearest(extraction.text, len(vocabulary))
-        if not one.sharing
+        MappedKeyword(
+            vocabulary.keywords[candidate.number], candidate.ngram, candidate.score, method, candidate.spelling
+        )
+        for candidate in mapper.nearest(extraction.text, len(vocabulary))
+        if not candidate.sharing
     )
-    fitting = [one for one in near if groups is None or one.keyword.group in groups]
+    fitting = [mapped for mapped in near if groups is None or mapped.keyword.group in groups]
     return replace(extraction, nearest=tuple(fitting[:_NEAREST_SHOWN]))
-
-
-# MERGED rankjury.labeling.keywords.mapping
-# """Which of a text's candidates stand: words mean one thing, a keyword is found once, and whoever lost is told why."""
 
 
 _NAMED = 3
@@ -227,73 +225,75 @@ def resolve_candidates(
     standing: list[Candidate] = []
     kept: dict[int, Candidate] = {}
     dropped: list[tuple[Candidate, str]] = []
-    for one in sorted((_counting(one, vocabulary, groups) for one in candidates), key=_order):
-        winner = next((other for other in standing if one.start < other.end and other.start < one.end), None)
-        if one.sharing:
-            dropped.append((one, _shared(one, vocabulary)))
+    for candidate_ in sorted((_counting(candidate, vocabulary, groups) for candidate in candidates), key=_order):
+        winner = next(
+            (other for other in standing if candidate_.start < other.end and other.start < candidate_.end), None
+        )
+        if candidate_.sharing:
+            dropped.append((candidate_, _shared(candidate_, vocabulary)))
         elif winner is not None:
-            dropped.append((one, _overlapping(one, winner, vocabulary)))
+            dropped.append((candidate_, _overlapping(candidate_, winner, vocabulary)))
         else:
-            standing.append(one)
-            earlier = kept.setdefault(one.number, one)
-            if earlier is not one:
-                dropped.append((one, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
+            standing.append(candidate_)
+            earlier = kept.setdefault(candidate_.number, candidate_)
+            if earlier is not candidate_:
+                dropped.append((candidate_, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
     dropped += _beaten(kept, vocabulary)
-    for number, one in list(kept.items()):
+    for number, candidate_ in list(kept.items()):
         group = vocabulary.keywords[number].group
         if groups is not None and group not in groups:
-            dropped.append((one, f"{group} is not selected"))
+            dropped.append((candidate_, f"{group} is not selected"))
             del kept[number]
-    in_place = sorted(kept.values(), key=lambda one: one.start)
+    in_place = sorted(kept.values(), key=lambda candidate: candidate.start)
     lost = sorted(dropped, key=lambda pair: _order(pair[0]))
     return Extraction(
         text,
-        tuple(_mapped(one, vocabulary, method) for one in in_place),
-        tuple(DroppedKeyword(_mapped(one, vocabulary, method), reason) for one, reason in lost),
+        tuple(_mapped(candidate, vocabulary, method) for candidate in in_place),
+        tuple(DroppedKeyword(_mapped(candidate, vocabulary, method), reason) for candidate, reason in lost),
     )
 
 
-def _counting(one: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
+def _counting(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
     """Of keywords that the same words mean equally well, one of a group that counts."""
-    if groups is None or vocabulary.keywords[one.number].group in groups:
-        return one
-    for other in one.beaten:
-        if other.score == one.score and vocabulary.keywords[other.number].group in groups:
-            rest = tuple(third for third in one.beaten if third is not other)
-            return replace(other, beaten=(replace(one, beaten=()), *rest))
-    return one
+    if groups is None or vocabulary.keywords[candidate.number].group in groups:
+        return candidate
+    for other in candidate.beaten:
+        if other.score == candidate.score and vocabulary.keywords[other.number].group in groups:
+            rest = tuple(third for third in candidate.beaten if third is not other)
+            return replace(other, beaten=(replace(candidate, beaten=()), *rest))
+    return candidate
 
 
 def best_candidates(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
     """So many, each keyword once, and those that were beaten among them."""
     found: dict[int, Candidate] = {}
-    everyone = [other for one in candidates for other in (one, *one.beaten)]
-    for one in sorted(everyone, key=_order):
-        found.setdefault(one.number, one)
+    everyone = [other for candidate in candidates for other in (candidate, *candidate.beaten)]
+    for candidate_ in sorted(everyone, key=_order):
+        found.setdefault(candidate_.number, candidate_)
     return list(found.values())[:count]
 
 
-def _order(one: Candidate) -> tuple[bool, float, int, int, int]:
-    return not one.literal, -one.score, one.start - one.end, one.start, one.number
+def _order(candidate: Candidate) -> tuple[bool, float, int, int, int]:
+    return not candidate.literal, -candidate.score, candidate.start - candidate.end, candidate.start, candidate.number
 
 
-def _shared(one: Candidate, vocabulary: Vocabulary) -> str:
-    names = [vocabulary.keywords[number].name for number in one.sharing]
+def _shared(candidate: Candidate, vocabulary: Vocabulary) -> str:
+    names = [vocabulary.keywords[number].name for number in candidate.sharing]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{one.ngram!r} is only a part, which {', '.join(names[:_NAMED])}{more} share"
+    return f"{candidate.ngram!r} is only a part, which {', '.join(names[:_NAMED])}{more} share"
 
 
-def _overlapping(one: Candidate, winner: Candidate, vocabulary: Vocabulary) -> str:
+def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary) -> str:
     name = vocabulary.keywords[winner.number].name
-    if winner.number == one.number:
+    if winner.number == candidate.number:
         return f"found by {winner.ngram!r} ({winner.score:.2f}), which it overlaps"
-    if winner.score > one.score:
+    if winner.score > candidate.score:
         how = f"comes nearer to {name} ({winner.score:.2f})"
-    elif winner.literal and not one.literal:
+    elif winner.literal and not candidate.literal:
         how = f"is a literal match of {name}"
-    elif winner.end - winner.start > one.end - one.start:
+    elif winner.end - winner.start > candidate.end - candidate.start:
         how = f"is longer, and means {name}"
-    elif winner.start < one.start:
+    elif winner.start < candidate.start:
         how = f"comes before it, and means {name}"
     else:
         how = f"may as well mean {name}, which the vocabulary has first"
@@ -303,14 +303,16 @@ def _overlapping(one: Candidate, winner: Candidate, vocabulary: Vocabulary) -> s
 def _beaten(kept: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
     """Keywords that the words of another came near to as well."""
     for winner in kept.values():
-        for one in winner.beaten:
-            if one.number in kept:
+        for candidate in winner.beaten:
+            if candidate.number in kept:
                 continue
-            mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[one.number]
+            mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[candidate.number]
             name = mine.name if mine.name != other.name else str(mine)
-            how = "is nearer to" if winner.score > one.score else "may as well mean"
-            yield one, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
+            how = "is nearer to" if winner.score > candidate.score else "may as well mean"
+            yield candidate, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
 
 
-def _mapped(one: Candidate, vocabulary: Vocabulary, method: str) -> MappedKeyword:
-    return MappedKeyword(vocabulary.keywords[one.number], one.ngram, one.score, method, one.spelling)
+def _mapped(candidate: Candidate, vocabulary: Vocabulary, method: str) -> MappedKeyword:
+    return MappedKeyword(
+        vocabulary.keywords[candidate.number], candidate.ngram, candidate.score, method, candidate.spelling
+    )

@@ -1,7 +1,7 @@
-"""Partial matches: which of a query's keywords each of its results has and which it lacks, and what that shows.
+"""Partial matches: which of a query's keywords each result has and lacks.
 
-Which keyword is missed most and what stands in its place, and whether results that are wrong are alike in what was not
-asked for: the look of the scene rather than what happens in it.
+Also which keyword is missed most and what results have instead, and whether wrong results resemble the query item in
+keywords that do not count.
 """
 
 from collections.abc import Collection, Iterator
@@ -139,7 +139,7 @@ class PartialMatches(Section):
     """Those results."""
 
     def of(self, query: str) -> QueryMatches | None:
-        return next((one for one in self.queries if one.query == query), None)
+        return next((query_matches for query_matches in self.queries if query_matches.query == query), None)
 
 
 _QUERIES_KEPT = 500
@@ -193,7 +193,9 @@ def partial_matches(
     pairs, frame = _pairs(predicates, frame, k, threshold)
     met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
     whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())
-    keywords = tuple(sorted(_keywords(predicates, pairs), key=lambda one: (-one.lacking, -one.results, one.name)))
+    keywords = tuple(
+        sorted(_keywords(predicates, pairs), key=lambda missed: (-missed.lacking, -missed.results, missed.name))
+    )
     unknown = tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort())
     return PartialMatches(
         k,
@@ -277,7 +279,8 @@ def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) ->
     for (code, other), number in zip(pairs.tolist(), numbers.tolist(), strict=True):
         by_keyword.setdefault(code, []).append((other, number))
     return {
-        code: sorted(others, key=lambda one: (-one[1], one[0]))[:_INSTEAD_KEPT] for code, others in by_keyword.items()
+        code: sorted(others, key=lambda pair: (-pair[1], pair[0]))[:_INSTEAD_KEPT]
+        for code, others in by_keyword.items()
     }
 
 
@@ -287,10 +290,12 @@ def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iter
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
     asking = np.unique(np.stack([of_query, group_of[predicates.codes]], axis=1), axis=0)[:, 1]
     for number, group in enumerate(vocabulary.groups):
-        own = [one for one in keywords if one.group == group]
+        own = [missed for missed in keywords if missed.group == group]
         if own:
             queries = int((asking == number).sum())
-            yield MissedKeyword(group, queries, sum(one.results for one in own), sum(one.lacking for one in own))
+            yield MissedKeyword(
+                group, queries, sum(missed.results for missed in own), sum(missed.lacking for missed in own)
+            )
 
 
 def _looked(

@@ -1,6 +1,6 @@
-"""How good a mapping is: the keywords that were found beside those that people gave.
+"""Quality of a keyword mapping: precision, recall and F1 against keywords that people assigned.
 
-All figures are functions of sets of numbers; nothing here knows how keywords are found.
+Labelled texts are rows such as ``{"query_id": "t01", "text": "…", "keywords": ["bicyclist", …]}``.
 """
 
 from collections import Counter
@@ -77,7 +77,7 @@ def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> 
     for number, keyword in enumerate(vocabulary.keywords):
         members[keyword.group].add(number)
     return {
-        group: quality([one & numbers for one in found], [one & numbers for one in given])
+        group: quality([keywords & numbers for keywords in found], [keywords & numbers for keywords in given])
         for group, numbers in members.items()
     }
 
@@ -122,16 +122,14 @@ def compare_mappings(
 ) -> MappingComparison:
     """Only keywords of some groups; None: of all."""
     counted = tuple(vocabulary.groups if groups is None else groups)
-    kept = {number for number, one in enumerate(vocabulary.keywords) if one.group in counted}
-    return MappingComparison([one & kept for one in found], [one & kept for one in given], vocabulary, counted)
+    kept = {number for number, keyword in enumerate(vocabulary.keywords) if keyword.group in counted}
+    return MappingComparison(
+        [keywords & kept for keywords in found], [keywords & kept for keywords in given], vocabulary, counted
+    )
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else nan
-
-
-# MERGED rankjury.labeling.keywords.quality
-# """Texts whose keywords people gave: ``{"query_id": "t01", "text": "…", "keywords": ["bicyclist", …]}``."""
 
 
 KEYWORDS = "keywords"
@@ -159,7 +157,7 @@ def read_labelled_texts(
     queries, records = read_queries(given, needs_texts=False), read_records(Source.open(given))
     return [
         LabelledText(
-            name, text, frozenset(vocabulary.find(one, where=record.place) for one in _names(record, separator))
+            name, text, frozenset(vocabulary.find(name, where=record.place) for name in _names(record, separator))
         )
         for name, text, record in zip(queries["id"], queries["text"], records, strict=True)
         if not partly or record.fields.get(KEYWORDS) is not None
@@ -173,6 +171,6 @@ def _names(record: Row, separator: str) -> Sequence[str]:
         value = listed if isinstance(listed, list) else [part for part in value.split(separator) if part.strip()]
     if value is None:
         raise DataError(f"no {KEYWORDS}", where=record.place, expected=_EXPECTED)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise DataError(f"{KEYWORDS} is {value!r}", where=record.place, expected=_EXPECTED)
-    return [one.strip() for one in value]
+    return [name.strip() for name in value]

@@ -1,7 +1,7 @@
-"""How the keywords of a vocabulary may be written: their names, and the phrases that mean them.
+"""Spellings of keywords: names and synonyms, split into words, and where they occur in a text.
 
-At its top may stand ``ignored = ["video", "show me"]``; then a table ``[synonyms]`` of keywords, with their group or
-without it: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
+A synonym file may begin with ``ignored = ["video", "show me"]``; then ``[synonyms]`` has keywords with or without
+their group: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,10 +16,6 @@ from rankjury.io.source import Source
 from rankjury.labeling.keywords.annotations import Vocabulary
 from rankjury.labeling.keywords.mapping import Candidate, MappingSettings
 from rankjury.labeling.normalize import BREAK, Phrase, phrase_key, singular, surfaces
-
-# MERGED rankjury.labeling.keywords.spellings
-# """The words of a text that are looked at, and its n-grams: runs of these words that may mean something."""
-
 
 _FILLERS = "a an the this that these those there is are was were am be been being some any"
 _STOP_WORDS = (
@@ -102,7 +98,7 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
     if not isinstance(listed, dict):
         raise DataError(f"{_TABLE} is {listed!r}", where=source.name, expected=f"a table [{_TABLE}]")
     ignored = _phrases(table.get(_IGNORED, []), f"{source.name}, {_IGNORED}")
-    known = {spelling for one in vocabulary.keywords for spelling in (one.name, str(one))}
+    known = {spelling for keyword in vocabulary.keywords for spelling in (keyword.name, str(keyword))}
     phrases: dict[int, tuple[str, ...]] = {}
     lacking = []
     for name, value in listed.items():
@@ -120,7 +116,7 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
 
 
 def _phrases(value: Any, where: str) -> tuple[str, ...]:
-    wrong = value if not isinstance(value, list) else next((one for one in value if not _is_phrase(one)), None)
+    wrong = value if not isinstance(value, list) else next((phrase for phrase in value if not _is_phrase(phrase)), None)
     if wrong is not None:
         raise DataError(f"found {wrong!r}", where=where, expected=_EXPECTED)
     return tuple(value)
@@ -155,16 +151,16 @@ class Spellings:
     def by_key(self) -> dict[str, list[Spelling]]:
         """The keywords that a key may stand for, each once."""
         found: dict[str, list[Spelling]] = {}
-        for one in self.listed:
-            same = found.setdefault(phrase_key(one.phrase), [])
-            if one.number not in {other.number for other in same}:
-                same.append(one)
+        for spelling in self.listed:
+            same = found.setdefault(phrase_key(spelling.phrase), [])
+            if spelling.number not in {other.number for other in same}:
+                same.append(spelling)
         return found
 
     @cached_property
     def longest(self) -> int:
         """Words that may have to be put together: one more than spellings have, for *cross walk* is *crosswalk*."""
-        return max(len(one.phrase) for one in self.listed) + 1
+        return max(len(spelling.phrase) for spelling in self.listed) + 1
 
     def literal(self, words: Words) -> Iterator[Candidate]:
         """The spellings that stand in a text."""
@@ -172,9 +168,10 @@ class Spellings:
             same = self.by_key.get(words.key(start, end))
             if same:
                 shown, own = words.phrase(start, end), words.compared[start:end]
-                as_written = sorted(same, key=lambda one: one.phrase != own)
+                as_written = sorted(same, key=lambda spelling: spelling.phrase != own)
                 first, *others = (
-                    Candidate(start, end, one.number, 1.0, shown, one.shown, literal=True) for one in as_written
+                    Candidate(start, end, spelling.number, 1.0, shown, spelling.shown, literal=True)
+                    for spelling in as_written
                 )
                 yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others), literal=True)
 
@@ -182,11 +179,11 @@ class Spellings:
     def _owners(self) -> dict[Phrase, dict[int, None]]:
         """The keywords that a phrase is a part of, stop words left aside, without being one of their spellings."""
         found: dict[Phrase, dict[int, None]] = {}
-        for one in self.listed:
-            own = _telling(one.phrase)
+        for spelling in self.listed:
+            own = _telling(spelling.phrase)
             for start in range(len(own)):
                 for end in range(start + 1, len(own) + (start > 0)):
-                    found.setdefault(own[start:end], {})[one.number] = None
+                    found.setdefault(own[start:end], {})[spelling.number] = None
         return found
 
     def sharing(self, words: Words, start: int, end: int) -> tuple[int, ...]:
@@ -208,16 +205,16 @@ def _telling(phrase: Phrase) -> Phrase:
 def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellings:
     """Names and synonyms; a keyword that has no word at all is noted: no text can mean it."""
     synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
-    texts = [(number, one.name) for number, one in enumerate(vocabulary.keywords)]
+    texts = [(number, keyword.name) for number, keyword in enumerate(vocabulary.keywords)]
     texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
     # a spelling may have fillers only: then they count in texts, too
     spelled = (split_words(text, ()).shown for _, text in texts)
     fillers = FILLERS.difference(*(words for words in spelled if FILLERS.issuperset(words)))
     listed = tuple(Spelling(number, *parse_phrase(text, fillers)) for number, text in texts)
-    written = tuple(one for one in listed if one.phrase)
+    written = tuple(spelling for spelling in listed if spelling.phrase)
     if not written:
         raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
-    wordless = [repr(str(vocabulary.keywords[one.number])) for one in listed if not one.phrase]
+    wordless = [repr(str(vocabulary.keywords[spelling.number])) for spelling in listed if not spelling.phrase]
     notes = [f"no text can mean {', '.join(wordless)}: there is no word in it"] if wordless else []
     notes += _alike(written, vocabulary)
     ignored = frozenset(parse_phrase(text, fillers)[1] for text in synonyms.ignored)
@@ -227,10 +224,10 @@ def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellin
 def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[str]:
     """Keywords of one group that come to the same words, as C# and C++ do: texts always mean the first."""
     found: dict[tuple[str, str], dict[str, None]] = {}
-    for one in written[: len(vocabulary)]:
-        keyword = vocabulary.keywords[one.number]
-        if one.shown and parse_phrase(keyword.name)[1] == one.phrase:
-            found.setdefault((keyword.group, phrase_key(one.phrase)), {})[keyword.name] = None
+    for spelling in written[: len(vocabulary)]:
+        keyword = vocabulary.keywords[spelling.number]
+        if spelling.shown and parse_phrase(keyword.name)[1] == spelling.phrase:
+            found.setdefault((keyword.group, phrase_key(spelling.phrase)), {})[keyword.name] = None
     for (_, key), names in found.items():
         if len(names) > 1:
             yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"

@@ -1,4 +1,4 @@
-"""A catalogue of products: rankjury's own columns, or what shops export; told apart by the names of the fields."""
+"""Product catalogue: rankjury's columns, or the exports of shops, recognised by the names of their fields."""
 
 import re
 from collections import Counter
@@ -17,10 +17,6 @@ from rankjury.io.formats import form_to_write, write_table
 from rankjury.io.source import Source
 from rankjury.io.tables import Row, parse_cell, read_records
 from rankjury.retrieval.embedding.corpus import Corpus
-
-# MERGED rankjury.labeling.products.catalog
-# """What shops call the fields of a product, and what they write into them."""
-
 
 IDS = ("id", "item_id", "product_id", "parent_asin", "asin", "sku", "_id")
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -72,7 +68,7 @@ def flatten_details(fields: Mapping[str, Any]) -> dict[str, Any]:
 def is_simple(value: Any) -> bool:
     """A text, a number, or a list of them."""
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(one, str | int | float) for one in value)
+        return bool(value) and all(isinstance(part, str | int | float) for part in value)
     return isinstance(value, str | int | float)
 
 
@@ -103,7 +99,7 @@ def as_list(value: Any) -> list[str]:
     if isinstance(value, str):
         value = _listed(value) or _LINES.split(value)
     if isinstance(value, list | tuple):
-        return [text for one in value if (text := as_text(one))]
+        return [text for part in value if (text := as_text(part))]
     text = as_text(value)
     return [text] if text else []
 
@@ -114,9 +110,9 @@ def as_paths(value: Any) -> list[list[str]]:
         value = _listed(value) or [_STEPS.split(line) for line in value.splitlines()]
     if not isinstance(value, list | tuple):
         return []
-    if any(isinstance(one, list | tuple) or (isinstance(one, str) and _STEPS.search(one)) for one in value):
-        return [path for one in value for path in as_paths(one)]
-    path = [text for one in value if (text := as_text(one))]
+    if any(isinstance(part, list | tuple) or (isinstance(part, str) and _STEPS.search(part)) for part in value):
+        return [path for part in value for path in as_paths(part)]
+    path = [text for part in value if (text := as_text(part))]
     return [path] if path else []
 
 
@@ -126,10 +122,10 @@ def category_paths(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]
     A main category is a department (``AMAZON FASHION``), which would hide the type that the title names; it counts only
     where the ways of other products end in it, and none goes on from it.
     """
-    found = [next((paths for name in PATHS if (paths := as_paths(one.get(name)))), []) for one in products]
+    found = [next((paths for name in PATHS if (paths := as_paths(product.get(name)))), []) for product in products]
     ways = [path for paths in found for path in paths]
     types = {normalise_name(path[-1]) for path in ways} - {normalise_name(path[0]) for path in ways if len(path) > 1}
-    mains = (as_paths(one.get(DEPARTMENT)) for one in products)
+    mains = (as_paths(product.get(DEPARTMENT)) for product in products)
     return [
         own or [path for path in main if normalise_name(path[-1]) in types]
         for own, main in zip(found, mains, strict=True)
@@ -233,11 +229,11 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Product
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):
-        records = [_spread(one) for one in read_records(source)]
+        records = [_spread(record) for record in read_records(source)]
         chosen = _id_field(records, id_field, source.name)
-        ids = _checked([_id(one, chosen) for one in records], records, chosen)
-        paths = category_paths([one.fields for one in records])
-        rows = [_row(name, one.fields, ways) for name, one, ways in zip(ids, records, paths, strict=True)]
+        ids = _checked([_id(record, chosen) for record in records], records, chosen)
+        paths = category_paths([record.fields for record in records])
+        rows = [_row(name, record.fields, ways) for name, record, ways in zip(ids, records, paths, strict=True)]
         frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
         kept, bare_notes = _without_nothing(frame, records[0].place)
         return ProductCatalogue(kept, source.name, (*_price_notes(frame, records), *bare_notes))
@@ -264,11 +260,11 @@ def _spread(record: Row) -> Row:
 
 def _id_field(records: Sequence[Row], asked: str | None, where: str) -> str:
     if asked is not None:
-        if not any(normalise_name(asked) in one.fields for one in records):
-            raise UnknownName("field", asked, {name for one in records for name in one.fields}, where=where)
+        if not any(normalise_name(asked) in record.fields for record in records):
+            raise UnknownName("field", asked, {name for record in records for name in record.fields}, where=where)
         return normalise_name(asked)
-    known = [name for name in IDS if any(name in one.fields for one in records)]
-    everywhere = [name for name in known if all(one.fields.get(name) not in (None, "") for one in records)]
+    known = [name for name in IDS if any(name in record.fields for record in records)]
+    everywhere = [name for name in known if all(record.fields.get(name) not in (None, "") for record in records)]
     if not known:
         raise DataError(
             f"found the fields {', '.join(records[0].fields)}; none holds ids",
@@ -296,7 +292,7 @@ def _checked(ids: list[str], records: Sequence[Row], field: str) -> list[str]:
     for number, name in enumerate(ids):
         earlier = first.setdefault(name, number)
         if earlier != number:
-            others = [one for one in IDS if one != field and all(one in record.fields for record in records)]
+            others = [other for other in IDS if other != field and all(other in record.fields for record in records)]
             hint = f"Is {others[0]} the id? Then --id {others[0]}." if others else None
             found = f"the {field} {name!r} stands at {records[earlier].place} already"
             raise DataError(found, where=records[number].place, expected="each id once", hint=hint)
@@ -341,11 +337,11 @@ def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
     """What else is simple, and not too rare."""
     used = {id_field, *PATHS, DEPARTMENT, *(name for names in FIELDS.values() for name in names), *_OWN}
     counts = Counter(
-        name for one in records for name, value in one.fields.items() if name not in used and is_simple(value)
+        name for record in records for name, value in record.fields.items() if name not in used and is_simple(value)
     )
     fewest = ceil(_RARE * len(records))
     kept = [name for name, number in counts.items() if number >= fewest and name]
-    return [_column(name, [one.fields.get(name) for one in records]) for name in kept]
+    return [_column(name, [record.fields.get(name) for record in records]) for name in kept]
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
@@ -360,7 +356,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
 
 
 def _price_notes(frame: pl.DataFrame, records: Iterable[Row]) -> Iterator[str]:
-    told = [as_text(_first(one.fields, "price")) for one in records]
+    told = [as_text(_first(record.fields, "price")) for record in records]
     unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
     if unread:
         shown = ", ".join(f"{frame['id'][place]} ({told[place]})" for place in unread[:3])

@@ -1,4 +1,4 @@
-"""What the items of a catalogue are, by their own fields: the names of each kind, and who has no such field."""
+"""Features of products: the values of their fields by kind, and an index of phrases in their texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -150,10 +150,6 @@ def _attribute_columns(catalogue: ProductCatalogue) -> list[str]:
         if len(values) and few and float(values.str.count_matches(r"\s+").mean() or 0) < _WORDS_OF_A_VALUE:  # type: ignore[arg-type]
             found.append(name)
     return found[:_MOST_COLUMNS]
-
-
-# MERGED rankjury.labeling.products.features
-# """Where in the texts of a catalogue phrases stand: in the title, in the bullets, or in the description."""
 
 
 Codes = NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""Labels that people gave: they override the rules', and say how far those can be trusted.
+"""Human labels: they override the rules' labels, and Cohen's κ measures the agreement of both.
 
 Sources: Cohen, A coefficient of agreement for nominal scales, 1960; Cohen, Weighted kappa, 1968.
 """
@@ -131,10 +131,10 @@ def read_human_labels(given: str | Path, labels: Labels) -> pl.DataFrame:
     source = Source.open(given)
     with guard_reading(source.name, "judgements"):
         records = read_records(source)
-        names = list(dict.fromkeys(name for one in records for name in one.fields))
+        names = list(dict.fromkeys(name for record in records for name in record.fields))
         columns = match_columns(names, "gold", where=source.name)
         known = {QUERY: set(labels.queries["id"]), ITEM: set(labels.items)}
-        rows = [_row(one, columns, known) for one in records]
+        rows = [_row(record, columns, known) for record in records]
         first: dict[tuple[str, str], str] = {}
         for row, record in zip(rows, records, strict=True):
             earlier = first.setdefault((row[QUERY], row[ITEM]), record.place)

@@ -1,6 +1,9 @@
-"""Heuristic labels: how well an item fits a query, by what its fields and texts say.
+"""Heuristic labels: every pair of query and product is graded by rules, and each grade has its evidence.
 
-Each label says which rule of ``grading`` gave it, and by which matches.
+3   the category, and two attributes or more
+2   the category, or two attributes or more
+1   one attribute, or nothing but the brand
+0   else
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,9 +45,6 @@ from rankjury.labeling.products.parse_query import (
     unknown_spans,
 )
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
-
-# MERGED rankjury.labeling.products.labels
-# """Which items have what a query asks for, and where they say so."""
 
 
 class Matcher:
@@ -125,19 +125,9 @@ class Matcher:
         words = self._synonyms.tokens(title)
         beside = next((place for place, word in enumerate(words) if word in self._synonyms.beside), len(words))
         words = words[:beside]
-        spans = [one for one in find_spans(words, self._vocabulary, self._synonyms) if one.kinds == (CATEGORY,)]
+        spans = [span for span in find_spans(words, self._vocabulary, self._synonyms) if span.kinds == (CATEGORY,)]
         starts = {span.start for span in spans}
         yield from (tuple(words[span.start : span.end]) for span in spans if span.end not in starts)
-
-
-# MERGED rankjury.labeling.products.labels
-# """The rules of grading, and what each grade rests on.
-#
-# 3   the category, and two attributes or more
-# 2   the category, or two attributes or more
-# 1   one attribute, or nothing but the brand
-# 0   else
-# """
 
 
 RULES = {
@@ -216,8 +206,8 @@ def _told(reading: ParsedQuery, pattern: Codes, places: tuple[str, ...]) -> dict
     last = first + len(reading.attributes)
     return {
         "category": shown[0] if first else None,
-        "attributes": [one for one in shown[first:last] if one],
-        "brand": next((one for one in shown[last:] if one), None),
+        "attributes": [match for match in shown[first:last] if match],
+        "brand": next((match for match in shown[last:] if match), None),
     }
 
 
@@ -383,7 +373,11 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
 def _wanted(words: list[str], vocabulary: KindsByKey, known: Synonyms) -> set[str]:
     """The keys of all that a query may have to be looked for in texts."""
     spans = find_spans(words, vocabulary, known)
-    found = {phrase_key(words[one.start : next_.end]) for one, next_ in pairwise(spans) if one.kinds == (CATEGORY,)}
+    found = {
+        phrase_key(words[span.start : following.end])
+        for span, following in pairwise(spans)
+        if span.kinds == (CATEGORY,)
+    }
     for span in spans:
         phrase = tuple(words[span.start : span.end])
         for kind in (*span.kinds, OTHER):

@@ -1,10 +1,10 @@
-"""How a query is read: which of its words name a category, which an attribute, which a brand.
+"""Query parser: which words of a product query name a category, an attribute or a brand.
 
 The longest phrases first, so that ``running shoes`` is one category and ``rose gold`` one colour; no word counts twice.
-The dictionaries are those of the catalogue's own fields and of the synonyms. What these leave over is looked for in the
-catalogue's texts. Two to four such words are one attribute where they mostly stand together: where the phrase is in
-two items or more, and in at least half of those that have its rarest word. A word is none where no item has it, nor
-where more than half of them do, for then it tells none from another.
+The dictionaries are the fields of the catalogue and the synonyms. The remaining words are looked up in the texts of the
+catalogue. Two to four such words are one attribute if they mostly occur together: if the phrase is in two items or
+more, and in at least half of those that have its rarest word. A word is ignored if no item has it, or if more than half
+of them do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,7 +77,7 @@ def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> Ki
                 found.setdefault(phrase_key(phrase), set()).add(kind)
     for kind in (*features, OTHER):
         if kind in synonyms.groups and kind != CATEGORY:
-            for phrase in (one for phrases in synonyms.known(kind) for one in phrases):
+            for phrase in (spelling for phrases in synonyms.known(kind) for spelling in phrases):
                 found.setdefault(phrase_key(phrase), set()).add(kind)
     return {
         **{key: tuple(sorted(kinds)) for key, kinds in found.items()},

@@ -1,7 +1,7 @@
-"""A set of queries that is asked again and again: its version, its hash, and the pins that tell when it was changed.
+"""Query sets: reader, version, hash, and pins that detect changed queries.
 
-Figures over time are comparable only while the queries stay the same. So a version is pinned, in a small file beside
-the queries, and changed queries under a pinned version are an error: changed queries need a new version.
+Values over time are comparable only while the queries stay the same. So a version is pinned in a small file next to the
+queries, and changed queries under a pinned version are an error: changed queries need a new version.
 """
 
 import json
@@ -25,10 +25,6 @@ from rankjury.io.source import Source
 from rankjury.io.tables import Row, read_records
 from rankjury.labeling.products.catalog import as_text
 
-# MERGED rankjury.labeling.products.query_sets
-# """Query sets: an id and a text each, with a type, a category and a brand where they are given."""
-
-
 _TEXTS = ("text", "query_text", "query", "question", "title")
 _TYPES = ("type", "query_type", "kind")
 _VERSIONS = ("version", "query_set_version", "set_version")
@@ -49,14 +45,14 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
     source = Source.open(given)
     with guard_reading(source.name, "queries"):
         records = read_query_records(source)
-        names = list(dict.fromkeys(name for one in records for name in one.fields))
+        names = list(dict.fromkeys(name for record in records for name in record.fields))
         ids = find_id_column(names, "query", source.name)
         texts = next((name for name in _TEXTS if name in names and name != ids), None)
         if texts is None and needs_texts:
             raise DataError(
                 f"found the columns {', '.join(names)}; none holds texts", where=source.name, expected=f"{ids} and text"
             )
-        rows = [_row(one, ids, texts or _TEXTS[0], needs_texts) for one in records]
+        rows = [_row(record, ids, texts or _TEXTS[0], needs_texts) for record in records]
         first: dict[str, str] = {}
         for row, record in zip(rows, records, strict=True):
             earlier = first.setdefault(row["id"], record.place)

@@ -1,4 +1,4 @@
-"""What words mean: spellings of one thing, things that are others as well, and phrases that are not what they say."""
+"""Synonyms: spellings of the same thing, things that count as others, and phrases that are not what they say."""
 
 import tomllib
 from collections.abc import Callable, Collection, Mapping
@@ -54,7 +54,7 @@ class Synonyms:
     def words(self, text: str) -> list[tuple[str, str]]:
         """The same, each with how it is shown."""
         shown = surfaces(text)
-        words = [singular(one) for one in shown]
+        words = [singular(word) for word in shown]
         return [(phrase_key(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
 
     def _spans(self, words: list[str]) -> list[tuple[int, int]]:
@@ -75,7 +75,7 @@ class Synonyms:
         return cache(self._covers)
 
     def _covers(self, kind: str, phrase: Phrase) -> frozenset[str]:
-        ends = {one[start:] for one in self.same(kind, phrase) for start in range(len(one))}
+        ends = {spelling[start:] for spelling in self.same(kind, phrase) for start in range(len(spelling))}
         names = {self.name(kind, end) for end in ends}
         also = self.also.get(_spoken(kind), {})
         return frozenset(names.union(*(also.get(name, frozenset()) for name in names)))
@@ -144,13 +144,15 @@ def _check_kind(table: Mapping[str, Any], where: str) -> None:
         listed = value.values() if name == "counts_as" else value if name == "same" else [value]
         for phrases in listed:
             _check_phrases(phrases, f"{where}, {name}")
-        single = next((one for one in value if len(_phrase(one)) != _WORDS_OF_WHOLE), None) if name == "whole" else None
+        single = (
+            next((text for text in value if len(_phrase(text)) != _WORDS_OF_WHOLE), None) if name == "whole" else None
+        )
         if single is not None:
             raise DataError(f"found {single!r}", where=f"{where}, whole", expected="phrases of two words")
 
 
 def _check_phrases(value: Any, where: str) -> None:
-    wrong = value if not isinstance(value, list) else next((one for one in value if not _is_phrase(one)), None)
+    wrong = value if not isinstance(value, list) else next((text for text in value if not _is_phrase(text)), None)
     if wrong is not None:
         raise DataError(f"found {wrong!r}", where=where, expected='phrases, such as ["sneakers", "running shoes"]')
 
@@ -169,18 +171,18 @@ def _made(tables: list[dict[str, Any]]) -> Synonyms:
     groups, also = {}, {}
     for kind in KINDS:
         of_kind = [table.get(kind, {}) for table in tables]
-        lists = [one for table in of_kind for one in table.get("same", [])]
-        lists += [[one] for table in of_kind for one in table.get("known", [])]
+        lists = [text for table in of_kind for text in table.get("same", [])]
+        lists += [[text] for table in of_kind for text in table.get("known", [])]
         counts_as = [pair for table in of_kind for pair in table.get("counts_as", {}).items()]
-        lists += [[one] for name, others in counts_as for one in (name, *others)]
-        groups[kind] = _joined([[phrase(one) for one in listed] for listed in lists])
+        lists += [[text] for name, others in counts_as for text in (name, *others)]
+        groups[kind] = _joined([[phrase(text) for text in listed] for listed in lists])
         spoken = Synonyms({kind: groups[kind]})
         counted: dict[str, frozenset[str]] = {}
-        for one, others in counts_as:
-            name = spoken.name(kind, phrase(one))
+        for text_, others in counts_as:
+            name = spoken.name(kind, phrase(text_))
             counted[name] = counted.get(name, frozenset()) | {spoken.name(kind, phrase(other)) for other in others}
         also[kind] = counted
-    words = {name: frozenset(phrase_key(_phrase(one)) for t in tables for one in t.get(name, [])) for name in _LISTS}
+    words = {name: frozenset(phrase_key(_phrase(text)) for t in tables for text in t.get(name, [])) for name in _LISTS}
     return Synonyms(groups, also, fusing.whole, words["ignored"], words["beside"])
 
 
@@ -192,7 +194,9 @@ def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
     """Groups that share a phrase are one."""
     found: dict[str, list[Phrase]] = {}
     for phrases in lists:
-        joined = list(dict.fromkeys(one for phrase in phrases for one in (*found.get(phrase_key(phrase), ()), phrase)))
-        for one in joined:
-            found[phrase_key(one)] = joined
+        joined = list(
+            dict.fromkeys(spelling for phrase in phrases for spelling in (*found.get(phrase_key(phrase), ()), phrase))
+        )
+        for spelling in joined:
+            found[phrase_key(spelling)] = joined
     return {key: tuple(phrases) for key, phrases in found.items()}

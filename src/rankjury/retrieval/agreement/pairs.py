@@ -1,4 +1,4 @@
-"""Pairs of queries and items over which two models' similarities are compared, and these similarities."""
+"""Query-item pairs over which the similarities of two models are compared, and sampling of queries and items."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -297,8 +297,10 @@ class PairCollector:
         if baseline not in found:
             return found
         return {
-            name: one.beside(found[baseline], level) if name != baseline and self._same(name, baseline) else one
-            for name, one in found.items()
+            name: agreement.beside(found[baseline], level)
+            if name != baseline and self._same(name, baseline)
+            else agreement
+            for name, agreement in found.items()
         }
 
     def _same(self, name: str, other: str) -> bool:

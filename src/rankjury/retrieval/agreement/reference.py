@@ -1,7 +1,7 @@
-"""A reference's own ranking as gold: what it ranks first should come first.
+"""Reference ranking as gold, and ``agree``: candidate models evaluated against a reference model.
 
-The gold of a measure at k is the reference's first k (``gold=k``). Where its k-th and its k+1-th score are equal, the
-id decides; or all that tie with the k-th count (``gold=tied``), for which items of equal scores share a grade here.
+The gold of a measure at k is the reference's first k items (``gold=k``). If its k-th and k+1-th score are equal, the id
+decides; or all items that tie with the k-th count (``gold=tied``), for which items of equal scores share a grade here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -175,10 +175,6 @@ def _joined(ranking: Ranking, deeper: Ranking, where: Bools) -> Ranking:
     )
 
 
-# MERGED rankjury.retrieval.agreement.reference
-# """Candidates against a reference, in memory: what a script or a notebook calls."""
-
-
 _RESAMPLING = Resampling()
 
 
@@ -212,7 +208,7 @@ def agree(
     _check_request(candidates, n_samples, seed, ties, pairs, baseline)
     if queries is not None and n_samples is not None:
         raise UsageError("found both queries and n_samples", expected="one of both")
-    names = None if ids is None else pl.Series("id", [str(one) for one in ids])
+    names = None if ids is None else pl.Series("id", [str(id_) for id_ in ids])
     truth = as_vectors(reference, names, "reference")
     hygiene: dict[str, SpaceDiagnostics] = {}
     exclude = resolve_exclude_self(exclude_self, truth, None)

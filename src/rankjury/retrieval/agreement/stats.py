@@ -1,11 +1,10 @@
-"""How far a candidate's similarities agree with a reference's, over pairs of queries and items; with intervals.
+"""Agreement statistics of two models' similarities over query-item pairs: correlations and errors with intervals.
 
 Queries are resampled, each with all its pairs. Errors and Pearson's r come from sums by query; Spearman's ρ is ranked
-anew in every resample; Kendall's τ goes by the first-order change that each query makes to it. docs/statistics.md says
-more.
+anew in every resample; Kendall's τ uses the first-order change that each query makes to it (docs/statistics.md).
 
-These are of pairs, not of rankings: each takes the reference's and the candidate's numbers and gives one number; NaN
-where it is undefined, as a correlation is where one side is constant.
+A statistic takes the values of the reference and of the candidate and returns one number; NaN if it is undefined, such
+as a correlation with a constant side.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -206,12 +205,12 @@ class Agreement(Section):
     def beside(self, baseline: "Agreement", level: float) -> "Agreement":
         """With the differences to another over the same pairs."""
         figures = {}
-        for name, one in self.figures.items():
-            apart = one.value - baseline.figures[name].value
+        for name, figure in self.figures.items():
+            apart = figure.value - baseline.figures[name].value
             ci = None
             if name in self.resampled and name in baseline.resampled:
                 ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
-            figures[name] = one if isnan(apart) else replace(one, difference=apart, difference_ci=ci)
+            figures[name] = figure if isnan(apart) else replace(figure, difference=apart, difference_ci=ci)
         return replace(self, figures=figures)
 
 
@@ -268,8 +267,8 @@ class _Resampled:
         """Of each column over the pairs of the resampled queries."""
         by_query = [np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns]
         fixed = [to_fixed(column)[0] for column in by_query]
-        sums = draw_sums(self.keys, np.column_stack([one.whole for one in fixed]), self.resamples)
-        return [row * one.unit for row, one in zip(sums, fixed, strict=True)]
+        sums = draw_sums(self.keys, np.column_stack([column.whole for column in fixed]), self.resamples)
+        return [row * column.unit for row, column in zip(sums, fixed, strict=True)]
 
     @cached_property
     def _drawn(self) -> Floats:

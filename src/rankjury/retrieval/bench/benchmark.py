@@ -1,4 +1,4 @@
-"""One corpus, its queries and an engine: built, searched, timed, and compared with exact search."""
+"""Index benchmark: a corpus, its queries and an engine; built, searched, timed and compared with exact search."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -71,7 +71,10 @@ class IndexBenchmark:
     def groups(self) -> list[tuple[Filter | None, Ints]]:
         """The queries by their filter."""
         names = dict.fromkeys(self.filters)
-        return [(one, np.array([row for row, given in enumerate(self.filters) if given == one])) for one in names]
+        return [
+            (filter_, np.array([row for row, given in enumerate(self.filters) if given == filter_]))
+            for filter_ in names
+        ]
 
     def truth(self, k: int | None = None) -> Neighbours:
         """The exact neighbours, among what passes each query's filter."""

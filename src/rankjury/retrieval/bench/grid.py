@@ -1,4 +1,4 @@
-"""The settings of a sweep: the product of what each parameter is tried with, in a fixed order."""
+"""Parameter grid of a sweep: the product of the values of each parameter, in a fixed order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,9 +86,9 @@ def params_key(params: Params, known: Mapping[str, Param]) -> str:
     return dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def is_at_most(one: Params, other: Params, known: Mapping[str, Param]) -> bool:
+def is_at_most(lower: Params, other: Params, known: Mapping[str, Param]) -> bool:
     """Whether two settings differ only in parameters that find more as they grow, and the first is higher in none."""
-    first, second = (settled(known, params, "parameter") for params in (one, other))
+    first, second = (settled(known, params, "parameter") for params in (lower, other))
     return all(
         first[name] <= second[name] if param.monotonic_recall else first[name] == second[name]  # type: ignore[operator]
         for name, param in known.items()

@@ -1,4 +1,4 @@
-"""Latency: percentiles with intervals, the longest, queries a second, and what was counted in."""
+"""Latency: percentiles with confidence intervals, maximum, mean, queries per second and failures."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -151,7 +151,10 @@ class Latency(Record):
 
     def figures(self, prefix: str) -> dict[str, float]:
         """Milliseconds by name, such as ``latency_p95_ms`` for the prefix ``latency``; only those that are known."""
-        found = {name: one.ms for name, one in self.percentiles.items()} | {"mean": self.mean_ms, "max": self.max_ms}
+        found = {name: percentile.ms for name, percentile in self.percentiles.items()} | {
+            "mean": self.mean_ms,
+            "max": self.max_ms,
+        }
         return {f"{prefix}_{name}_ms": ms for name, ms in found.items() if not isnan(ms)}
 
 
@@ -172,6 +175,6 @@ def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
         gc_ms=timed.gc_seconds * 1e3,
         overhead_us=timed.overhead_seconds * 1e6,
         late=timed.late if timed.kind == "open" else None,
-        messages=tuple(FailureCount(*one) for one in messages.most_common(_MESSAGES_KEPT)),
+        messages=tuple(FailureCount(*message) for message in messages.most_common(_MESSAGES_KEPT)),
         not_asked=max(0, timed.planned - timed.seconds.size),
     )

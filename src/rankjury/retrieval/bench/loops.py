@@ -1,4 +1,8 @@
-"""The closed loop, where a worker asks the next query when the last was answered; the open loop, where they come."""
+"""Query loops: the closed loop, where a worker asks the next query when the last was answered, and the open loop.
+
+A query is measured alone, on a monotonic clock. In the open loop queries arrive at times that are fixed beforehand, and
+waiting for a free worker counts. One worker runs in the calling thread, several run in a thread each.
+"""
 
 import gc
 import os
@@ -16,10 +20,6 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.bench.latency import QueryTimes
-
-# MERGED rankjury.retrieval.bench.loops
-# """Workers that take queries in turn: in the calling thread where there is one, else in a thread each."""
-
 
 Ask = Callable[[int], object]
 """Asks the query of this number, and returns when it is answered."""

@@ -1,4 +1,7 @@
-"""An index measured whole: recall, its own exact mode, latency, filters → ``IndexResult``, and the ranking it made."""
+"""Index measurement: recall, the engine's exact mode, latency, filters and the ranking that the index returned.
+
+``try_index`` is the entry point for scripts. Vectors of an existing index are read from it and compared with an export.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,10 +40,6 @@ from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.rank import as_vectors, check_comparable, resolve_exclude_self, rows_of_queries
 from rankjury.stats.comparison import PairedValues, compare_pairs
 from rankjury.stats.resampling import Resampling, query_keys
-
-# MERGED rankjury.retrieval.bench.measure
-# """Stored vectors: the corpus of an index that exists already, read from it and compared with an export."""
-
 
 _ROUNDED = {2: 2e-3, 4: 1e-5}
 """By bytes of a stored number: what rounding and an export as text may change, as a share of the largest number."""
@@ -90,7 +89,7 @@ def _differences(stored: Vectors, given: Vectors) -> list[str]:
     which = np.flatnonzero(np.concatenate(differing))
     if not which.size:
         return []
-    lengths = [float(norms_of(one.values).mean()) for one in (stored, given)]
+    lengths = [float(norms_of(vectors.values).mean()) for vectors in (stored, given)]
     return [
         f"{which.size:,} of {len(given):,} stored vectors differ from {given.source}: "
         f"{join_names(given.ids.gather(which).cast(stored.ids.dtype))}; their mean length is {lengths[0]:.4g} in "
@@ -268,14 +267,10 @@ def compare_metrics(
     return MetricEquivalence(metrics, normalised, k, len(queries), int(apart.size), example)
 
 
-# MERGED rankjury.retrieval.bench.measure
-# """Whose fault it is that the best order is not reached: the embedding's or the index's."""
-
-
 def select_loss_measure(asked: Sequence[NamedMeasure], k: int) -> NamedMeasure | None:
     """nDCG at k, else at another cut-off, else none: only of it the best is one for every query."""
-    gains = [one for one in asked if one.measure.metric.name == "ndcg"]
-    return next((one for one in gains if one.measure.k == k), gains[0] if gains else None)
+    gains = [named for named in asked if named.measure.metric.name == "ndcg"]
+    return next((named for named in gains if named.measure.k == k), gains[0] if gains else None)
 
 
 def split_loss(gold: Gold, exact: Ranking, scores: Scores, asked: NamedMeasure, resampling: Resampling) -> IndexLoss:
@@ -287,13 +282,9 @@ def split_loss(gold: Gold, exact: Ranking, scores: Scores, asked: NamedMeasure, 
         "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
     )
     (apart,) = compare_pairs([pair], query_keys(ours.queries, resampling.seed), resampling)
-    exactly, found = (LossMean(one.mean if one.n else nan, one.ci, one.n) for one in estimates)
+    exactly, found = (LossMean(estimate.mean if estimate.n else nan, estimate.ci, estimate.n) for estimate in estimates)
     lost = LossMean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
     return IndexLoss(asked.label, exactly, found, lost)
-
-
-# MERGED rankjury.retrieval.bench.measure
-# """``rankjury.try_index``: an index tried from a script, without labels and without a plan."""
 
 
 @check_arguments

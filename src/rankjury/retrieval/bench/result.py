@@ -1,8 +1,7 @@
-"""What was found of an index: how it was made, what it misses, how long it takes, and whose fault a loss is.
+"""Result of an index: parameters, ANN recall, latency, filters, and the loss by embedding and by index.
 
-An item counts as found where it is as near as the k-th of the exact neighbours, whichever of several equally near ones
-that is; one that comes back twice counts once. What was found is divided by k, or by how many there are where these are
-fewer.
+An item counts as found if it is as near as the k-th exact neighbour, whichever of several equally near items that is. A
+duplicate counts once. The number found is divided by k, or by the number of items if there are fewer.
 """
 
 from collections.abc import Mapping
@@ -252,7 +251,8 @@ class IndexResult(Section):
 
 def _latencies(prefix: str, latency: Latency) -> dict[str, RecordedValue]:
     found = {
-        f"{prefix}_{name}_ms": RecordedValue(one.ms, one.ci, latency.n) for name, one in latency.percentiles.items()
+        f"{prefix}_{name}_ms": RecordedValue(percentile.ms, percentile.ci, latency.n)
+        for name, percentile in latency.percentiles.items()
     }
     found |= {f"{prefix}_max_ms": RecordedValue(latency.max_ms), f"{prefix}_qps": RecordedValue(latency.qps)}
-    return {name: one for name, one in found.items() if not isnan(one.value)}
+    return {name: value_ for name, value_ in found.items() if not isnan(value_.value)}

@@ -193,7 +193,7 @@ class _Run:
     def _pruned(self, part: _Part, setting: str) -> SweepPoint | None:
         """The setting as a pruned point, where it need not be measured."""
         search = part.searches[setting]
-        known = [part.found[one] for one in part.searches if one in part.found]
+        known = [part.found[key] for key in part.searches if key in part.found]
         by = find_dominating(search, known, self.known) if self.prune else None
         if by is None:
             return None

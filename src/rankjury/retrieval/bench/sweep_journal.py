@@ -1,4 +1,4 @@
-"""Everything that decides what a sweep measures, but the settings: two sweeps that agree in it share their points."""
+"""Conditions of a sweep: everything but the settings that determines its values; equal conditions share points."""
 
 import os
 import platform
@@ -41,7 +41,7 @@ def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concur
         "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
         "queries": hash_vectors(bench.queries),
         "texts": None if bench.texts is None else _hashed(dumps(list(bench.texts)).encode()),
-        "filters": _hashed(dumps([str(one) for one in bench.filters]).encode()) if any(bench.filters) else None,
+        "filters": _hashed(dumps([str(filter_) for filter_ in bench.filters]).encode()) if any(bench.filters) else None,
         "attributes": attributes,
         "own": None if bench.own is None else _hashed(np.asarray(bench.own, dtype=np.int64).tobytes()),
         "resampling": None if bench.resampling is None else bench.resampling.to_json(),

@@ -1,4 +1,10 @@
-"""Result of a sweep: its points, those that no other beats, and the cheapest that meets a target."""
+"""Result of a sweep: its points, the Pareto frontier, and the cheapest setting that meets a target.
+
+P95 latencies that were measured one setting after the other cannot be compared on a machine that does other work: a
+burst of load slows whichever setting is measured then. So the candidates take turns (``PairedTimes``). In every round
+each of them answers the same queries in the same order, and the order of the candidates is drawn anew. Only values of
+the same round are compared.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +19,6 @@ from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.bench.grid import format_params
 from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import SignedRanks
-
-# MERGED rankjury.retrieval.bench.sweep_result
-# """One setting of a sweep, and what was found of it."""
-
 
 Status = Literal["measured", "pruned", "skipped", "failed"]
 """skipped: the engine cannot be built or searched with it, now or later; failed: it may succeed another time."""
@@ -141,15 +143,6 @@ def _bounds(form: Any) -> Bounds | None:
         return None
     low, high = form
     return float(low), float(high)
-
-
-# MERGED rankjury.retrieval.bench.sweep_result
-# """Paired comparison of settings by P95 latency: interleaved rounds, and which settings can be distinguished by them.
-#
-# Times that are taken one setting after the other cannot be compared on a machine that does other work: a burst of load
-# slows whichever setting is measured then. So the candidates take turns. In every round each of them answers the same
-# queries in the same order, and the order of the candidates is drawn anew. Only values of the same round are compared.
-# """
 
 
 PAIRED_ROUNDS = 16
@@ -361,7 +354,7 @@ class SweepResult:
         """
         if by == "size":
             return COSTS[by](point) < COSTS[by](other)
-        paired = [None if self.times is None else self.times.of(one) for one in (point, other)]
+        paired = [None if self.times is None else self.times.of(candidate) for candidate in (point, other)]
         if by == "p95" and paired[0] and paired[1]:
             return is_significantly_less(paired[0], paired[1], tests)
         return SINGLE_FACTOR * COSTS[by](point) <= COSTS[by](other)

@@ -1,8 +1,7 @@
-"""Which texts of an item are embedded, and in what pieces: ``title``, ``title+bullets/300``, ``title+bullets/300+50``.
+"""Chunking: the fields of an item that are embedded, and their windows: ``title``, ``title+bullets/300+50``.
 
-Before the slash stand the fields, joined by a newline; behind it how many tokens a window has and by how many it
-overlaps with the next. A token is a word, that is whatever stands between blanks, unless the model has a method
-``token_spans`` that tells where its own tokens are.
+Before the slash are the fields, joined by a newline; after it the number of tokens of a window and of its overlap with
+the next. A token is a word (separated by white space), unless the model has a method ``token_spans``.
 """
 
 import re

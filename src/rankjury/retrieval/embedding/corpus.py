@@ -1,4 +1,4 @@
-"""A table of texts: an id and a text a row, the text put together from the columns that were chosen."""
+"""Corpus: a table of ids and texts; a text is joined from the chosen columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

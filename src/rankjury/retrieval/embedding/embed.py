@@ -1,4 +1,8 @@
-"""Corpus × model → Vectors: batch by batch, each looked at as it comes."""
+"""Embedding of a corpus by a model, batch by batch, each batch checked; and the lookup of models by name.
+
+A name is one of the registry (``wordllama``), the folder of a sentence-transformers model, or ``module:function``.
+Nothing is ever downloaded.
+"""
 
 from pathlib import Path
 from typing import Protocol

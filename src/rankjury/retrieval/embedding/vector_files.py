@@ -1,4 +1,7 @@
-"""Files of vectors that are made once and never changed: of a corpus by a model, or as a variant of another file."""
+"""Vector files, written once and never changed: embeddings of a corpus, or variants of another file.
+
+Finished batches are cached on disk next to the output until it is written, so that an interrupted call can resume.
+"""
 
 import json
 import shutil
@@ -25,10 +28,6 @@ from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import BATCH_SIZE, embed
 from rankjury.retrieval.embedding.models import Embedder, Float32Matrix
 from rankjury.retrieval.embedding.models.function import FunctionModel
-
-# MERGED rankjury.retrieval.embedding.vector_files
-# """Rows that are finished, kept on disk until all are: what was interrupted goes on where it stopped."""
-
 
 _MANIFEST, _ROWS = "manifest.json", "rows.f32"
 _SCHEMA = "rankjury.parts/1"

@@ -1,6 +1,8 @@
 """Embedding method: each n-gram means the keyword with the highest cosine, if that is above the threshold.
 
-This is Algorithm 1 of the driving protocol: an argmax over the whole vocabulary for every n-gram.
+This is Algorithm 1 of the driving protocol: an argmax over the whole vocabulary for every n-gram. Every n-gram of all
+texts is embedded once, and so is every spelling of every keyword. A cosine is summed in 64 bits in one fixed order, so
+that it depends on the two vectors alone.
 """
 
 from collections.abc import Sequence
@@ -58,7 +60,7 @@ class EmbeddedVocabulary:
     def known(self) -> tuple[list[Spelling], Matrix]:
         """The spellings that have a direction, and their vectors; names first, so that these win ties."""
         listed = self.spellings.listed
-        vectors = self.vectors([one.shown for one in listed])
+        vectors = self.vectors([spelling.shown for spelling in listed])
         directed = np.flatnonzero(vectors.any(axis=1))
         if not directed.size:
             raise DataError("the vectors of all keywords are zero", where=self.model.name, expected="directions")
@@ -67,7 +69,7 @@ class EmbeddedVocabulary:
     @cached_property
     def numbers(self) -> Ints:
         """The keyword of each known spelling."""
-        return np.array([one.number for one in self.known[0]], dtype=np.int64)
+        return np.array([spelling.number for spelling in self.known[0]], dtype=np.int64)
 
     def vectors(self, phrases: Sequence[str], progress: Progress = NO_PROGRESS) -> Matrix:
         """As the model gives them, looked at batch by batch."""
@@ -82,17 +84,17 @@ class EmbeddedVocabulary:
 
     def ngrams(self, texts: Sequence[ParsedText], progress: Progress = NO_PROGRESS) -> NgramVectors:
         """All that have to be compared, in an order that does not hang on that of the texts."""
-        phrases = sorted({one.words.phrase(*span) for one in texts for span in one.spans})
+        phrases = sorted({text.words.phrase(*span) for text in texts for span in text.spans})
         if not phrases:
             return NgramVectors({}, np.empty((0, self.known[1].shape[1]), np.float32))
         vectors = self.vectors(phrases, progress)
         directed = np.flatnonzero(vectors.any(axis=1))
         return NgramVectors({phrases[place]: row for row, place in enumerate(directed.tolist())}, vectors[directed])
 
-    def open_spans(self, one: ParsedText, ngrams: NgramVectors) -> list[Span]:
+    def open_spans(self, text: ParsedText, ngrams: NgramVectors) -> list[Span]:
         """Return the n-grams of a text that have to be compared: those with a direction that are not literal."""
-        literal = {(candidate.start, candidate.end) for candidate in one.literal}
-        return [span for span in one.spans if span not in literal and one.words.phrase(*span) in ngrams.row_of]
+        literal = {(candidate.start, candidate.end) for candidate in text.literal}
+        return [span for span in text.spans if span not in literal and text.words.phrase(*span) in ngrams.row_of]
 
     def candidate(
         self, words: Words, span: Span, columns: Sequence[int], scores: Sequence[float], threshold: float
@@ -129,7 +131,7 @@ class EmbeddingMapper:
     def candidates(self, texts: Sequence[str], progress: Progress = NO_PROGRESS) -> list[list[Candidate]]:
         read = [self._near.read(text) for text in texts]
         compared = self._compared(texts, read, self.threshold, progress)
-        return [[*one.literal, *others] for one, others in zip(read, compared, strict=True)]
+        return [[*parsed.literal, *others] for parsed, others in zip(read, compared, strict=True)]
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
         (found,) = self._compared([text], [self._near.read(text)], ANY, NO_PROGRESS)
@@ -143,11 +145,11 @@ class EmbeddingMapper:
         scored = nearest(ngrams.vectors, self._near.known[1], _LOOKED_AT)
         scored = Neighbours(scored.items, np.round(scored.scores, DIGITS))
         found: list[list[Candidate]] = [[] for _ in read]
-        for one, candidates in zip(read, found, strict=True):
-            for span in self._near.open_spans(one, ngrams):
-                row = ngrams.row_of[one.words.phrase(*span)]
+        for parsed, candidates in zip(read, found, strict=True):
+            for span in self._near.open_spans(parsed, ngrams):
+                row = ngrams.row_of[parsed.words.phrase(*span)]
                 if scored.scores[row, 0] > threshold:
                     near = scored.items[row] != MISSING
                     columns, scores = scored.items[row, near].tolist(), scored.scores[row, near].tolist()
-                    candidates.append(self._near.candidate(one.words, span, columns, scores, threshold))
+                    candidates.append(self._near.candidate(parsed.words, span, columns, scores, threshold))
         return found

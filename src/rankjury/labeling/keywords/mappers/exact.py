@@ -1,6 +1,6 @@
-"""Exact matching: the names of keywords, and phrases that mean them, as they stand in a text.
+"""Exact method: names of keywords and their synonyms that occur in the text.
 
-Case, accents, hyphens, plurals and articles are of no account, and an underscore in a name is a blank.
+Case, accents, hyphens, plurals and articles do not matter, and an underscore in a name is a blank.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,12 @@ class ExactMapper:
             if words.says_something(start, end):
                 shown = words.phrase(start, end)
                 matcher = SequenceMatcher(None, "", shown, autojunk=False)
-                alike = ((one, _likeness(matcher, one.shown)) for one in self._spellings.listed)
-                found += [Candidate(start, end, one.number, score, shown, one.shown) for one, score in alike if score]
+                alike = ((spelling, _likeness(matcher, spelling.shown)) for spelling in self._spellings.listed)
+                found += [
+                    Candidate(start, end, spelling.number, score, shown, spelling.shown)
+                    for spelling, score in alike
+                    if score
+                ]
         return best_candidates(found, count)
 
 

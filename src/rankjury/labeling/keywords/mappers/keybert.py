@@ -51,15 +51,17 @@ class KeyBertMapper(EmbeddingMapper):
         documents = np.asarray(self._bert.model.embed(list(texts)), np.float64)
         words = self._near.known[1].astype(np.float64)
         found = []
-        for place, one in enumerate(read):
+        for place, parsed in enumerate(read):
             chosen = self._chosen(documents[place : place + 1], words, self._diversity)
-            spans = self._near.open_spans(one, ngrams)
-            rows = np.array([ngrams.row_of[one.words.phrase(*span)] for span in spans], dtype=np.int64)
+            spans = self._near.open_spans(parsed, ngrams)
+            rows = np.array([ngrams.row_of[parsed.words.phrase(*span)] for span in spans], dtype=np.int64)
             scores = np.round(similarity.scores(rows, np.tile(chosen, (len(rows), 1))), DIGITS)
             order = np.argsort(-scores, axis=1, kind="stable")
             found.append(
                 [
-                    self._near.candidate(one.words, span, chosen[by_score].tolist(), own[by_score].tolist(), threshold)
+                    self._near.candidate(
+                        parsed.words, span, chosen[by_score].tolist(), own[by_score].tolist(), threshold
+                    )
                     for span, own, by_score in zip(spans, scores, order, strict=True)
                     if own[by_score[0]] > threshold
                 ]

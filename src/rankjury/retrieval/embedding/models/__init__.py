@@ -1,8 +1,4 @@
-"""What turns texts into vectors, behind one protocol; a model is found by its name and loaded when it is first used.
-
-Names: one of the registry (``wordllama``), the folder of a sentence-transformers model, or ``module:function``. Nothing
-is ever downloaded.
-"""
+"""Embedding models: the protocol and the registry; one module per model, found by scanning this package."""
 
 from collections.abc import Callable
 from typing import Protocol

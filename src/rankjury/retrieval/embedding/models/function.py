@@ -1,4 +1,4 @@
-"""Any function that takes a list of texts and gives an array: ``module:function``."""
+"""Function model: any function from a list of texts to an array, named ``module:function``."""
 
 from collections.abc import Callable
 from typing import Any
