@@ -245,7 +245,7 @@ def test_what_was_measured_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"asks": []}, "nobody to ask"),
+        ({"asks": []}, "no search function given"),
         ({"n": 0}, "no query"),
         ({"rounds": 0}, "no query"),
         ({"warm_up": -1}, "warm-up is -1"),

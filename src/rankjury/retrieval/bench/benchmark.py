@@ -22,23 +22,23 @@ from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
 
 Ask = Callable[[int], object]
-"""Asks the query of this number, and waits for its answer."""
+"""Runs the query of this number and waits for the answer."""
 Embed = Callable[[list[str]], Matrix]
 
 
 class _Over(BaseException):
-    """The engine is lost. No failed query, which would be counted, but the end of the loop."""
+    """The engine is lost: ends the loop, unlike a failed query, which is counted."""
 
 
 ROUNDS, WARM_UP, WORKERS = 5, 20, 4
 _ALL_FAILED = 10
-"""So many failures before any answer are a mistake of the request, not of single queries."""
+"""This many failures before any answer are a fault of the request, not of single queries."""
 
 
 class IndexBenchmark:
-    """What an index is tried with: it finds ``k`` of the corpus for each query, and these are timed and judged.
+    """Corpus, queries and engine of a benchmark: the ``k`` nearest items of each query are searched, timed and judged.
 
-    ``own`` is the row of the corpus that is the query itself, to be left out; ``filters`` are of the queries, one each.
+    ``own`` is the row of the corpus that is the query itself and is excluded; ``filters`` has one filter per query.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class IndexBenchmark:
 
     @cached_property
     def groups(self) -> list[tuple[Filter | None, Ints]]:
-        """The queries by their filter."""
+        """The rows of the queries by filter."""
         names = dict.fromkeys(self.filters)
         return [
             (filter_, np.array([row for row, given in enumerate(self.filters) if given == filter_]))
@@ -77,7 +77,7 @@ class IndexBenchmark:
         ]
 
     def truth(self, k: int | None = None) -> Neighbours:
-        """The exact neighbours, among what passes each query's filter."""
+        """Return the exact neighbours among the items that pass each query's filter."""
         return self._truth if k is None or k == self.k else self._exactly(k)
 
     @cached_property
@@ -93,7 +93,7 @@ class IndexBenchmark:
             if not held.size:
                 continue
             own = None
-            if self.own is not None:  # the place among what is held of the item that is the query itself
+            if self.own is not None:  # the row, among the filtered items, of the query itself
                 place = np.full(len(self.corpus) + 1, MISSING, dtype=np.int64)
                 place[held] = np.arange(held.size)
                 own = place[self.own[rows]]
@@ -107,11 +107,11 @@ class IndexBenchmark:
         return Neighbours(items, scores)
 
     def selectivity(self, only: Filter | None) -> float:
-        """The share of the corpus that passes a filter."""
+        """Return the share of the corpus that passes a filter."""
         return 1.0 if only is None else float(filter_mask(self.attributes, only).mean())
 
     def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "BuiltIndex":
-        """Make the engine, and let it hold the corpus."""
+        """Build an index of the corpus."""
         engine = self.kind(self.metric, self.settings)
         try:
             started = perf_counter()
@@ -123,12 +123,12 @@ class IndexBenchmark:
 
 
 class BuiltIndex:
-    """An index that was built, to be asked."""
+    """A built index, to be searched and timed."""
 
     def __init__(self, bench: IndexBenchmark, engine: Engine, seconds: float) -> None:
         self.bench, self.engine, self.seconds = bench, engine, seconds
         self.failures: list[tuple[int, str]] = []
-        """The queries that failed when they were searched for their results, and why."""
+        """Rows of the queries that failed in ``search``, with the reason."""
         self.answered = 0
 
     @property
@@ -136,7 +136,7 @@ class BuiltIndex:
         return self.engine.size()
 
     def search(self, params: Params | None = None, *, k: int | None = None, exact: bool = False) -> Neighbours:
-        """What it finds for every query; a query that fails finds nothing, and is noted."""
+        """Return the neighbours of every query; a query that fails has none and is recorded in ``failures``."""
         bench, wanted = self.bench, self.bench.k if k is None else k
         asked = self._asked()
         deep = wanted + (bench.own is not None)
@@ -157,13 +157,13 @@ class BuiltIndex:
         if not self.engine.takes_texts:
             if not self.bench.corpus.dimensions:
                 raise UsageError(
-                    f"{self.bench.engine} is asked with vectors, and none are known",
+                    f"{self.bench.engine} searches by vectors, and there are none",
                     expected="path = the items' vectors",
                 )
             return self.bench.queries.values
         if self.bench.texts is None:
             raise UsageError(
-                f"{self.bench.engine} is asked with texts, and the queries' texts are not known",
+                f"{self.bench.engine} searches by texts, and the queries have none",
                 expected="a file of texts: texts = queries.jsonl:text",
             )
         return list(self.bench.texts)
@@ -181,15 +181,15 @@ class BuiltIndex:
                 raise
             self.failures.append((int(rows[0]), str(error)))
             if self.answered == 0 and len(self.failures) >= min(_ALL_FAILED, len(self.bench.queries)):
-                raise error from None  # no bad luck of a few queries
+                raise error from None  # not a few single queries
             return None
 
     def recall(
         self, params: Params | None = None, *, exact: bool = False, found: Neighbours | None = None
     ) -> AnnRecall:
-        """Against the exact neighbours; ``exact``: of the engine's own exact mode; ``found``: of what it found."""
+        """Return recall against exact search; ``exact``: of the engine's exact mode; ``found``: of this result."""
         bench = self.bench
-        if not bench.corpus.dimensions:  # only ids are known, so that nothing can be said of what is nearest
+        if not bench.corpus.dimensions:  # only ids are known: there is no exact search
             return estimate_recall(np.full(len(bench.queries), np.nan), bench.k, bench.queries.ids, bench.resampling)
         found = self.search(params, exact=exact) if found is None else found
         values = recall_by_query(
@@ -198,11 +198,11 @@ class BuiltIndex:
         return estimate_recall(values, bench.k, bench.queries.ids, bench.resampling)
 
     def _passing(self, found: Neighbours) -> Neighbours:
-        """Without what a query's filter does not let pass, however near it is."""
+        """Return the neighbours without items that fail the query's filter."""
         bench, items = self.bench, np.array(found.items)
         for only, rows in bench.groups:
             if only is not None:
-                passes = np.append(filter_mask(bench.attributes, only), False)  # MISSING, the last, does not
+                passes = np.append(filter_mask(bench.attributes, only), False)  # MISSING is the last and does not pass
                 items[rows] = np.where(passes[items[rows]], items[rows], MISSING)
         return Neighbours(items, np.array(found.scores))
 
@@ -219,10 +219,10 @@ class BuiltIndex:
         to_ids: bool = False,
         progress: Progress = NO_PROGRESS,
     ) -> QueryTimes:
-        """Each query alone, the next when the last was answered.
+        """Time queries in the closed loop: each worker asks the next query when the last was answered.
 
-        With ``embed`` from the query's text on, with ``to_ids`` to the ids of what was found; else the search alone.
-        Every query is asked ``rounds`` times, by ``concurrency`` threads; with ``total`` so many are asked instead.
+        ``embed`` includes the embedding of the query's text, ``to_ids`` the lookup of item ids; else only the search is
+        timed. Every query is asked ``rounds`` times by ``concurrency`` threads; ``total`` sets the number of queries.
         """
         with self._asks(params, concurrency, embed, to_ids) as asks:
             return closed_loop(
@@ -239,7 +239,7 @@ class BuiltIndex:
         warm_up: int = WARM_UP,
         workers: int = WORKERS,
     ) -> QueryTimes:
-        """Queries that come at their own times, so many a second, whether or not those before were answered."""
+        """Time queries in the open loop: they arrive at ``rate`` per second."""
         n = len(self.bench.queries)
         with self._asks(params, workers) as asks:
             return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", warm_up=warm_up)
@@ -248,12 +248,12 @@ class BuiltIndex:
     def _asks(
         self, params: Params | None, threads: int, embed: Embed | None = None, to_ids: bool = False
     ) -> Iterator[list[Ask]]:
-        """One for each thread; what was opened for other threads is closed again. A lost engine ends the loop."""
+        """Yield one query function per thread; engines of other threads are closed. A lost engine ends the loop."""
         bench, texts = self.bench, self.bench.texts
         asked = self._asked() if to_ids else self.engine.prepare_queries(self._asked())
         singles = [asked[row : row + 1] for row in range(len(bench.queries))]
         ids = bench.corpus.ids.to_list() if to_ids else None
-        if embed is not None and texts:  # refused at once, before every query fails of it
+        if embed is not None and texts:  # refused at once, before every query fails
             made, held = embed([texts[0]]).shape[1], bench.corpus.dimensions
             if made != held:
                 raise UsageError(

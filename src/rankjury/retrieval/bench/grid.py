@@ -16,7 +16,7 @@ Values = Mapping[str, Sequence[Setting]]
 
 @dataclass(frozen=True)
 class SweepGrid:
-    """What to build with and what to search with: every combination of values, parameter by parameter."""
+    """Values of the build and search parameters; the grid is every combination of them."""
 
     build: Values
     search: Values
@@ -33,15 +33,15 @@ class SweepGrid:
         return prod(map(len, self.search.values()))
 
     def builds(self) -> Iterator[dict[str, Setting]]:
-        """In the order given, the last parameter turning fastest."""
+        """Yield the build settings in the given order; the last parameter changes fastest."""
         return _combined(self.build, {})
 
     def searches(self, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
-        """The same, but values of a parameter that finds more as it grows rise: cheap settings come first."""
+        """Yield the search settings; ``monotonic_recall`` values ascend, so that cheap settings come first."""
         return _combined(self.search, known)
 
     def check(self, engine: type[Engine]) -> None:
-        """Refuse what the engine does not know, values that stand twice, and more points than anyone waits for."""
+        """Refuse unknown parameters, duplicate values, and more than ``MOST_POINTS`` settings."""
         for part, values, known in (
             ("build", self.build, engine.build_params),
             ("search", self.search, engine.search_params),
@@ -76,7 +76,7 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
 
 
 def params_key(params: Params, known: Mapping[str, Param]) -> str:
-    """Canonical: equal settings have equal keys, whatever their order and whether usual values are spelled out."""
+    """Return a canonical key: equal settings have equal keys, whatever their order; defaults may be omitted."""
     whole = settled(known, params, "parameter")
     for name, value in whole.items():
         if isinstance(known[name].default, float):
@@ -87,7 +87,7 @@ def params_key(params: Params, known: Mapping[str, Param]) -> str:
 
 
 def is_at_most(lower: Params, other: Params, known: Mapping[str, Param]) -> bool:
-    """Whether two settings differ only in parameters that find more as they grow, and the first is higher in none."""
+    """Return whether two settings differ only in ``monotonic_recall`` parameters, and the first is higher in none."""
     first, second = (settled(known, params, "parameter") for params in (lower, other))
     return all(
         first[name] <= second[name] if param.monotonic_recall else first[name] == second[name]  # type: ignore[operator]
@@ -96,7 +96,7 @@ def is_at_most(lower: Params, other: Params, known: Mapping[str, Param]) -> bool
 
 
 def format_params(params: Params) -> str:
-    """``m=16 ef_construction=64``; a word where there is nothing to say."""
+    """Return ``m=16 ef_construction=64``, or "as usual" if there are no parameters."""
     return " ".join(f"{name}={_shown(value)}" for name, value in params.items()) or "as usual"
 
 

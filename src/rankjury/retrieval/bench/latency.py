@@ -14,22 +14,22 @@ from rankjury.errors import UsageError
 from rankjury.stats.resampling import Bounds
 
 _DEVIATIONS, _STEPS = 12, 40
-"""So far from the mean nothing is left of a binomial distribution: less than 1e-25."""
+"""Beyond this distance from the mean a binomial distribution has less than 1e-25 left."""
 
 
 @dataclass(frozen=True)
 class Percentile(Record):
-    """A percentile of times, in milliseconds, and where that of all such queries is."""
+    """A latency percentile in milliseconds with its confidence interval."""
 
     ms: float
-    """NaN where there is none."""
+    """NaN if there are no times."""
     ci: Bounds | None = None
     bounded: bool = False
-    """Whether the values are enough to bound it from above; if not, the upper end is the longest time seen."""
+    """Whether the sample is large enough for an upper bound; if not, the upper end is the longest time."""
 
 
 def latency_percentile(values: Floats, share: float, level: float = 0.95) -> Percentile:
-    """Return a percentile of seconds, between the two nearest values as in NumPy, its interval from the sample."""
+    """Return a percentile of seconds, interpolated as in NumPy, with an interval from order statistics."""
     if not 0.0 < level < 1.0:
         raise UsageError(f"the level is {level}", expected="a share between 0 and 1, such as 0.95")
     if not values.size:
@@ -43,7 +43,7 @@ def latency_percentile(values: Floats, share: float, level: float = 0.95) -> Per
 
 
 def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:
-    """Which of n sorted values, counted from 1, bound a quantile; 0 and n + 1 where none does.
+    """Return which of n sorted values, counted from 1, bound a quantile; 0 and n + 1 if none does.
 
     How many values lie below the quantile is binomial, whatever they are, so that the quantile is between the l-th and
     the u-th with the chance that this number is from l to u − 1.
@@ -55,7 +55,7 @@ def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def binomial_quantile(chance: float, n: int, share: float) -> int:
-    """The least k such that at most k of n happen with this chance or more, where each has the chance ``share``."""
+    """Return the quantile of a binomial distribution of ``n`` trials with probability ``share``."""
     mean = n * share
     reach = _DEVIATIONS * sqrt(mean * (1.0 - share)) + _STEPS
     first, last = max(0, floor(mean - reach)), min(n, ceil(mean + reach))
@@ -70,12 +70,12 @@ Loop = Literal["closed", "open"]
 
 @dataclass(frozen=True, eq=False)
 class QueryTimes:
-    """Each asked query's time, in the order asked. Arrays are read-only."""
+    """Times of the queries of one loop, in the order asked. Arrays are read-only."""
 
     seconds: Floats
-    """In the open loop from the planned arrival on, so with the wait for a free worker; NaN where it failed."""
+    """In the open loop from the planned arrival on, including the wait for a free worker; NaN for failures."""
     service: Floats
-    """From the moment it was asked on; NaN where it failed."""
+    """From the moment it was asked on; NaN for failures."""
     queries: Ints
     """Which query each was."""
     failures: tuple[tuple[int, str], ...]
@@ -87,13 +87,13 @@ class QueryTimes:
     rate: float | None
     """How many came a second, in the open loop."""
     gc_seconds: float
-    """What Python's garbage collector took meanwhile; it is part of the times."""
+    """Duration of garbage collections; it is part of the times."""
     overhead_seconds: float
-    """What the loop itself takes for a query, found with an empty one; it is part of the times."""
+    """Overhead of the loop per query, measured with an empty query; it is part of the times."""
     late: int = 0
-    """How many were asked more than a millisecond after they were due, as no worker was free."""
+    """Queries asked more than a millisecond after they were due because no worker was free."""
     planned: int = 0
-    """How many were to be asked; more than there are if the loop gave up."""
+    """Planned queries; more than were asked if the loop gave up."""
 
     def __post_init__(self) -> None:
         self.seconds.flags.writeable = self.service.flags.writeable = self.queries.flags.writeable = False
@@ -110,7 +110,7 @@ _MESSAGES_KEPT = 3
 
 @dataclass(frozen=True)
 class FailureCount(Record):
-    """Why queries failed, and how many did so."""
+    """An error message and the number of queries that failed with it."""
 
     message: str
     count: int
@@ -118,7 +118,7 @@ class FailureCount(Record):
 
 @dataclass(frozen=True)
 class Latency(Record):
-    """Times of the queries of one loop."""
+    """Latency summary of one loop."""
 
     omitted = ("late", "messages", "not_asked")
 
@@ -126,7 +126,7 @@ class Latency(Record):
     concurrency: int
     rate: float | None
     n: int
-    """How many were answered: percentiles, the longest and the mean are over these."""
+    """Answered queries; percentiles, maximum and mean are over these."""
     failed: int
     p50: Percentile
     p95: Percentile
@@ -134,15 +134,15 @@ class Latency(Record):
     max_ms: float
     mean_ms: float
     qps: float
-    """Answered in a second."""
+    """Answered queries per second."""
     gc_ms: float
     overhead_us: float
     late: int | None = None
-    """Of the open loop: how many were asked later than they were due, as all workers were busy."""
+    """Open loop: queries asked later than due because all workers were busy."""
     messages: tuple[FailureCount, ...] = ()
-    """The most frequent."""
+    """The most frequent error messages."""
     not_asked: int = 0
-    """How many were planned and never came to be asked, as the loop gave up before."""
+    """Planned queries that were not asked because the loop gave up."""
 
     @property
     def percentiles(self) -> dict[str, Percentile]:
@@ -159,7 +159,7 @@ class Latency(Record):
 
 
 def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
-    """Percentiles over the queries that were answered, each with an interval at this level."""
+    """Summarise the answered queries; percentiles have intervals at this level."""
     answered = timed.answered
     messages = Counter(message for _, message in timed.failures)
     return Latency(

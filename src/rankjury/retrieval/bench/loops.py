@@ -22,26 +22,26 @@ from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.bench.latency import QueryTimes
 
 Ask = Callable[[int], object]
-"""Asks the query of this number, and returns when it is answered."""
+"""Runs the query of this number and returns when it is answered."""
 
 # All times are nanoseconds.
 _NEVER = 1 << 62
 _LEAD = 1_000_000
-"""From the start to the first arrival, so that workers are there."""
+"""From the start to the first arrival, so that all workers are ready."""
 _SPIN = 200_000
-"""A sleep ends this late, or earlier: what is left is spent looking at the clock."""
+"""A sleep may end this late: the rest of the wait is a busy loop."""
 _TELL_EVERY = 100_000_000
 _SPARE = 1_000_000
-"""Telling of progress must not make the next arrival wait."""
+"""Time needed to show progress without delaying the next arrival."""
 _WHAT = "Timing"
 _PATIENCE = 5_000_000_000
-"""What workers have to end their queries when all is called off."""
-# Looking at the clock without letting go of the interpreter would hold up the other workers' answers.
+"""Time for workers to end their queries after a stop."""
+# A busy loop that keeps the interpreter lock would delay the other workers' answers.
 _let_others_run: Callable[[], None] = getattr(os, "sched_yield", lambda: sleep(0))
 
 
 class QueryQueue:
-    """Queries in their order, with the moments when they are due, began and ended, in nanoseconds of the clock."""
+    """Queue of queries with their due, start and end times in nanoseconds."""
 
     def __init__(self, order: Ints, due: Ints | None = None, give_up: float | None = None) -> None:
         self.order: list[int] = order.tolist()
@@ -53,19 +53,19 @@ class QueryQueue:
         self.deadline = _NEVER if give_up is None else clock() + int(give_up * 1e9)
         self.began = 0
         self.paused = 0
-        """Spent on telling of progress, while nothing was asked or due."""
+        """Time spent on showing progress while no query was due."""
         self._turns = count()
         self._moments: list[int] | None = None
 
     def begin(self) -> None:
-        """The clock runs from now on; the first arrival is a moment ahead."""
+        """Start the clock; the first arrival is shortly after."""
         self.began = clock()
         if self.due is not None:
             self.began += _LEAD
             self._moments = (self.began + self.due).tolist()
 
     def warm(self, ask: Ask, queries: Sequence[int]) -> None:
-        """Ask without measuring; what fails here is met again, and counted, in the loop."""
+        """Ask without measuring; failures are counted in the loop only."""
         for query in queries:
             if self.stop.is_set() or clock() >= self.deadline:
                 return
@@ -73,7 +73,7 @@ class QueryQueue:
                 ask(query)
 
     def take_turns(self, ask: Ask, progress: Progress = NO_PROGRESS) -> None:
-        """Ask the next query, and the next, until none is left or all is called off."""
+        """Ask queries until none is left or the queue is stopped."""
         order, moments, starts, ends = self.order, self._moments, self.starts, self.ends
         total, deadline, stopped, turns = len(order), self.deadline, self.stop.is_set, self._turns
         now = clock()
@@ -97,7 +97,7 @@ class QueryQueue:
                 self.paused += told - now if moments is None else 0
 
     def _wait_until(self, moment: int) -> bool:
-        """Sleep until a query is due, and look at the clock for the last bit; false if it is not to be asked."""
+        """Wait until a query is due; return False if it must not be asked."""
         if moment >= self.deadline:
             return False
         while (left := moment - clock()) > _SPIN:
@@ -120,7 +120,7 @@ class QueryQueue:
 def run_workers(
     work: QueryQueue, asks: Sequence[Ask], warming: Sequence[int], progress: Progress = NO_PROGRESS
 ) -> None:
-    """Warm every worker up with its share of queries, then begin, and work until all is done."""
+    """Warm up every worker with its share of queries, then answer all queries."""
     shares = [warming[worker :: len(asks)] for worker in range(len(asks))]
     if len(asks) == 1:
         work.warm(asks[0], warming)
@@ -132,7 +132,7 @@ def run_workers(
 
 
 def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequence[int]], progress: Progress) -> None:
-    """What is no failed query (Ctrl-C above all) stops every worker, and is raised here."""
+    """Run the workers in threads; an error that is not a failed query (such as Ctrl-C) stops all and is raised here."""
     together = Barrier(len(asks), action=work.begin)
     fatal: list[BaseException] = []
 
@@ -168,7 +168,7 @@ def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequ
 
 
 class GcMonitor:
-    """Listens to the collector as long as it is entered."""
+    """Context manager that records the garbage collections."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[int, int]] = []
@@ -190,7 +190,7 @@ class GcMonitor:
             self._started = None
 
     def seconds(self, first: int, last: int) -> float:
-        """What collections took that began between two moments of the clock."""
+        """Return the duration of the collections that began between two times."""
         return sum(end - start for start, end in self._spans if first <= start <= last) / 1e9
 
 
@@ -200,14 +200,14 @@ _SEEDS = 2**64
 
 
 def query_order(n: int, total: int, seed: int) -> Ints:
-    """``total`` of ``n`` queries: all of them in a random order, then again in another."""
+    """Return ``total`` of ``n`` queries: all of them in a random order, then again in another."""
     random = _random(seed, _ORDER)
     rounds = [random.permutation(n) for _ in range(-(-total // n))]
     return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
 
 
 def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Floats:
-    """Seconds from the start: evenly spaced, or with gaps as of callers who know nothing of each other."""
+    """Return arrival times in seconds: evenly spaced, or a Poisson process."""
     if arrivals not in get_args(Arrivals):
         raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
     if arrivals == "even":
@@ -265,8 +265,8 @@ def open_loop(
 ) -> QueryTimes:
     """Ask ``total`` of n queries (all, once) that arrive ``rate`` a second, whether or not those before were answered.
 
-    Times count from the planned arrival on: whoever waits behind a slow query is slow as well. Where it gives up,
-    queries that were due by then and not asked have failed.
+    Times count from the planned arrival on, including the wait behind a slow query. If the loop gives up, queries that
+    were due by then and not asked have failed.
     """
     wanted = n if total is None else total
     _check(asks, n, wanted, warm_up, give_up)
@@ -282,7 +282,7 @@ def open_loop(
 
 def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float | None) -> None:
     if not asks:
-        raise UsageError("there is nobody to ask", expected="one function a worker, each with its own connection")
+        raise UsageError("no search function given", expected="one per worker, each with its own connection")
     if n < 1 or times < 1:
         raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
     if warm_up < 0:
@@ -322,12 +322,12 @@ def _timed(work: QueryQueue, workers: int, rate: float | None, collections: GcMo
 
 
 def _closed_overhead() -> float:
-    """From the start of an empty query to the start of the next: all that the loop does for one."""
+    """Return the time from the start of an empty query to the start of the next."""
     return float(np.median(np.diff(_empty(_EMPTY_CLOSED, None).starts))) / 1e9
 
 
 def _open_overhead() -> float:
-    """From the arrival of an empty query to its end, where a worker waited for it: how late that wakes up."""
+    """Return the time from the arrival of an empty query to its end if a worker waited for it."""
     work = _empty(_EMPTY_OPEN, np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
     due = work.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
     waited = np.append(True, work.ends[:-1] <= due[1:])

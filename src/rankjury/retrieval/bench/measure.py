@@ -98,32 +98,32 @@ def _differences(stored: Vectors, given: Vectors) -> list[str]:
 
 
 _OFF_ONE = 1e-5
-"""How far from one the lengths of normalised vectors may be; those of 16-bit numbers are further."""
+"""Tolerance for the norm of normalised vectors; 16-bit vectors exceed it."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How queries are timed; without rounds they are not."""
+    """Timing settings; 0 rounds means no timing."""
 
     rounds: int = ROUNDS
     warm_up: int = WARM_UP
     concurrency: Sequence[int] = (1, 2, 4)
     rate: float | None = None
-    """Queries a second of the open loop; None: no open loop."""
+    """Queries per second of the open loop; None: no open loop."""
     embed: Embed | None = None
-    """From text to vector, as part of end to end."""
+    """Embeds query texts as part of the end-to-end time."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndexMeasurement:
-    """What came of an index."""
+    """Result of an index, with the rankings."""
 
     indexed: IndexResult
     ranking: Ranking
     exact: Ranking
-    """What exact search over the same vectors brings."""
+    """Ranking of an exact search over the same vectors."""
     scores: Floats
-    """How alike what was found truly is, queries × k; −inf where there is nothing, NaN where that is not known."""
+    """Exact similarities of the results, queries × k; −inf if there is no result, NaN if unknown."""
 
 
 def measure_index(
@@ -136,7 +136,7 @@ def measure_index(
     progress: Progress = NO_PROGRESS,
     source: str = "index",
 ) -> IndexMeasurement:
-    """Build, search ``depth`` deep for the ranking, and measure at the bench's k."""
+    """Build an index, search ``depth`` results for the ranking, and measure recall and latency at the benchmark's k."""
     kind = bench.kind
     chosen = (
         settled(kind.build_params, build, "build parameter"),
@@ -174,7 +174,7 @@ def measure_index(
 
 
 def _similarities(bench: IndexBenchmark, engine: Engine, found: Neighbours) -> Floats:
-    """An engine that quantises scores roughly, and an endpoint perhaps by places: so they are worked out anew."""
+    """Return exact similarities: a quantised index returns rough scores, an endpoint perhaps ranks."""
     if not bench.corpus.dimensions:
         return found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
     held = found.items != MISSING
@@ -194,7 +194,7 @@ def _shown(engine: Engine) -> dict[str, Any]:
 def _timings(
     built: BuiltIndex, params: Params | None, clock: Clock, progress: Progress
 ) -> tuple[IndexLatency, QueryTimes]:
-    """And the times of the search alone, or of all where that cannot be told."""
+    """Return the latency, and the times of the search alone (of the whole request for an engine that takes texts)."""
     beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
     alone: QueryTimes | None = None
     if not built.engine.takes_texts:
@@ -218,7 +218,7 @@ def _timings(
 
 
 def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -> Iterator[FilterResult]:
-    """Recall and latency under every filter, by how much of the corpus passes."""
+    """Yield recall and latency for every filter, by selectivity."""
     bench = built.bench
     if not any(bench.filters):
         return
@@ -241,7 +241,7 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
 def ranking_from_neighbours(
     queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
 ) -> Ranking:
-    """What a search found, by id, best first; whoever judges it orders equal scores."""
+    """Return the search results as a ranking by id, best first; ``judge`` orders equal scores."""
     present = found.items != MISSING
     starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     shown = items.gather(found.items[present])
@@ -251,7 +251,7 @@ def ranking_from_neighbours(
 def compare_metrics(
     corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
 ) -> MetricEquivalence:
-    """Whether two similarities bring the same k in the same order, by exact search; ties go by id under both."""
+    """Return whether two similarities rank the same k items in the same order, by exact search; ties go by id."""
     one, other = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
     apart = np.flatnonzero((one.items != other.items).any(axis=1))
     normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _OFF_ONE)
@@ -268,13 +268,13 @@ def compare_metrics(
 
 
 def select_loss_measure(asked: Sequence[NamedMeasure], k: int) -> NamedMeasure | None:
-    """nDCG at k, else at another cut-off, else none: only of it the best is one for every query."""
+    """Return nDCG at k, else at another cut-off, else None: only its maximum is 1 for every query."""
     gains = [named for named in asked if named.measure.metric.name == "ndcg"]
     return next((named for named in gains if named.measure.k == k), gains[0] if gains else None)
 
 
 def split_loss(gold: Gold, exact: Ranking, scores: Scores, asked: NamedMeasure, resampling: Resampling) -> IndexLoss:
-    """Ideal → exact search → the index: ``scores`` are the index's, ``exact`` what exact search brings."""
+    """Split the loss from the ideal ranking into that of exact search (``exact``) and of the index (``scores``)."""
     ours = scores.only([asked.label])
     theirs = evaluate(gold, exact, [asked])
     estimates = theirs.estimates(resampling)[asked.label], ours.estimates(resampling)[asked.label]
@@ -318,7 +318,7 @@ def try_index(
         stored = read_stored_vectors(engine, metric, settings, given)
         items, notes = stored.vectors, stored.notes
     elif given is None:
-        raise UsageError("there are no vectors of the corpus", expected="a matrix, a path or Vectors")
+        raise UsageError("no vectors of the corpus given", expected="a matrix, a path or Vectors")
     else:
         items, notes = given, ()
     asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")

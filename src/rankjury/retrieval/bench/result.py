@@ -38,13 +38,13 @@ class AnnRecall(Record):
     p5: float
     """The 5th percentile over queries: the mean hides a few that find nothing."""
     n: int
-    """Queries with anything to find."""
+    """Queries with at least one item to find."""
     values: Floats = field(default_factory=lambda: np.empty(0), repr=False)
-    """By query; NaN where there was nothing to find, 0 where the search failed to answer."""
+    """By query; NaN if there was nothing to find, 0 if the search failed."""
 
 
 def estimate_recall(values: Floats, k: int, queries: pl.Series, resampling: Resampling | None) -> AnnRecall:
-    """Over all queries, with an interval from resampling them."""
+    """Return the mean recall over queries with a bootstrap interval."""
     keys = query_keys(queries, resampling.seed) if resampling else None
     (estimate,) = estimate_all(values[:, None], ["mean"], keys, resampling)
     known = values[~np.isnan(values)]
@@ -55,7 +55,7 @@ def estimate_recall(values: Floats, k: int, queries: pl.Series, resampling: Resa
 def recall_by_query(
     found: Neighbours, truth: Neighbours, k: int, queries: Matrix, items: Matrix, *, metric: str = "cosine"
 ) -> Floats:
-    """Of each query, the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
+    """Return for each query the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
     available = np.minimum(k, truth.found)
     returned = np.array(found.items[:, :k])
     returned[_repeated(returned)] = MISSING
@@ -70,7 +70,7 @@ def recall_by_query(
 
 
 def _repeated(items: Ints) -> Bools:
-    """Which of a row's items stood there before."""
+    """Return which items of a row are duplicates of an earlier one."""
     order = np.argsort(items, axis=1, kind="stable")
     ordered = np.take_along_axis(items, order, axis=1)
     again = np.zeros(items.shape, dtype=bool)
@@ -81,12 +81,12 @@ def _repeated(items: Ints) -> Bools:
 
 
 CLOCKS = ("latency", "end_to_end", "open_loop")
-"""How the names of times begin."""
+"""Prefixes of the names of latency values."""
 _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 
 
 def index_value_names(k: int) -> list[str]:
-    """What targets may be about, beside measures."""
+    """Return the names of index values that targets may use."""
     times = [f"{clock}_{time}" for clock in CLOCKS for time in _TIMES]
     return [
         f"ann_recall@{k}",
@@ -100,13 +100,13 @@ def index_value_names(k: int) -> list[str]:
 
 
 def drift_value_names(k: int) -> list[str]:
-    """Those of them that are about an earlier report."""
+    """Return the names of values that compare with an earlier report."""
     return ["drift", "drift_top1", f"drift_top{k}", "drift_norm", "churn", "churn_overlap", "churn_rbo"]
 
 
 @dataclass(frozen=True)
 class LossMean(Record):
-    """A mean and its interval; NaN where no query is defined."""
+    """A mean and its interval; NaN if no query is defined."""
 
     omitted = ("n",)
 
@@ -118,7 +118,7 @@ class LossMean(Record):
 
 @dataclass(frozen=True)
 class IndexLoss(Record):
-    """What is lost on the way from the best order there is to what the index brings."""
+    """Loss from the ideal ranking to the index's ranking, split by cause."""
 
     computed = ("ideal", "embedding_loss")
     ideal: ClassVar[float] = 1.0
@@ -138,7 +138,7 @@ class IndexLoss(Record):
 
 @dataclass(frozen=True)
 class FilterResult(Record):
-    """The queries that ask under one filter: how many items pass, what is found of them, and how fast."""
+    """Queries with one filter: items that pass, recall and latency."""
 
     filter: str
     selectivity: float
@@ -151,7 +151,7 @@ class FilterResult(Record):
 
 @dataclass(frozen=True)
 class MetricEquivalence(Record):
-    """Whether two similarities order the neighbours of all queries alike, and the first query where they do not."""
+    """Whether two similarities rank the neighbours of all queries alike, and the first counter-example."""
 
     computed = ("identical",)
     json_keys = MappingProxyType({"example": "first_counter_example"})
@@ -171,17 +171,17 @@ class MetricEquivalence(Record):
 
 @dataclass(frozen=True)
 class IndexLatency(Record):
-    """How long queries take."""
+    """Latency of an index in each loop."""
 
     index_only: Latency | None
-    """The search alone; None where it cannot be told from the rest."""
+    """The search alone; None if it cannot be separated from the request."""
     end_to_end: Latency
     includes: tuple[str, ...]
-    """What end to end holds."""
+    """Steps included in the end-to-end time."""
     closed: tuple[Latency, ...] = ()
-    """By number of callers that each wait for their answer."""
+    """Closed loops, by number of concurrent callers."""
     open: Latency | None = None
-    """With queries that come at their own times."""
+    """Open loop: queries arrive at a fixed rate."""
 
 
 _IDENTIFYING_FACTS = ("library", "version", "postgresql", "pgvector")
@@ -189,7 +189,7 @@ _IDENTIFYING_FACTS = ("library", "version", "postgresql", "pgvector")
 
 @dataclass(frozen=True, eq=False)
 class IndexResult(Section):
-    """One index of a report."""
+    """Report section of one index."""
 
     name = "index"
 
@@ -206,7 +206,7 @@ class IndexResult(Section):
     own_exact: AnnRecall | None
     """Of the engine's own exact mode."""
     failed: int
-    """Queries that brought no answer."""
+    """Queries without an answer."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The parameters that were chosen; all others have their defaults."""
     latency: IndexLatency | None = None
@@ -215,7 +215,7 @@ class IndexResult(Section):
     equivalence: MetricEquivalence | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     vectors: Mapping[str, Any] = field(default_factory=dict)
-    """What was done to the vectors before: normalised, truncated, quantised; and whether queries are filtered."""
+    """Preparation of the vectors: normalised, truncated, quantised; and whether queries are filtered."""
 
     def configuration(self) -> dict[str, Mapping[str, Any]]:
         """Return what the index is and how it was made; of its facts, those that identify the library."""
@@ -229,7 +229,7 @@ class IndexResult(Section):
         }
 
     def figures(self) -> dict[str, RecordedValue]:
-        """What targets may be about."""
+        """Return the values that targets may use."""
         recall = self.recall
         found = {
             "build_seconds": RecordedValue(self.build_seconds),
@@ -241,7 +241,7 @@ class IndexResult(Section):
         if self.size_bytes is not None:
             found["index_mb"] = RecordedValue(self.size_bytes / 1e6)
         if self.latency is not None:
-            # Of a service the search alone cannot be told from the rest.
+            # The search time of a service cannot be separated from the request.
             found |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
             found |= _latencies("end_to_end", self.latency.end_to_end)
             if self.latency.open is not None:
