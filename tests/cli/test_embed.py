@@ -325,7 +325,7 @@ def test_what_makes_no_sense(rankjury: Rankjury, given: list[str], code: int, to
 
 def test_nothing_to_change(rankjury: Rankjury) -> None:
     done(rankjury("embed", *MADE))
-    check_failure(rankjury("embed", "--from", "v.npz", "-o", "w.npz"), 2, "nothing is to be changed")
+    check_failure(rankjury("embed", "--from", "v.npz", "-o", "w.npz"), 2, "no change requested")
     check_failure(rankjury("embed", "--from", "v.npz", "--truncate", "5", "-o", "w.npz"), 2, "from 1 to 4")
     assert not Path("w.npz").exists()
 

@@ -126,7 +126,7 @@ def test_an_unknown_group_where_columns_are_groups(rankjury: Rankjury) -> None:
 
 
 def test_a_sample_of_more_than_there_are(rankjury: Rankjury) -> None:
-    fragments = ["a sample of 20 from 6", "expected at most 6", "Leave the size of the sample away"]
+    fragments = ["a sample of 20 from 6", "expected at most 6", "Omit the sample size"]
     check_failure(run(rankjury, "sample = 20\n"), 3, "rankjury.toml:4, gold", *fragments)
 
 

@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 4096
 _CELLS_AT_ONCE = 1 << 17
 _OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
 _MOST_COPIES = 50
-"""Of one vector, past which a near duplicate is looked for."""
+"""Copies of one vector behind which near duplicates are searched."""
 _MUCH_SKEW = 2.0
 _OFTEN, _OFTEN_SHARE = 10, 0.02
 _MUCH_ALIKE = 0.5
@@ -34,7 +34,7 @@ _BINS = 30
 
 @dataclass(frozen=True)
 class NormHistogram(Record):
-    """How many values are between an edge and the next, the last edge with it."""
+    """Histogram of norms; the last bin includes its upper edge."""
 
     edges: tuple[float, ...] = ()
     counts: tuple[int, ...] = ()
@@ -42,20 +42,20 @@ class NormHistogram(Record):
 
 @dataclass(frozen=True)
 class Norms(Record):
-    """Lengths of vectors."""
+    """Norms of vectors."""
 
     mean: float
     std: float
     min: float
     max: float
     outliers: tuple[str, ...] = ()
-    """Ids of vectors whose length is far from the others'."""
+    """Ids of vectors with outlying norms."""
     histogram: NormHistogram = NormHistogram()
 
 
 @dataclass(frozen=True)
 class DuplicateVectors(Record):
-    """Vectors that equal an earlier one, and the first groups of such."""
+    """Exact duplicates: vectors that equal an earlier one, and the first groups."""
 
     exact: int
     groups: tuple[tuple[str, ...], ...] = ()
@@ -63,19 +63,19 @@ class DuplicateVectors(Record):
 
 @dataclass(frozen=True)
 class NearDuplicates(Record):
-    """Vectors whose nearest other is as good as equal, but not equal."""
+    """Near duplicates: vectors whose nearest other vector is almost equal."""
 
     found: int
     looked_at: int
-    """How many vectors they were looked for among: all, or a sample."""
+    """Vectors that were examined: all, or a sample."""
     pairs: tuple[tuple[str, str, float], ...] = ()
-    """The nearest, with their cosine."""
+    """The nearest pairs with their cosine."""
     cosine_from: float = NEAR
 
 
 @dataclass(frozen=True)
 class Hub(Record):
-    """An item that many queries find."""
+    """A hub: an item that is near many queries."""
 
     id: str
     found_by: int
@@ -96,7 +96,7 @@ class Hubness(Record):
 
 @dataclass(frozen=True, eq=False)
 class SpaceDiagnostics(Section):
-    """Of one space: lengths, duplicates, how alike everything is, hubs, and ties at the cut-off."""
+    """Diagnostics of one embedding space: norms, duplicates, anisotropy, hubness, ties at the cut-off."""
 
     name = "space"
 
@@ -115,7 +115,7 @@ class SpaceDiagnostics(Section):
         yield from as_warnings(self.notes(), "vectors")
 
     def notes(self) -> Iterator[str]:
-        """What a person should be warned of."""
+        """Yield warnings."""
         if self.norm.outliers:
             yield f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}"
         if self.duplicates.exact:
@@ -157,13 +157,13 @@ def diagnose_space(
     metric: str = "cosine",
     cuts: Sequence[int] = (),
 ) -> SpaceDiagnostics:
-    """Look at a corpus, and at what a search in it found; ``itself``: its items were the queries, in their order.
+    """Return the diagnostics of a corpus and of a search in it; ``itself``: its items were the queries, in their order.
 
-    ``scored``: it was found with scores, not with levels.
+    ``scored``: ``found`` has scores, not quantised levels.
     """
     norms = norms_of(corpus.values)
     places = corpus.places
-    in_order = np.sort(norms)  # so that no digit of a sum hangs on the order of the rows
+    in_order = np.sort(norms)  # so that sums do not depend on the order of the rows
     hub_k = min(HUB_K, int(found.found.max(initial=0)))
     occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
@@ -197,7 +197,7 @@ def diagnose_space(
 
 
 def _histogram(in_order: Floats) -> NormHistogram:
-    """Bins of one width from the least to the most; one bin where there is no room for more between them."""
+    """Return a histogram with bins of equal width; one bin if all values are almost equal."""
     low, high = float(in_order[0]), float(in_order[-1])
     width = (high - low) / _BINS
     if not width > np.spacing(high):
@@ -211,14 +211,14 @@ def _occurrences(items: Ints, n: int) -> Ints:
 
 
 def _skew(values: Floats) -> float:
-    """Third standardised moment; 0 where all are equal."""
+    """Return the third standardised moment; 0 if all values are equal."""
     apart = values - values.mean()
     spread = float(np.sqrt((apart**2).mean()))
     return float((apart**3).mean() / spread**3) if spread > 0 else 0.0
 
 
 def _outliers(norms: Floats, places: Ints) -> Ints:
-    """Far from the median in spreads of the middle half, and by more than one percent."""
+    """Return rows far from the median: by more than 5 robust standard deviations and 1 %."""
     apart = np.abs(norms - np.median(norms))
     spread = 1.4826 * float(np.median(apart))
     far = (apart > _OUTLYING_SPREADS * spread) & (apart > _OUTLYING_SHARE * np.median(norms))
@@ -227,9 +227,9 @@ def _outliers(norms: Floats, places: Ints) -> Ints:
 
 
 def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
-    """For each row the lowest place of a row that equals it; 0 and −0 are the same.
+    """Return for each row the lowest place of an equal row; 0 and −0 are equal.
 
-    Rows of one length are told apart by a hash, and compared in full only where hashes are equal too.
+    Rows of equal norm are distinguished by a hash, and compared in full only if their hashes are equal.
     """
     suspects = _alike(norms)
     suspects = suspects[_alike(_hashes(values, suspects))]
@@ -245,7 +245,7 @@ def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
 
 
 def _alike(keys: NDArray[Any]) -> Ints:
-    """The places of those that another one equals."""
+    """Return the places of values that occur more than once."""
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[inverse] > 1)
 
@@ -274,10 +274,10 @@ def _near_duplicates(
     if not norms.all() or len(corpus) < 2:
         return NearDuplicates(0, 0)
     rows = np.arange(len(corpus))
-    # Behind its own copies stands the first that may be nearly equal.
+    # The first candidate for a near duplicate comes after the exact copies.
     deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MOST_COPIES)
     if found is None:
-        # A sample that hangs on the ids alone, not on their order.
+        # The sample depends on the ids, not on their order.
         hashed = corpus.ids.hash(0).to_numpy()
         size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
         rows = np.sort(np.lexsort((rows, hashed))[:size])
@@ -296,7 +296,7 @@ def _near_duplicates(
 
 
 def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
-    """Of each row with its candidates."""
+    """Return the cosine of each row with its candidates."""
     known = candidates != MISSING
     found = np.full(candidates.shape, -np.inf)
     of_rows = np.broadcast_to(rows[:, None], candidates.shape)
@@ -305,7 +305,7 @@ def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
 
 
 def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
-    """Over all pairs, from the length of the sum of directions: exact, and linear in the number of vectors."""
+    """Return the mean cosine over all pairs, from the norm of the sum of unit vectors: exact and linear in time."""
     n = len(values)
     if n < 2 or not norms.all():
         return float("nan")

@@ -18,19 +18,19 @@ from rankjury.retrieval.diagnostics import SpaceDiagnostics
 from rankjury.stats.formatting import format_interval, format_percent, format_value
 
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
-"""What a search over an index, and a ranking, should reach."""
+"""Expected ANN recall of an index and nDCG of a ranking."""
 _WEAK_QUERIES = 0.8
-"""ANN recall at the 5th percentile under which some queries are served badly, whatever the mean."""
+"""5th percentile of ANN recall below which some queries are served badly, whatever the mean."""
 _FOUND = 0.9
-"""Recall of relevant items from which a poor nDCG is a matter of their order."""
+"""Recall from which a poor nDCG is caused by the order."""
 _SMALL_LOSS = 0.01
 _UNIT = 0.01
-"""How far from 1 the lengths of normalised vectors may be."""
+"""Tolerance for the norm of normalised vectors."""
 _FAR, _NOTICEABLE_MS = 10.0, 10.0
-"""P99 in multiples of P50, and in milliseconds, from which the slow queries are a matter of their own."""
+"""P99 in multiples of P50, and in milliseconds, from which slow queries get a hint."""
 _MANY_LATE = 0.5
 _WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
-"""What sets how much of an index a query looks at: of lists, then of graphs."""
+"""Search-width parameters: of inverted lists, then of graphs."""
 _OF_LISTS = 3
 _USUAL_K = 10
 
@@ -40,7 +40,7 @@ Found = Iterator[tuple[str, float, str]]
 
 @dataclass(frozen=True)
 class Hint(Record):
-    """What to look at, and the figure that says so."""
+    """Advice, and the value that it is based on."""
 
     json_keys = MappingProxyType({"text": "hint"})
 
@@ -55,7 +55,7 @@ class Hint(Record):
 
 @dataclass(frozen=True, eq=False)
 class Hints(Section):
-    """What patterns among the values of a report suggest to do."""
+    """Report section: hints on all systems."""
 
     name = "hints"
     json_field = "hints"
@@ -89,7 +89,7 @@ def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
 
 
 def _recall(report: Report, system: str, index: IndexResult) -> Found:
-    """Too little is found of what is truly nearest."""
+    """Yield a hint if ANN recall is low."""
     recall, k = index.recall, index.recall.k
     if index.failed or isnan(recall.mean):
         return  # what failed found nothing, and has a hint of its own
@@ -104,7 +104,7 @@ def _recall(report: Report, system: str, index: IndexResult) -> Found:
 
 
 def _wider(index: IndexResult) -> str:
-    """What would find more."""
+    """Return what would increase recall."""
     search = index.search
     if index.facts.get("approximate") is False:
         return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
@@ -125,7 +125,7 @@ def _wider(index: IndexResult) -> str:
 
 
 def _normalised(report: Report, system: str, index: IndexResult) -> str:
-    """Under the inner product: whether it can stand for the cosine."""
+    """Return a note for the inner product: whether the vectors are normalised."""
     stability, space = report.section(Stability, system), report.section(SpaceDiagnostics, system)
     norm = MeanStd(space.norm.mean, space.norm.std) if space is not None else MeanStd(nan, nan)
     norm = norm if stability is None else stability.norm
@@ -141,7 +141,7 @@ def _normalised(report: Report, system: str, index: IndexResult) -> str:
 
 
 def _proof(index: IndexResult) -> Found:
-    """The database chose not to use the index."""
+    """Yield a hint if the database did not use the index."""
     proof = _table(_table(index.facts.get("proof")).get("index"))
     plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
     if proof.get("used") is False:
@@ -153,7 +153,7 @@ def _proof(index: IndexResult) -> Found:
 
 
 def _loss(index: IndexResult) -> Found:
-    """Whose fault a loss is: the embedding's or the index's."""
+    """Yield a hint whether the embedding or the index causes the loss."""
     loss = index.loss
     if loss is None or isnan(loss.exact.mean) or isnan(loss.index.mean):
         return
@@ -172,7 +172,7 @@ def _loss(index: IndexResult) -> Found:
 
 
 def _order(result: SystemResult) -> Found:
-    """What is relevant is found, but stands too low."""
+    """Yield a hint if relevant items are found but ranked too low."""
     means: dict[tuple[str, int], tuple[str, float]] = {}
     for label, measure in result.measures.items():
         if measure is not None and measure.k is not None and not isnan(result.estimates[label].mean):
@@ -189,7 +189,7 @@ def _order(result: SystemResult) -> Found:
 
 
 def _drift(drift: Drift) -> Found:
-    """Values moved since the earlier report."""
+    """Yield a hint if values moved since the earlier report."""
     worst, changes = drift.worst, drift.circumstances
     moved = 0.0 if worst is None else worst.change
     if drift.failed and worst is not None:
@@ -207,7 +207,7 @@ def _drift(drift: Drift) -> Found:
 
 
 def _lengths(drift: Drift) -> Iterator[str]:
-    """Missing or double normalisation shows in the lengths of vectors."""
+    """Yield notes on missing or double normalisation, from the norms."""
     norm = next((value for value in drift.moved if value.figure == "norm mean"), None)
     if norm is None or isnan(norm.old) or isnan(norm.new):
         return
@@ -226,7 +226,7 @@ def _lengths(drift: Drift) -> Iterator[str]:
 
 
 def _slow(index: IndexResult) -> Found:
-    """A few queries take far longer than most."""
+    """Yield a hint if a few queries take far longer than most."""
     for prefix, words in (("latency", "index-only"), ("end_to_end", "end-to-end")):
         loop: Latency | None = getattr(index.latency, words.replace("-", "_"), None)
         if loop is None:
@@ -240,7 +240,7 @@ def _slow(index: IndexResult) -> Found:
 
 
 def _overloaded(index: IndexResult) -> Found:
-    """Queries came faster than they were answered."""
+    """Yield a hint if queries arrived faster than they were answered."""
     loop = None if index.latency is None else index.latency.open
     if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
         late = loop.late / loop.n
@@ -249,7 +249,7 @@ def _overloaded(index: IndexResult) -> Found:
 
 
 def _failed(index: IndexResult) -> Found:
-    """Queries without an answer."""
+    """Yield hints on queries without an answer."""
     if index.failed:
         why = next((f": {_table(failure).get('why')}" for failure in index.facts.get("failures") or ()), "")
         text = f"{plural(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
@@ -269,5 +269,5 @@ def _is_one(length: float) -> bool:
 
 
 def _table(given: Any) -> Mapping[str, Any]:
-    """Return an entry of an engine's own facts, of which a file may hold anything."""
+    """Return a table of the engine's metadata, which may contain anything."""
     return given if isinstance(given, Mapping) else {}

@@ -89,7 +89,7 @@ def test_a_variant_says_of_what_it_is(tmp_path: Path) -> None:
     assert made.anew and not again.anew and again.metadata == told
     with pytest.raises(UsageError, match="truncation 2, now 1"):
         vary_to_file(small, vectors, VectorOptions(truncate=1, dtype="int8"), source=first.metadata)
-    with pytest.raises(UsageError, match="nothing is to be changed"):
+    with pytest.raises(UsageError, match="no change requested"):
         vary_to_file(small, vectors, VectorOptions())
 
 

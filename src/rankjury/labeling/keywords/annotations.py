@@ -46,7 +46,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, groups: Mapping[str, Iterable[str]], source: str = "vocabulary") -> "Vocabulary":
-        """From the names in each group."""
+        """Make a vocabulary from the names in each group."""
         found = tuple(Keyword(group, name) for group, names in groups.items() for name in sorted(set(names)))
         return cls(found, source)
 
@@ -56,7 +56,7 @@ class Vocabulary:
 
     @cached_property
     def group_numbers(self) -> tuple[int, ...]:
-        """Of each keyword the place of its group."""
+        """Index of each keyword's group."""
         places = {group: place for place, group in enumerate(self.groups)}
         return tuple(places[keyword.group] for keyword in self.keywords)
 
@@ -73,7 +73,7 @@ class Vocabulary:
         return found
 
     def find(self, spelling: str, where: str = "") -> int:
-        """The number of ``bicyclist`` or ``object_type=bicyclist``; a name that two groups have needs its group."""
+        """Return the number of ``bicyclist`` or ``object_type=bicyclist``; an ambiguous name needs its group."""
         numbers = self._by_name.get(spelling, ())
         if not numbers:
             raise UnknownName(
@@ -88,7 +88,7 @@ class Vocabulary:
         return numbers[0]
 
     def by_group(self, numbers: Iterable[int]) -> dict[str, tuple[str, ...]]:
-        """Names of some keywords, by group."""
+        """Return the names of keywords by group."""
         found: dict[str, tuple[str, ...]] = {}
         for number in sorted(numbers):
             keyword = self.keywords[number]
@@ -96,7 +96,7 @@ class Vocabulary:
         return found
 
     def select(self, groups: Sequence[str]) -> "Vocabulary":
-        """Only the keywords of these groups."""
+        """Return only the keywords of these groups."""
         for group in groups:
             if group not in self.groups:
                 raise UnknownName("group", group, self.groups, where=self.source)
@@ -109,7 +109,7 @@ _WIDTH = 64
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """For each item the numbers of its keywords, ascending (CSR: those of row i are ``starts[i]:starts[i + 1]``)."""
+    """Keyword numbers of each item, ascending (CSR: those of row i are ``starts[i]:starts[i + 1]``)."""
 
     ids: pl.Series
     vocabulary: Vocabulary
@@ -117,7 +117,7 @@ class Annotations:
     codes: Ints
     source: str = "annotations"
     notes: tuple[str, ...] = ()
-    """What is odd about the table that they are from."""
+    """Warnings about the source table."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -139,7 +139,7 @@ class Annotations:
 
     @cached_property
     def frequencies(self) -> Ints:
-        """How many items have each keyword."""
+        """Number of items with each keyword."""
         return np.bincount(self.codes, minlength=len(self.vocabulary)).astype(np.int64)
 
     @cached_property
@@ -147,7 +147,7 @@ class Annotations:
         return {str(id_): row for row, id_ in enumerate(self.ids)}
 
     def row_of(self, id_: str) -> int:
-        """The row of an item, which must be there."""
+        """Return the row of an item; raise UnknownName if it is missing."""
         try:
             return self._row_of[id_]
         except KeyError:
@@ -155,24 +155,24 @@ class Annotations:
 
     @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
-        """The row of each of these ids, −1 where there is none."""
+        """Return the row of each id; −1 if it is missing."""
         return places_in(self.ids, ids)
 
     @check_arguments
     def keywords_of(self, id_: str) -> tuple[int, ...]:
-        """The numbers of an item's keywords."""
+        """Return the numbers of an item's keywords."""
         row = self.row_of(id_)
         return tuple(self.codes[self.starts[row] : self.starts[row + 1]].tolist())
 
     def have(self, rows: Ints, codes: Ints) -> Bools:
-        """Pair by pair, whether the item of that row has the keyword of that number; no row (−1) has none."""
+        """Return for each pair whether the item has the keyword; row −1 has none."""
         words = self.bits[codes, np.maximum(rows, 0) >> 6]
         has = (words >> (rows & 63).astype(np.uint64)) & np.uint64(1) == 1
         return np.asarray(has & (rows >= 0), dtype=bool)
 
     @check_arguments
     def select(self, groups: tuple[str, ...]) -> "Annotations":
-        """Only the keywords of these groups."""
+        """Return only the keywords of these groups."""
         chosen = self.vocabulary.select(groups)
         if not len(chosen):
             raise DataError(f"found no keyword in {', '.join(groups)}", where=self.source, expected="at least one")
@@ -185,10 +185,10 @@ class Annotations:
 
 SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
-"""What cells say that have no value, in any case of letters."""
+"""Cells that mean no value, in any case of letters."""
 _TRUE, _FALSE = ("true", "yes"), ("false", "no")
 _FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
-"""Pairs that may be meant as true and false, and may not."""
+"""Pairs of values that may mean true and false."""
 _ROW, _NAME, _GROUP = "row", "name", "group"
 _LISTED = 5
 _OTHER_SEPARATORS = (";", "|", ",")
@@ -226,7 +226,7 @@ def annotations_from_frame(
     no_value: Sequence[str] = NO_VALUE,
     source: str = "annotations",
 ) -> Annotations:
-    """The same of a table in memory."""
+    """Make annotations from a DataFrame; arguments as for ``read_annotations``."""
     if not separator:
         raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
     ids = _ids(frame, id_column, source)
@@ -260,7 +260,7 @@ def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
 
 
 def _is_no_text(dtype: pl.DataType) -> bool:
-    """Whether there is no way to write such values down as texts."""
+    """Return whether values of this type cannot be written as texts."""
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
 
 
@@ -297,7 +297,7 @@ def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, sour
 
 
 def _values(cells: pl.Series, column: str, separator: str, absent: list[str], source: str) -> pl.DataFrame:
-    """``row`` and ``name`` of each value in a column."""
+    """Return ``row`` and ``name`` of each value in a column."""
     texts = _as_lists(cells, separator, source)
     rows = pl.DataFrame({_ROW: np.arange(len(cells)), _NAME: texts}).explode(_NAME)
     rows = rows.with_columns(pl.col(_NAME).str.strip_chars()).drop_nulls()
@@ -342,7 +342,7 @@ def _split(text: str | None, separator: str) -> list[str] | None:
 
 
 def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
-    """Keywords of one group that differ in the case of letters only, and such as may be meant as true and false."""
+    """Yield notes on keywords that differ in case only, and on those that may mean true and false."""
     folded: dict[str, dict[str, list[str]]] = {}
     for keyword in vocabulary.keywords:
         folded.setdefault(keyword.group, {}).setdefault(keyword.name.casefold(), []).append(keyword.name)
@@ -356,7 +356,7 @@ def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
 
 
 def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
-    """Where nothing is split, what seems to stand between values instead."""
+    """Yield a note if no cell contains the separator but many contain another one."""
     texts = {column.name: column.drop_nulls() for column in cells if column.dtype == pl.String}
     if any(column.str.contains(separator, literal=True).any() for column in texts.values()):
         return
@@ -399,7 +399,7 @@ def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, sour
 
 
 def annotations_corpus(annotations: Annotations) -> Corpus:
-    """Of each item its keywords by group: ``bicyclist, entering ego path; urban``. One without any is left out."""
+    """Return a text of each item's keywords by group: ``bicyclist, entering ego path; urban``."""
     vocabulary = annotations.vocabulary
     spoken = [keyword.name.replace("_", " ") for keyword in vocabulary.keywords]
     group_of = [keyword.group for keyword in vocabulary.keywords]

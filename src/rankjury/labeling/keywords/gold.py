@@ -24,7 +24,7 @@ from rankjury.labeling.keywords.annotations import _WIDTH, Annotations, Bits
 
 
 def bit_positions(bits: Bits) -> tuple[Ints, Ints]:
-    """The rows and places of the bits that are set, ascending; few words are looked into where few are set."""
+    """Return the rows and positions of the set bits, ascending; only non-zero words are unpacked."""
     row, word = np.nonzero(bits)
     inside = np.unpackbits(bits[row, word].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, _WIDTH)
     at, bit = np.nonzero(inside)
@@ -42,9 +42,9 @@ _WORDS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class KeywordMatch:
-    """How many of a query's keywords an item must have; prints as its own spelling and parses back.
+    """Match rule: how many of a query's keywords an item must have; ``str`` and ``parse`` round-trip.
 
-    A query of fewer keywords than ``at_least`` asks for all of its own.
+    A query with fewer keywords than ``at_least`` needs all of them.
     """
 
     at_least: int | None = None
@@ -69,7 +69,7 @@ class KeywordMatch:
         return cls(int(found[1]))
 
     def needed(self, asked: int) -> int:
-        """How many keywords make an item relevant, of so many that are asked for."""
+        """Return how many of the requested keywords make an item relevant."""
         return asked if self.at_least is None else min(self.at_least, asked)
 
 
@@ -86,7 +86,7 @@ class Predicates:
     codes: Ints
     match: KeywordMatch = KeywordMatch()
     own: Ints | None = None
-    """The row of the item that each query is itself, which it does not ask for; −1, or None: of none."""
+    """Row of the item that is the query itself and is excluded; −1 or None: none."""
     source: str = "predicates"
 
     def __post_init__(self) -> None:
@@ -96,12 +96,12 @@ class Predicates:
         return len(self.queries)
 
     def codes_of(self, query: int) -> Ints:
-        """The numbers of a query's keywords, by the query's row."""
+        """Return the keyword numbers of a query."""
         return self.codes[self.starts[query] : self.starts[query + 1]]
 
     @cached_property
     def _alike(self) -> tuple[list[Ints], Ints]:
-        """The different sets of keywords, and which of them each query has."""
+        """The distinct keyword sets, and the index of each query's set."""
         numbers: dict[bytes, int] = {}
         sets: list[Ints] = []
         which = np.empty(len(self), dtype=np.int64)
@@ -113,14 +113,14 @@ class Predicates:
         return sets, which
 
     def met_by(self, rows: Ints, items: Ints) -> Ints:
-        """For pairs of a query's row and an item's: how many of the query's keywords the item has."""
+        """Return for pairs of query row and item row how many of the query's keywords the item has."""
         starts, at = gathered(self.starts, rows)
         has = self.annotations.have(np.repeat(items, np.diff(starts)), self.codes[at])
         total = np.concatenate(([0], np.cumsum(has)))
         return np.asarray(np.diff(total[starts]), dtype=np.int64)
 
     def grades_of(self, rows: Ints, items: Ints) -> Floats:
-        """For such pairs the grade, 0 where the item is not relevant, not annotated (−1), or the query itself."""
+        """Return the grades of such pairs; 0 if the item is not relevant, not annotated (−1), or the query itself."""
         asked, met = np.diff(self.starts)[rows], self.met_by(rows, items)
         needed = asked if self.match.at_least is None else np.minimum(self.match.at_least, asked)
         relevant = (met >= needed) & (items >= 0)
@@ -131,7 +131,7 @@ class Predicates:
 
     @cached_property
     def levels(self) -> Runs:
-        """How many relevant items of each grade every query has, best grade first."""
+        """Number of relevant items of each grade for every query, best grade first."""
         sets, which = self._alike
         counts = [np.zeros(self._grades(codes.size).size, dtype=np.int64) for codes in sets]
         for members, codes in self._blocks():
@@ -148,12 +148,12 @@ class Predicates:
 
     @cached_property
     def relevant_counts(self) -> Ints:
-        """How many relevant items every query has."""
+        """Number of relevant items of every query."""
         total = np.concatenate(([0], np.cumsum(self.levels.counts)))
         return total[self.levels.starts[1:]] - total[self.levels.starts[:-1]]
 
     def gold(self) -> Gold:
-        """Every relevant item of every query by name."""
+        """Return the gold with every relevant item."""
         of_set, places, grades = self._relevant()
         starts, at = gathered(of_set, self._alike[1])
         places, grades = places[at], grades[at]
@@ -171,7 +171,7 @@ class Predicates:
         )
 
     def gold_by_number(self) -> Gold:
-        """The same where that would be too many: items are looked up when a ranking names them."""
+        """Return a gold with counts only; relevant items are looked up for those that a ranking contains."""
         none = np.zeros(len(self) + 1, dtype=np.int64)
         return Gold(
             self.queries,
@@ -185,7 +185,7 @@ class Predicates:
         )
 
     def gold_for(self, ranking: Ranking) -> Gold:
-        """The relevant items that a ranking names; how many there are of each grade in all is told by number."""
+        """Return the gold with the relevant items of a ranking; counts by grade are of all items."""
         row = places_in(self.queries.cast(pl.String), ranking.queries.cast(pl.String))
         rows = np.repeat(row, np.diff(ranking.starts))
         at = np.flatnonzero(rows >= 0)
@@ -215,7 +215,7 @@ class Predicates:
         )
 
     def _relevant(self) -> tuple[Ints, Ints, Floats]:
-        """For each set of keywords the rows of the relevant items, ascending, and their grades (CSR)."""
+        """Return for each keyword set the rows of the relevant items, ascending, and their grades (CSR)."""
         found: list[tuple[Ints, Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         for members, codes in self._blocks():
             for grade, bits in zip(self._grades(codes.shape[1]), self._levels(codes), strict=True):
@@ -227,7 +227,7 @@ class Predicates:
         return np.concatenate(([0], np.cumsum(sizes))), places[order], grades[order]
 
     def _blocks(self) -> Iterator[tuple[Ints, Ints]]:
-        """Sets of equally many keywords, some at a time: which they are, and their keywords, a row a set."""
+        """Yield blocks of keyword sets of equal size: their indices and their keywords, one row per set."""
         sets = self._alike[0]
         sizes = np.array([codes.size for codes in sets], dtype=np.int64)
         words = max(1, self.annotations.bits.shape[1])
@@ -239,13 +239,13 @@ class Predicates:
                 yield some, np.array([sets[member] for member in some], dtype=np.int64).reshape(some.size, int(size))
 
     def _grades(self, asked: int) -> Floats:
-        """The grades that there are for so many keywords, best first."""
+        """Return the possible grades for this number of keywords, best first."""
         if not self.match.graded or not asked:
             return np.ones(1)
         return np.arange(asked, self.match.needed(asked) - 1, -1) / asked
 
     def _levels(self, codes: Ints) -> Iterator[Bits]:
-        """Who is of each grade, best first: as bits, a row a set."""
+        """Yield the items of each grade as bits, best grade first, one row per set."""
         asked = codes.shape[1]
         if not asked:
             yield np.repeat(self._everyone[None], len(codes), axis=0)
@@ -278,7 +278,7 @@ def _slices(size: int) -> Iterator[slice]:
 
 
 def _reached(rows: Bits) -> Bits:
-    """Level j, a row a set: who has more than j of the set's keywords."""
+    """Return at level j the items with more than j of the set's keywords, one row per set."""
     sets, asked, words = rows.shape
     reached = np.zeros((asked, sets, words), dtype=np.uint64)
     for number in range(asked):
@@ -290,26 +290,26 @@ def _reached(rows: Bits) -> Bits:
 
 
 MOST_LISTED = 5_000_000
-"""Relevant items of all queries that are held by name; where there are more, only those that a ranking names."""
+"""Maximum number of relevant items that are listed; beyond it they are counted and looked up."""
 _NAMED = 5
 WithoutKeywords = Literal["skip", "all", "error"]
 
 
 @dataclass(frozen=True, eq=False)
 class KeywordGold:
-    """What is asked for, and the queries that ask for nothing."""
+    """Predicates, and the skipped queries without keywords."""
 
     predicates: Predicates
     skipped: tuple[str, ...] = ()
-    """Queries without keywords, which were left out."""
+    """Omitted queries without keywords."""
 
     def gold(self) -> Gold:
-        """With every relevant item, or where these are too many, with those that a ranking names."""
+        """Return the gold with every relevant item, or with counts if there are too many."""
         few = int(self.predicates.relevant_counts.sum()) <= MOST_LISTED
         return self.predicates.gold() if few else self.predicates.gold_by_number()
 
     def notes(self, known: Sequence[str] = ()) -> list[str]:
-        """What is to be told, save of queries that were told of before."""
+        """Return notes on skipped queries, except known ones."""
         skipped = [query for query in self.skipped if query not in set(known)]
         return [_skipped_told(skipped)] if skipped else []
 
@@ -323,7 +323,7 @@ def keyword_gold(
     groups: Sequence[str] = (),
     without: WithoutKeywords = "skip",
 ) -> Gold:
-    """The items that have the keywords which each query asks for, by name; without queries the items are these.
+    """Return the items with the keywords that each query asks for; without ``queries`` the items are the queries.
 
     ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are those that count; none named: all.
     """
@@ -338,7 +338,7 @@ def keyword_gold(
 
 
 def _told(asked: KeywordGold) -> Gold:
-    """A script has no other place to be told."""
+    """Return the gold and issue its notes as Python warnings."""
     for note in asked.notes():
         warnings.warn(note, stacklevel=3)
     return asked.gold()
@@ -350,7 +350,7 @@ def gold_from_items(
     match: KeywordMatch | None = None,
     without: WithoutKeywords = "skip",
 ) -> KeywordGold:
-    """Each of these items, or of all, asks for others with its keywords."""
+    """Return the gold of item queries: each item asks for others with its keywords."""
     rows = np.arange(len(annotations)) if wanted is None else annotations.rows_of(wanted)
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
@@ -381,7 +381,7 @@ def gold_from_keywords(
     *,
     source: str = "queries",
 ) -> KeywordGold:
-    """Each query asks for the keywords of these numbers in the annotations' vocabulary."""
+    """Return the gold of queries with keyword numbers of the annotations' vocabulary."""
     lists = [sorted(set(codes)) for codes in numbers]
     starts = np.concatenate(([0], np.cumsum([len(numbers_of_query) for numbers_of_query in lists]))).astype(np.int64)
     codes = np.array([code for numbers_of_query in lists for code in numbers_of_query], dtype=np.int64)
@@ -390,7 +390,7 @@ def gold_from_keywords(
 
 
 def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
-    """Every item would be relevant to a query without keywords: it is left out, unless that is what is wanted."""
+    """Handle queries without keywords, to which every item would be relevant."""
     if without not in get_args(WithoutKeywords):
         raise UnknownName("way with queries without keywords", without, get_args(WithoutKeywords))
     _check_queries(predicates)

@@ -22,7 +22,7 @@ _NEAREST_SHOWN = 3
 
 @dataclass(frozen=True)
 class MappedKeyword(Record):
-    """A keyword, and why it was found."""
+    """A keyword found in a text, with its evidence."""
 
     keyword: Keyword
     ngram: str
@@ -45,7 +45,7 @@ class MappedKeyword(Record):
 
 @dataclass(frozen=True)
 class DroppedKeyword(Record):
-    """What came near enough, but lost; the reason in plain words."""
+    """A candidate that was dropped, and the reason."""
 
     mapped: MappedKeyword
     reason: str
@@ -69,13 +69,13 @@ class Extraction(Record):
         return tuple(mapped_.keyword for mapped_ in self.mapped)
 
     def numbers(self, vocabulary: Vocabulary) -> tuple[int, ...]:
-        """The keywords by their numbers in a vocabulary, in its order."""
+        """Return the keyword numbers in a vocabulary, sorted."""
         return tuple(sorted(vocabulary.number_of[keyword] for keyword in self.keywords))
 
 
 @dataclass(frozen=True)
 class MappingSettings:
-    """How texts are mapped."""
+    """Settings of a keyword mapping."""
 
     method: str = "exact"
     model: str = "wordllama"
@@ -109,17 +109,17 @@ class MappingSettings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Words ``start`` to ``end`` of a text came near enough to a keyword."""
+    """Words ``start`` to ``end`` of a text that are near a keyword."""
 
     start: int
     end: int
     number: int
-    """Of the keyword, in the vocabulary."""
+    """Number of the keyword in the vocabulary."""
     score: float
     ngram: str
     spelling: str
     beaten: "tuple[Candidate, ...]" = field(default=(), compare=False)
-    """Other keywords that the same words came near to, though less."""
+    """Other keywords that are near to the same words, with lower scores."""
     sharing: tuple[int, ...] = ()
     """Keywords that have these words in common, so that they mean none of them."""
     literal: bool = False
@@ -127,32 +127,32 @@ class Candidate:
 
 
 class Mapper(Protocol):
-    """A method: finds the n-grams of texts that come near keywords. It settles nothing."""
+    """A mapping method: finds candidates; it does not resolve overlaps."""
 
     about: str
     """A line for people."""
     threshold: float
-    """In force: what was asked for, or what is usual for the method."""
+    """The threshold in force: as requested, or the method's default."""
     notes: tuple[str, ...]
-    """What is to be told of the vocabulary and its synonyms."""
+    """Warnings about the vocabulary and its synonyms."""
 
     def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
-        """Of each text the n-grams above the threshold, each with the keyword that it is nearest to."""
+        """Return for each text the n-grams above the threshold, each with its nearest keyword."""
         ...
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
-        """The keywords that a text comes nearest to, best first, whatever the threshold."""
+        """Return the keywords nearest to a text, best first, regardless of the threshold."""
         ...
 
 
 MAPPERS: Registry[Callable[[Vocabulary, MappingSettings], Mapper]] = Registry(
     "method", home="rankjury.labeling.keywords.mappers", group="rankjury.keywords"
 )
-"""By the name of the method."""
+"""Mapping methods by name."""
 
 
 def make_mapper(vocabulary: Vocabulary, settings: MappingSettings) -> Mapper:
-    """The method of that name, ready for a vocabulary."""
+    """Return the mapper of the chosen method for a vocabulary."""
     if not len(vocabulary):
         raise DataError("the vocabulary is empty", where=vocabulary.source, expected="at least one keyword")
     return MAPPERS.get(settings.method)(vocabulary, settings)
@@ -168,7 +168,7 @@ def map_texts(
     groups: Sequence[str] | None = None,
     mapper: Mapper | None = None,
 ) -> list[Extraction]:
-    """The keywords of each text.
+    """Return the keywords of each text.
 
     ``groups`` are those that count: n-grams are mapped onto the whole vocabulary, and what is of another group is
     dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
@@ -195,7 +195,7 @@ def map_texts(
 def add_nearest(
     extraction: Extraction, mapper: Mapper, vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
 ) -> Extraction:
-    """A text without keywords, with those of these groups that came nearest to it; one that has any as it is."""
+    """Add the nearest keywords of these groups to a text without keywords; return others unchanged."""
     if extraction.mapped:
         return extraction
     near = (
@@ -254,7 +254,7 @@ def resolve_candidates(
 
 
 def _counting(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
-    """Of keywords that the same words mean equally well, one of a group that counts."""
+    """Return the candidate, or an equally good keyword of a selected group."""
     if groups is None or vocabulary.keywords[candidate.number].group in groups:
         return candidate
     for other in candidate.beaten:
@@ -265,7 +265,7 @@ def _counting(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str
 
 
 def best_candidates(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
-    """So many, each keyword once, and those that were beaten among them."""
+    """Return the best candidates, each keyword once, including beaten ones."""
     found: dict[int, Candidate] = {}
     everyone = [other for candidate in candidates for other in (candidate, *candidate.beaten)]
     for candidate_ in sorted(everyone, key=_order):
@@ -301,7 +301,7 @@ def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary
 
 
 def _beaten(kept: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
-    """Keywords that the words of another came near to as well."""
+    """Yield keywords that were beaten by another for the same words."""
     for winner in kept.values():
         for candidate in winner.beaten:
             if candidate.number in kept:

@@ -25,7 +25,7 @@ from rankjury.measures.judged import TieRule
 
 @dataclass(frozen=True)
 class ResultMatch(Record):
-    """An item that was found: where, how alike it is, and which of the query's keywords it has and lacks."""
+    """A result: rank, score, and which of the query's keywords it has and lacks."""
 
     item: str
     rank: int
@@ -35,13 +35,13 @@ class ResultMatch(Record):
     lacks: tuple[str, ...]
     relevant: bool
     shown: bool = True
-    """Not, where its score is below the threshold."""
+    """False if its score is below the threshold."""
     annotated: bool = True
 
 
 @dataclass(frozen=True)
 class QueryMatches(Record):
-    """A query with its keywords, how many items are relevant to it, and its first results."""
+    """A query with its keywords, its number of relevant items and its first results."""
 
     query: str
     keywords: tuple[str, ...]
@@ -52,7 +52,7 @@ class QueryMatches(Record):
 
 @dataclass(frozen=True)
 class Substitute(Record):
-    """A keyword that results have instead of another of its group, and how many have it."""
+    """A keyword that results have instead of another of its group, and their number."""
 
     keyword: str
     results: int
@@ -60,21 +60,21 @@ class Substitute(Record):
 
 @dataclass(frozen=True)
 class MissedKeyword(Record):
-    """How often results lack a keyword, or a keyword of a group, that their query asks for."""
+    """How often results lack a keyword (or a keyword of a group) of their query."""
 
     computed = ("share",)
 
     name: str
     """``group=name`` of a keyword, or the name of a group."""
     queries: int
-    """How many ask for it."""
+    """Queries with this keyword."""
     results: int
-    """How many results those have; of a group, once for each keyword asked for."""
+    """Results of these queries; for a group, once for each keyword."""
     lacking: int
     group: str = ""
     """Of a keyword."""
     instead: tuple[Substitute, ...] = ()
-    """Other keywords of the group that those results have, the most frequent first."""
+    """Other keywords of the group that these results have, most frequent first."""
 
     @property
     def share(self) -> float:
@@ -83,7 +83,7 @@ class MissedKeyword(Record):
 
 @dataclass(frozen=True)
 class LookAlike(Record):
-    """A result that scores high though it lacks what was asked for."""
+    """A result with a high score that lacks keywords of the query."""
 
     query: str
     item: str
@@ -93,7 +93,7 @@ class LookAlike(Record):
 
 @dataclass(frozen=True)
 class ContextSimilarity(Record):
-    """How much of a query item's other keywords, of groups that do not count, items have on average."""
+    """Mean share of the query item's other keywords (of groups that do not count) that items have."""
 
     json_keys = MappingProxyType({"relevant": "relevant_results", "others": "other_results", "anything": "any_item"})
 
@@ -108,7 +108,7 @@ class ContextSimilarity(Record):
 
 @dataclass(frozen=True)
 class ResultCounts(Record):
-    """How many results have all, some or none of the keywords of their query."""
+    """Number of results with all, some or none of the keywords of their query."""
 
     whole: int
     some: int
@@ -117,7 +117,7 @@ class ResultCounts(Record):
 
 @dataclass(frozen=True, eq=False)
 class PartialMatches(Section):
-    """What the first k results of all queries have and lack."""
+    """Keywords that the first k results of all queries have and lack."""
 
     name = "partial_matches"
     unwritten = ("unknown",)
@@ -182,7 +182,7 @@ def partial_matches(
     kept: Collection[str] = (),
     ties: TieRule = "id",
 ) -> PartialMatches:
-    """Look at the first k results of each query; those that score below the threshold are found, but not shown.
+    """Return the partial matches of the first k results; results below the threshold are not shown.
 
     ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
     one by one: the first by id, and those of ``kept``. ``ties`` says how equal scores are ordered.
@@ -239,7 +239,7 @@ def _pairs(
 
 
 def _keywords(predicates: Predicates, pairs: _ResultPairs) -> Iterator[MissedKeyword]:
-    """Every keyword that a query asks for."""
+    """Yield every keyword of a query."""
     vocabulary = predicates.annotations.vocabulary
     size = len(vocabulary)
     of_result = pairs.of_result()
@@ -262,7 +262,7 @@ def _keywords(predicates: Predicates, pairs: _ResultPairs) -> Iterator[MissedKey
 
 
 def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) -> dict[int, list[tuple[int, int]]]:
-    """By keyword that items lack: what those have of its group, unless that was asked for too, and how many have it."""
+    """Return for each lacking keyword the other keywords of its group that the items have, with counts."""
     annotations = predicates.annotations
     known = items >= 0
     asked, queries, items = asked[known], queries[known], items[known]
@@ -338,7 +338,7 @@ def _look_alikes(predicates: Predicates, pairs: _ResultPairs, frame: pl.DataFram
 
 
 def _alike(predicates: Predicates, pairs: _ResultPairs, everything: Annotations) -> ContextSimilarity | None:
-    """Shares of the query item's other keywords, averaged over results, and over all items of the same queries."""
+    """Return the shares of the query item's other keywords, averaged over results and over all items."""
     counted = predicates.annotations.vocabulary.groups
     groups = tuple(group for group in everything.vocabulary.groups if group not in counted)
     if predicates.own is None or not groups:

@@ -23,17 +23,17 @@ Numbers = Sequence[AbstractSet[int]]
 
 @dataclass(frozen=True)
 class MappingQuality(Record):
-    """Over all pairs of a text and a keyword; NaN where there is nothing to divide by."""
+    """Precision, recall and F1 over all pairs of text and keyword; NaN if undefined."""
 
     precision: float
-    """Of the keywords that were found, the share that people gave as well."""
+    """Share of the found keywords that are correct."""
     recall: float
-    """Of the keywords that people gave, the share that was found."""
+    """Share of the assigned keywords that were found."""
     f1: float
     macro_f1: float
-    """The mean of each keyword's own F1, over keywords that were given or found."""
+    """Mean F1 over keywords that were assigned or found."""
     exact: float
-    """The share of texts whose keywords are wholly right: none is missing, and none too many."""
+    """Share of texts whose keywords are exactly right."""
     n: int
     """Texts."""
     right: int
@@ -43,7 +43,7 @@ class MappingQuality(Record):
 
 @dataclass(frozen=True)
 class MappingMistake:
-    """A text that was not mapped as people did."""
+    """A text with missed or wrong keywords."""
 
     text: str
     missed: tuple[Keyword, ...]
@@ -51,7 +51,7 @@ class MappingMistake:
 
 
 def quality(found: Numbers, given: Numbers) -> MappingQuality:
-    """``found`` and ``given`` hold the numbers of each text's keywords."""
+    """Return the quality of found against given keyword numbers, one set per text."""
     pairs = list(zip(found, given, strict=True))
     right = sum(len(mine & theirs) for mine, theirs in pairs)
     all_found, all_given = sum(map(len, found)), sum(map(len, given))
@@ -72,7 +72,7 @@ def quality(found: Numbers, given: Numbers) -> MappingQuality:
 
 
 def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> dict[str, MappingQuality]:
-    """The same within each group of the vocabulary."""
+    """Return the quality within each group of the vocabulary."""
     members: Mapping[str, set[int]] = {group: set() for group in vocabulary.groups}
     for number, keyword in enumerate(vocabulary.keywords):
         members[keyword.group].add(number)
@@ -83,7 +83,7 @@ def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> 
 
 
 def mistakes(texts: Sequence[str], found: Numbers, given: Numbers, vocabulary: Vocabulary) -> list[MappingMistake]:
-    """Texts that are not wholly right, in their order."""
+    """Return the texts with missed or wrong keywords, in their order."""
 
     def named(numbers: Iterable[int]) -> tuple[Keyword, ...]:
         return tuple(vocabulary.keywords[number] for number in sorted(numbers))
@@ -97,7 +97,7 @@ def mistakes(texts: Sequence[str], found: Numbers, given: Numbers, vocabulary: V
 
 @dataclass(frozen=True)
 class MappingComparison:
-    """What was found beside what was given, within the groups that count."""
+    """Found and given keywords within the selected groups."""
 
     found: Numbers
     given: Numbers
@@ -120,7 +120,7 @@ class MappingComparison:
 def compare_mappings(
     found: Numbers, given: Numbers, vocabulary: Vocabulary, groups: Sequence[str] | None = None
 ) -> MappingComparison:
-    """Only keywords of some groups; None: of all."""
+    """Compare found with given keywords of some groups; None: of all."""
     counted = tuple(vocabulary.groups if groups is None else groups)
     kept = {number for number, keyword in enumerate(vocabulary.keywords) if keyword.group in counted}
     return MappingComparison(
@@ -138,7 +138,7 @@ _EXPECTED = f'a list such as "{KEYWORDS}": ["bicyclist", "entering ego path"]'
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A text, and the numbers of its keywords."""
+    """A text and the numbers of its keywords."""
 
     id: str
     text: str
@@ -148,9 +148,9 @@ class LabelledText:
 def read_labelled_texts(
     given: str | Path, vocabulary: Vocabulary, *, separator: str = "|", partly: bool = False
 ) -> list[LabelledText]:
-    """From .jsonl, .json, .csv or .parquet; keywords are a list, or a text in which they are split by a separator.
+    """Read labelled texts from .jsonl, .json, .csv or .parquet; keywords are a list, or a text with a separator.
 
-    ``partly``: texts without any are left out, instead of being refused.
+    ``partly``: texts without keywords are omitted instead of refused.
     """
     if str(given) == "-" or is_query_lines(Source.open(given)):
         raise DataError(f"no {KEYWORDS}", where=str(given), expected=f"a file of texts, each with {_EXPECTED}")

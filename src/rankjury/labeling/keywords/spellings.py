@@ -24,14 +24,14 @@ _STOP_WORDS = (
     "your"
 )
 FILLERS = frozenset(_FILLERS.split())
-"""Left out of texts and of spellings, so that *entering the ego lane* is *entering ego lane*."""
+"""Removed from texts and spellings, so that *entering the ego lane* equals *entering ego lane*."""
 STOP_WORDS = FILLERS | frozenset(_STOP_WORDS.split())
-"""They mean nothing by themselves, but with others: *cutting in*, *on left*."""
+"""Words without meaning of their own, but with others: *cutting in*, *on left*."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text without fillers; a BREAK stands where a phrase ends."""
+    """The words of a text without fillers; a BREAK marks the end of a phrase."""
 
     shown: tuple[str, ...]
     compared: tuple[str, ...]
@@ -43,7 +43,7 @@ class Words:
         return phrase_key(self.compared[start:end])
 
     def spans(self, low: int, high: int, closed: Collection[int] = ()) -> Iterator[tuple[int, int]]:
-        """Runs of ``low`` to ``high`` words, over no break and none of the ``closed`` places."""
+        """Yield runs of ``low`` to ``high`` words without a break or a ``closed`` place."""
         size = len(self.compared)
         for start in range(size):
             for end in range(start + 1, min(start + high, size) + 1):
@@ -57,13 +57,13 @@ class Words:
 
 
 def split_words(text: str, fillers: Collection[str] = FILLERS) -> Words:
-    """Of a text, or of a keyword: an underscore is a blank."""
+    """Split a text or a keyword into words; an underscore is a blank."""
     shown = tuple(word for word in surfaces(text) if word not in fillers)
     return Words(shown, tuple(map(singular, shown)))
 
 
 def parse_phrase(text: str, fillers: Collection[str] = FILLERS) -> tuple[str, Phrase]:
-    """How a spelling is shown and compared: its words without fillers, unless it has no others, and without breaks."""
+    """Return how a spelling is shown and compared: without breaks, and without fillers unless it has no other words."""
     words = split_words(text, fillers)
     if all(word == BREAK for word in words.compared):
         words = split_words(text, ())
@@ -77,16 +77,16 @@ _EXPECTED = 'phrases, such as ["cyclist", "bike rider"]'
 
 @dataclass(frozen=True)
 class KeywordSynonyms:
-    """Phrases by the number of their keyword."""
+    """Synonyms by the number of their keyword."""
 
     phrases: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """Keywords of the file that the vocabulary does not have."""
+    """Keywords of the file that are not in the vocabulary."""
 
 
 def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> KeywordSynonyms:
-    """Those of a file; none without one. Keywords that the vocabulary lacks are noted: it may be of other data."""
+    """Read a synonym file. Keywords that are not in the vocabulary are noted: the file may be for other data."""
     if given is None:
         return KeywordSynonyms()
     source = Source.open(given)
@@ -128,7 +128,7 @@ def _is_phrase(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Spelling:
-    """One way to write a keyword."""
+    """A spelling of a keyword."""
 
     number: int
     shown: str
@@ -137,7 +137,7 @@ class Spelling:
 
 @dataclass(frozen=True, eq=False)
 class Spellings:
-    """Of all keywords: first their names in the order of the vocabulary, then the synonyms, so that names win ties."""
+    """Spellings of all keywords: names in the order of the vocabulary, then synonyms, so that names win ties."""
 
     listed: tuple[Spelling, ...]
     ignored: frozenset[Phrase] = frozenset()
@@ -149,7 +149,7 @@ class Spellings:
 
     @cached_property
     def by_key(self) -> dict[str, list[Spelling]]:
-        """The keywords that a key may stand for, each once."""
+        """Spellings by phrase key, each keyword once."""
         found: dict[str, list[Spelling]] = {}
         for spelling in self.listed:
             same = found.setdefault(phrase_key(spelling.phrase), [])
@@ -159,11 +159,11 @@ class Spellings:
 
     @cached_property
     def longest(self) -> int:
-        """Words that may have to be put together: one more than spellings have, for *cross walk* is *crosswalk*."""
+        """Maximum words to join: one more than spellings have, as *cross walk* equals *crosswalk*."""
         return max(len(spelling.phrase) for spelling in self.listed) + 1
 
     def literal(self, words: Words) -> Iterator[Candidate]:
-        """The spellings that stand in a text."""
+        """Yield the spellings that occur in a text."""
         for start, end in words.spans(1, self.longest):
             same = self.by_key.get(words.key(start, end))
             if same:
@@ -177,7 +177,7 @@ class Spellings:
 
     @cached_property
     def _owners(self) -> dict[Phrase, dict[int, None]]:
-        """The keywords that a phrase is a part of, stop words left aside, without being one of their spellings."""
+        """Keywords by proper part of a spelling, without stop words."""
         found: dict[Phrase, dict[int, None]] = {}
         for spelling in self.listed:
             own = _telling(spelling.phrase)
@@ -187,12 +187,12 @@ class Spellings:
         return found
 
     def sharing(self, words: Words, start: int, end: int) -> tuple[int, ...]:
-        """Keywords that have these words in common, so that they mean none of them: *lane* of *lane change*."""
+        """Return the keywords that share these words, so that they mean none of them: *lane* of *lane change*."""
         owners = self._owners.get(_telling(words.compared[start:end]), ())
         return tuple(owners) if len(owners) > 1 else ()
 
     def closed(self, words: Words) -> frozenset[int]:
-        """The places of words that say nothing."""
+        """Return the places of ignored words."""
         most = max(map(len, self.ignored), default=0)
         spans = (span for span in words.spans(1, most) if words.compared[slice(*span)] in self.ignored)
         return frozenset(place for start, end in spans for place in range(start, end))
@@ -203,7 +203,7 @@ def _telling(phrase: Phrase) -> Phrase:
 
 
 def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellings:
-    """Names and synonyms; a keyword that has no word at all is noted: no text can mean it."""
+    """Return names and synonyms as spellings; keywords without any word are noted."""
     synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
     texts = [(number, keyword.name) for number, keyword in enumerate(vocabulary.keywords)]
     texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
@@ -222,7 +222,7 @@ def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellin
 
 
 def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[str]:
-    """Keywords of one group that come to the same words, as C# and C++ do: texts always mean the first."""
+    """Yield notes on keywords of one group with the same words, such as C# and C++: texts mean the first."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for spelling in written[: len(vocabulary)]:
         keyword = vocabulary.keywords[spelling.number]

@@ -18,18 +18,18 @@ from rankjury.stats.resampling import Keys, Resampling, query_keys, random_words
 
 
 class Similarities(Protocol):
-    """Knows the similarity of pairs."""
+    """Similarities of query-item pairs by one model."""
 
     everything: bool
-    """Whether it knows those of all its queries and items."""
+    """Whether the similarities of all queries and items are known."""
 
     def of(self, queries: pl.Series, items: pl.Series) -> Floats:
-        """Of the i-th query with the i-th item; NaN where it is not known."""
+        """Return the similarity of the i-th query and the i-th item; NaN if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorSimilarities:
-    """By its vectors."""
+    """Similarities of vectors."""
 
     corpus: Vectors
     queries: Vectors | None = None
@@ -47,7 +47,7 @@ class VectorSimilarities:
 
 @dataclass(frozen=True, eq=False)
 class RunSimilarities:
-    """By the scores of a run: known for what it retrieved; a run that has only ranks knows none."""
+    """Scores of a run: known for retrieved items only; a run without scores has none."""
 
     ranking: Ranking
     everything = False
@@ -65,17 +65,17 @@ class RunSimilarities:
 _CELLS_AT_ONCE = 1 << 20
 _SPARE = 8
 _MANY = 4
-"""Where more than one of so many is wanted, all are put into a random order."""
+"""If more than one in four items is drawn, all are shuffled."""
 _HALF_A_WORD = np.uint64(32)
 _FIRST = 1
-"""Word 0 chooses the queries: those that were sampled all have a low one."""
+"""Word 0 selects the queries, so the words of sampled queries are low and not used again."""
 
 
 def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sample") -> pl.Series:
-    """So many of the ids, each once, in ascending order; None: all.
+    """Return a sample of the ids in ascending order; None: all.
 
-    Each id has a random number by the seed, and the lowest are taken: neither the order of the ids nor what else is
-    drawn plays a part, and a larger sample holds the smaller one.
+    The sample is determined by the seed and each id: the order of the ids does not matter, and a larger sample contains
+    the smaller one.
     """
     ordered = ids.cast(pl.String).sort()
     if size is None:
@@ -87,7 +87,7 @@ def sample_ids(ids: pl.Series, size: int | None, seed: int, *, where: str = "sam
             f"a sample of {size:,} from {len(ordered):,}",
             where=where,
             expected=f"at most {len(ordered):,}",
-            hint="Leave the size of the sample away to take all.",
+            hint="Omit the sample size to take all.",
         )
     words = random_words(query_keys(ordered, seed), 0, 1)[:, 0]
     return ordered.gather(np.sort(np.argsort(words, kind="stable")[:size]))
@@ -130,9 +130,9 @@ def select_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
 
 
 def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:
-    """For each query so many of the numbers below ``items``, ascending, each once, its ``own`` left out (−1: none).
+    """Draw ``size`` item numbers below ``items`` for each query, ascending, without its ``own`` (−1: none).
 
-    Where there are no more than that, all of them: then −1 fills the rows up.
+    If there are fewer, all of them; −1 fills the row.
     """
     keys = query_keys(queries, seed)
     others = items - (own >= 0)
@@ -148,7 +148,7 @@ def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int
 
 
 def _shuffled(keys: Keys, others: Ints, size: int) -> Ints:
-    """The first of all numbers below ``others`` in a random order."""
+    """Shuffle the numbers below ``others`` and return the first."""
     words = random_words(keys, _FIRST, _FIRST + int(others.max())).astype(np.uint64)
     places = np.arange(words.shape[1])
     words[places >= others[:, None]] = np.iinfo(np.uint64).max
@@ -157,7 +157,7 @@ def _shuffled(keys: Keys, others: Ints, size: int) -> Ints:
 
 
 def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
-    """Drawn with replacement until there are enough different ones; the first of these."""
+    """Draw with replacement until there are enough different numbers; return the first of these."""
     found = np.empty((keys.size, size), dtype=np.int64)
     short = np.arange(keys.size)
     words = 2 * size + _SPARE
@@ -173,7 +173,7 @@ def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
 
 
 def _firsts(numbers: Ints, size: int) -> Iterator[Ints | None]:
-    """Of each row the first ``size`` different numbers; None where there are fewer."""
+    """Yield the first ``size`` different numbers of each row; None if there are fewer."""
     order = np.argsort(numbers, axis=1, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=1)
     again = np.zeros(numbers.shape, dtype=bool)
@@ -184,23 +184,23 @@ def _firsts(numbers: Ints, size: int) -> Iterator[Ints | None]:
 
 
 def _below(words: Keys, limits: Ints) -> Ints:
-    """Numbers from 0 up to each row's limit, evenly to 2^-32."""
+    """Return uniform numbers below each row's limit (bias at most 2^-32)."""
     return ((words >> _HALF_A_WORD) * limits.astype(np.uint64)[:, None] >> _HALF_A_WORD).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class PairList:
-    """Pairs by id, in order of query."""
+    """Query-item pairs by id, in order of query."""
 
     row: Ints
-    """The place of each pair's query among all queries in ascending order."""
+    """Row of each pair's query among the sorted queries."""
     queries: pl.Series
     items: pl.Series
     about: str
 
 
 def sample_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, exclude_self: bool = True) -> PairList:
-    """About so many pairs in all: of each query the same number of items, drawn by the seed and its id.
+    """Sample about ``size`` pairs: the same number of items per query, determined by the seed and its id.
 
     ``exclude_self`` never draws the item of the query's own id.
     """
@@ -227,7 +227,7 @@ def top_pairs(gold: Gold, ranking: Ranking, k: int) -> PairList:
 
 
 def score_pairs(listed: PairList, reference: Similarities, candidate: Similarities) -> SimilarityPairs:
-    """The similarities by both; pairs of which one knows none are left out."""
+    """Return the similarities by both models; pairs that one of them does not know are omitted."""
     ours, theirs = reference.of(listed.queries, listed.items), candidate.of(listed.queries, listed.items)
     known = ~(np.isnan(ours) | np.isnan(theirs))
     return SimilarityPairs(listed.row[known], ours[known], theirs[known], listed.about, int((~known).sum()))
@@ -240,13 +240,13 @@ class ReferenceModel:
     gold: Gold
     similarities: Similarities
     vectors: Vectors | None = None
-    """Of its items, where it is known by vectors."""
+    """Vectors of its items, if it has vectors."""
     exclude_self: bool = True
-    """Whether a query's own item is left out, of the gold as of the pairs."""
+    """Whether a query's own item is excluded from the gold and the pairs."""
 
 
 class PairCollector:
-    """Takes systems in as they are loaded, and keeps only the numbers of the pairs."""
+    """Collects the pair similarities of systems as they are loaded."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ class PairCollector:
         return sample_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
 
     def agreements(self, resampling: Resampling | None, baseline: str | None) -> dict[str, Agreement]:
-        """By system, with the differences to the baseline where both are over the same pairs."""
+        """Return the agreement by system, with differences to the baseline if both are over the same pairs."""
         level = (resampling or Resampling()).level
         keys = query_keys(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
         found = {name: estimate_agreement(pairs, keys, resampling) for name, pairs in self._pairs.items()}

@@ -34,15 +34,15 @@ MEASURES = {
     "mrr": "rr({cut})",
     "map": "ap(over=found,{cut})",
 }
-"""What the papers protocol measures, by the names it uses; the cut is ``gold=k``."""
+"""Measures of the papers protocol by its names; the cut is ``gold=k``."""
 _LISTS = "rbo"
 ReferenceTies = Literal["id", "any"]
 Rank = Callable[[pl.Series, int], Ranking]
-"""Ranks so many items for each of these queries, or as many as there are; equal scores by id."""
+"""Ranks up to k items for each of these queries; equal scores by id."""
 
 
 def reference_measures(ties: ReferenceTies = "id", *options: str) -> list[str]:
-    """The protocol's measures and the overlap of the lists, without cut-offs, with further options."""
+    """Return the protocol's measures and rank-biased overlap, without cut-offs, with further options."""
     cut = ",".join(["gold=k" if ties == "id" else "gold=tied", *options])
     lists = f"{_LISTS}({','.join(options)})" if options else _LISTS
     return [*(measure.format(cut=cut) for measure in MEASURES.values()), lists]
@@ -50,19 +50,19 @@ def reference_measures(ties: ReferenceTies = "id", *options: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceJudgments:
-    """The gold, and the places behind which it could have been cut another way."""
+    """The gold, and the ranks with tied scores, where the cut is arbitrary."""
 
     gold: Gold
     ties: ReferenceTies
     tied_places: Ints
-    """For every two neighbours of one query whose scores are equal, the place of the first."""
+    """Rank of the first of every two consecutive items of a query with equal scores."""
 
     def tied_at(self, k: int) -> int:
-        """How many queries have equal scores at the places k and k + 1."""
+        """Return how many queries have equal scores at ranks k and k + 1."""
         return int(np.count_nonzero(self.tied_places == k))
 
     def notes(self, cuts: tuple[int, ...]) -> list[str]:
-        """What to say of ties at the cut-offs."""
+        """Return notes on ties at the cut-offs."""
         tied = {k: self.tied_at(k) for k in cuts}
         if not any(tied.values()):
             return []
@@ -74,7 +74,7 @@ class ReferenceJudgments:
 def reference_gold(
     rank: Rank, queries: pl.Series, depth: int, *, ties: ReferenceTies = "id", needed: int = 1, source: str = "gold"
 ) -> ReferenceJudgments:
-    """The first ``depth`` of each query; ``ties="any"``: and all that tie with the last of them.
+    """Return the first ``depth`` items of each query as gold; ``ties="any"``: and all that tie with the last of them.
 
     A query of which fewer than ``needed`` are ranked is an error.
     """
@@ -84,7 +84,7 @@ def reference_gold(
     if ties == "any":
         ranking = _deep_enough(rank, ranking, depth)
     place, equal = segments_within(ranking.starts), _equals_next(ranking)
-    # How many of a query's items score more than this one does.
+    # The number of the query's items with a higher score.
     better = _first_of_run(place, equal) if ties == "any" else place
     kept = better < depth
     starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
@@ -125,7 +125,7 @@ def _check_lengths(ranking: Ranking, needed: int, source: str) -> None:
 
 
 def _equals_next(ranking: Ranking) -> Bools:
-    """Whether an item's score is that of the next of its query."""
+    """Return whether an item's score equals that of the next item of its query."""
     equal = np.zeros(len(ranking.items), dtype=bool)
     if ranking.scores is not None and equal.size:
         equal[:-1] = ranking.scores[:-1] == ranking.scores[1:]
@@ -135,13 +135,13 @@ def _equals_next(ranking: Ranking) -> Bools:
 
 
 def _first_of_run(place: Ints, equal: Bools) -> Ints:
-    """The place of the first of those that an item ties with."""
+    """Return the rank of the first item with the same score."""
     begins = np.concatenate(([True], ~equal[:-1])) if equal.size else np.empty(0, dtype=bool)
     return np.asarray(place[begins][np.cumsum(begins) - 1], dtype=np.int64)
 
 
 def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
-    """Ranked further where all items from the last place on tie."""
+    """Rank deeper for queries whose items tie up to the last rank."""
     deep = depth + 1
     while True:
         lengths = np.diff(ranking.starts)
@@ -158,7 +158,7 @@ def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
 
 
 def _joined(ranking: Ranking, deeper: Ranking, where: Bools) -> Ranking:
-    """With the rows of some queries taken from another ranking of them."""
+    """Replace the items of some queries by those of a deeper ranking."""
     taken = np.zeros(len(ranking), dtype=np.int64)
     taken[where] = np.arange(len(deeper))
     lengths = np.where(where, np.diff(deeper.starts)[taken], np.diff(ranking.starts))
@@ -195,13 +195,13 @@ def agree(
     baseline: str | None = None,
     resampling: Resampling | None = _RESAMPLING,
 ) -> Report:
-    """How far candidates find what a reference finds: ``rankjury.agree(ada, {"base": base, "tuned": tuned})``.
+    """Compare candidate embeddings with a reference: ``rankjury.agree(ada, {"base": base, "tuned": tuned})``.
 
     Each is a matrix, a dict of id to vector, a path, or ``rankjury.Vectors``; matrices have the same rows, called by
     ``ids`` or by their number. ``n_samples`` of the items are asked, drawn by the seed; None: all. ``queries`` lists
     those to ask instead, or is a file of them: ids, or row numbers where the rows have no ids. ``pairs`` is over how
     many the similarities are compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list;
-    by default it is left out, since the queries are the items. ``how=None`` leaves intervals and comparisons away. The
+    by default it is excluded, since the queries are the items. ``resampling=None`` omits intervals and comparisons. The
     first candidate is the baseline.
     """
     cuts = _checked_cuts(k_values)
@@ -257,7 +257,7 @@ def agree(
 
 
 def _listed(queries: Any) -> pl.Series:
-    """Ids, or row numbers, that a caller lists or names a file of."""
+    """Return ids or row numbers from a list or a file."""
     if isinstance(queries, str | Path):
         return names_of(read_ids(str(queries)), str(queries))
     try:

@@ -22,7 +22,7 @@ from rankjury.stats.sums import to_fixed
 
 
 def pearson(reference: Floats, candidate: Floats) -> float:
-    """Pearson's r: how far one is a linear function of the other.
+    """Return Pearson's r, the linear correlation.
 
     Formula: Σ (x − x̄)(y − ȳ) / √(Σ (x − x̄)² · Σ (y − ȳ)²).
     """
@@ -33,12 +33,12 @@ def pearson(reference: Floats, candidate: Floats) -> float:
 
 
 def _product(x: Floats, y: Floats) -> float:
-    """Not by BLAS, whose sums hang on how many threads it has."""
+    """Return the dot product without BLAS, whose sums depend on the number of threads."""
     return float((x * y).sum())
 
 
 def standardize(values: Floats) -> Floats:
-    """Centred, and near 1, so that squares neither overflow nor vanish."""
+    """Return the values centred and scaled to at most 1, so that squares neither overflow nor vanish."""
     scaled = values / np.abs(values).max()
     centred = scaled - scaled.mean()
     centred /= np.abs(centred).max()
@@ -46,7 +46,7 @@ def standardize(values: Floats) -> Floats:
 
 
 def spearman(reference: Floats, candidate: Floats) -> float:
-    """Spearman's ρ: how far one is a monotone function of the other.
+    """Return Spearman's ρ, the rank correlation.
 
     Formula: Pearson's r of the ranks; equal numbers share the mean of their ranks.
     """
@@ -54,14 +54,14 @@ def spearman(reference: Floats, candidate: Floats) -> float:
 
 
 def midranks(values: Floats) -> Floats:
-    """Ranks from 1 on, equal numbers with the mean of theirs."""
+    """Return ranks from 1 on; equal values share their mean rank."""
     order = np.sort(values)
     below, up_to = np.searchsorted(order, values, "left"), np.searchsorted(order, values, "right")
     return np.asarray((below + up_to + 1) / 2.0)
 
 
 def kendall(reference: Floats, candidate: Floats) -> float:
-    """Kendall's τ-b: of two pairs drawn at random, how much likelier both models order them alike than unlike.
+    """Return Kendall's τ-b: the probability of concordant minus discordant order, corrected for ties.
 
     Formula: (concordant − discordant) / √(pairs that differ in x · pairs that differ in y).
     """
@@ -71,9 +71,9 @@ def kendall(reference: Floats, candidate: Floats) -> float:
 
 
 def concordance(reference: Floats, candidate: Floats) -> tuple[Ints, Ints, Ints]:
-    """For each number: with how many others it agrees in order less with how many not, and from how many it differs.
+    """Return for each value its concordant minus discordant others, and the number of others that differ.
 
-    The latter by the reference and by the candidate. Without a square of the numbers: n · log² n steps.
+    The latter by the reference and by the candidate. It takes n · log² n steps, not n².
     """
     x, y = _dense(reference), _dense(candidate)
     n = x.size
@@ -95,14 +95,14 @@ def _dense(values: Floats) -> Ints:
 
 
 def _counts(codes: Ints) -> tuple[Ints, Ints]:
-    """How many are lower than each, and how many are no higher."""
+    """Return for each code how many are lower, and how many are not higher."""
     ends = np.cumsum(np.bincount(codes, minlength=1))
     starts = np.concatenate(([0], ends[:-1]))
     return starts[codes], ends[codes]
 
 
 class _Prefixes:
-    """Of a row of codes: how many of its first m are below a limit, for many m and limits at once.
+    """Prefix counts of codes: how many of the first m are below a limit, for many m and limits at once.
 
     The first m are cut into pieces of lengths that are powers of two, one for each bit of m; each piece is sorted.
     """
@@ -125,7 +125,7 @@ class _Prefixes:
 
 
 def mae(reference: Floats, candidate: Floats) -> float:
-    """Mean absolute error: how far the candidate's similarities are from the reference's.
+    """Return the mean absolute error.
 
     Formula: Σ |x − y| / n.
     """
@@ -133,7 +133,7 @@ def mae(reference: Floats, candidate: Floats) -> float:
 
 
 def rmse(reference: Floats, candidate: Floats) -> float:
-    """Root mean square error: the same, large errors counting more.
+    """Return the root mean square error.
 
     Formula: √(Σ (x − y)² / n).
     """
@@ -154,7 +154,7 @@ AGREEMENTS: dict[str, Callable[[Floats, Floats], float]] = {
 
 
 MOST_RESAMPLES = 1_000
-"""Of pairs, each of which is ranked anew."""
+"""Maximum number of resamples; each of them ranks all pairs."""
 LOWER_IS_BETTER = frozenset(("mae", "rmse"))
 _RESAMPLES_AT_ONCE = 64
 _HAIR = 1e-9
@@ -162,7 +162,7 @@ _HAIR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class SimilarityPairs:
-    """The similarities of pairs by two models, in order of query."""
+    """Similarities of query-item pairs by two models, in order of query."""
 
     row: Ints
     """The query of each, ascending."""
@@ -171,12 +171,12 @@ class SimilarityPairs:
     about: str
     """Which pairs they are."""
     left_out: int = 0
-    """Pairs of which one model knows no similarity."""
+    """Pairs that one of the models does not know."""
 
 
 @dataclass(frozen=True)
 class AgreementValue(Record):
-    """One figure, its interval, and how it differs from the baseline's."""
+    """A statistic with its interval and its difference from the baseline."""
 
     omitted = ("difference", "difference_ci")
 
@@ -188,7 +188,7 @@ class AgreementValue(Record):
 
 @dataclass(frozen=True, eq=False)
 class Agreement(Section):
-    """Of one candidate with the reference."""
+    """Agreement of one candidate with the reference."""
 
     name = "agreement"
     unwritten = ("resampled",)
@@ -199,11 +199,11 @@ class Agreement(Section):
     left_out: int
     figures: dict[str, AgreementValue]
     resamples: int | None = None
-    """How many the intervals are from; None where there are none."""
+    """Number of resamples; None without intervals."""
     resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     def beside(self, baseline: "Agreement", level: float) -> "Agreement":
-        """With the differences to another over the same pairs."""
+        """Return the agreement with its differences to a baseline over the same pairs."""
         figures = {}
         for name, figure in self.figures.items():
             apart = figure.value - baseline.figures[name].value
@@ -216,7 +216,7 @@ class Agreement(Section):
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSource(Section):
-    """The model whose ranking is the gold: systems are shown by cut-off, as candidates for its place."""
+    """Marks a report whose gold is the ranking of a reference model: systems are shown by cut-off."""
 
     name = "reference"
 
@@ -226,7 +226,7 @@ class ReferenceSource(Section):
 def estimate_agreement(
     pairs: SimilarityPairs, keys: Keys, resampling: Resampling | None, only: Iterable[str] = AGREEMENTS
 ) -> Agreement:
-    """The figures over these pairs; with ``resampling``, their intervals over the queries of ``keys``."""
+    """Return the statistics over these pairs; with ``resampling``, intervals over the queries of ``keys``."""
     names = list(only)
     values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in names}
     queries = int(np.unique(pairs.row).size)
@@ -252,19 +252,19 @@ def _percentiles(resampled: Floats, level: float) -> Bounds | None:
 
 
 class _Resampled:
-    """The figures over resampled queries."""
+    """Statistics over resampled queries."""
 
     def __init__(self, pairs: SimilarityPairs, keys: Keys, resamples: int) -> None:
         self.x, self.y, self.row = pairs.reference, pairs.candidate, pairs.row
         self.keys, self.resamples = keys, resamples
 
     def of(self, names: Sequence[str], values: Mapping[str, float]) -> dict[str, Floats]:
-        """By name; what is undefined over all pairs is left out."""
+        """Return the resampled values by name; statistics undefined over all pairs are omitted."""
         known = [name for name in names if not isnan(values[name])]
         return {name: getattr(self, name)() for name in known}
 
     def _sums(self, *columns: Floats) -> list[Floats]:
-        """Of each column over the pairs of the resampled queries."""
+        """Return the sums of each column over the pairs of the resampled queries."""
         by_query = [np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns]
         fixed = [to_fixed(column)[0] for column in by_query]
         sums = draw_sums(self.keys, np.column_stack([column.whole for column in fixed]), self.resamples)
@@ -272,7 +272,7 @@ class _Resampled:
 
     @cached_property
     def _drawn(self) -> Floats:
-        """How many pairs each resample holds."""
+        """Number of pairs of each resample."""
         return self._sums(np.ones(self.row.size))[0]
 
     def mae(self) -> Floats:
@@ -292,7 +292,7 @@ class _Resampled:
 
     def kendall(self) -> Floats:
         first_order = []
-        # As of as many pairs as there are: else a resample of less than half of them would turn the sign around.
+        # Scaled to the number of pairs: else a resample of less than half of them would change the sign.
         weight = _quotient(np.full(self._drawn.shape, float(self.row.size)), self._drawn)
         for column in concordance(self.x, self.y):
             total = float(column.sum())
@@ -312,7 +312,7 @@ class _Resampled:
 
 
 def _spread(squares: Floats, sums: Floats, n: Floats) -> Floats:
-    """The sum of squared differences from the mean; 0 where it is no more than what fixed-point sums may be off by."""
+    """Return the sum of squared deviations; 0 if it is within the error of fixed-point sums."""
     spread = squares - _quotient(sums * sums, n)
     return np.where(spread > _HAIR * squares.max(), spread, 0.0)
 
@@ -323,7 +323,7 @@ def _quotient(above: Floats, below: Floats) -> Floats:
 
 
 class _Ranks:
-    """Both sides sorted once; the midranks of weighted pairs are then running sums."""
+    """Weighted rank correlation: both sides are sorted once, midranks are then running sums."""
 
     def __init__(self, x: Floats, y: Floats, row: Ints) -> None:
         by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
@@ -334,28 +334,28 @@ class _Ranks:
         self._groups_x, self._groups_y = _ends(x[by_x]), _ends(y[by_y])
 
     def correlation(self, weights: Floats) -> float:
-        """Pearson's r of the midranks, each pair counted as often as its query was drawn."""
+        """Return Pearson's r of the midranks; each pair counts as often as its query was drawn."""
         of_pairs = weights.take(self._rows_by_x)
         x = _midranks(of_pairs, self._groups_x)
         y = _midranks(weights.take(self._rows_by_y), self._groups_y).take(self._place)
         total = float(of_pairs.sum())
-        # The weighted mean of midranks is half of what they add up to, whatever ties there are.
+        # The weighted mean of midranks is half of the total weight, whatever ties there are.
         x -= total / 2.0
         y -= total / 2.0
-        # Not by BLAS, which would cut each of these sums up for threads of its own.
+        # Not by BLAS, whose sums depend on its threads.
         spread = float(np.einsum("i,i,i", of_pairs, x, x)) * float(np.einsum("i,i,i", of_pairs, y, y))
         together = float(np.einsum("i,i,i", of_pairs, x, y))
         return min(1.0, max(-1.0, together / sqrt(spread))) if spread > 0 else nan
 
 
 def _ends(ordered: Floats) -> Ints | None:
-    """Past the last of each run of equal numbers; None where all differ."""
+    """Return the end of each run of equal values; None if all differ."""
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, ordered.size)
     return None if ends.size == ordered.size else ends
 
 
 def _midranks(weights: Floats, ends: Ints | None) -> Floats:
-    """Of pairs in order: the weight below each, and half of that at it."""
+    """Return for sorted pairs the weight below each plus half of the weight at it."""
     running = np.cumsum(weights)
     if ends is None:
         return np.asarray(running - weights / 2.0)

@@ -1,4 +1,4 @@
-"""Sweep over a grid of settings of one index: each build once, with all its searches; needless ones left out.
+"""Sweep over a grid of settings of one index: each build once, with all its searches; dominated ones are pruned.
 
 Then the settings that meet the target are timed again, in interleaved rounds, to find the cheapest of them.
 
@@ -51,7 +51,7 @@ from rankjury.retrieval.bench.sweep_result import (
 
 
 def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mapping[str, Param]) -> SweepPoint | None:
-    """Of the points measured on one build, the one that makes this setting needless; None: it must be measured."""
+    """Return the measured point of the same build that dominates this setting; None: it must be measured."""
     sound = [point for point in measured if point.comparable]
     ceiling = min((point.recall or 0.0 for point in sound if is_at_most(search, point.search, known)), default=1.0)
     for point in sound:
@@ -62,9 +62,9 @@ def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mappi
 
 _LONGEST_MESSAGE = 500
 _SILENT = 5.0
-"""Seconds without an answer after which a search is suspected to be lost."""
+"""Seconds without an answer after which the engine is checked."""
 _MOST_OPEN, _MOST_BYTES = 8, 4_000_000_000
-"""Indexes that are held beside each other to be compared, and the sum of their sizes; two at least."""
+"""Limits on the indexes that are kept open for comparison: number and total bytes (at least two indexes)."""
 
 
 def run_sweep(
@@ -82,7 +82,7 @@ def run_sweep(
     prune: bool = True,
     cheapest: Cost = "p95",
 ) -> SweepResult:
-    """Measure every setting of the grid that ``pruning`` does not show to be needless.
+    """Measure every setting of the grid that is not dominated by a measured one.
 
     An engine that fails loses the rest of that build, and the sweep goes on with the next; both are in the result as
     failed, with the reason. A setting that the engine refuses as impossible loses only itself, and is skipped for good.
@@ -111,7 +111,7 @@ def run_sweep(
 
 @dataclass(frozen=True)
 class _Part:
-    """One build: what to search with, and the points that are known, both by the digest of their settings."""
+    """One build: its search settings and its known points, both by the hash of the setting."""
 
     build: dict[str, Setting]
     searches: dict[str, dict[str, Setting]]
@@ -119,7 +119,7 @@ class _Part:
 
 
 class _Run:
-    """One sweep under way."""
+    """State of a running sweep."""
 
     def __init__(
         self,
@@ -135,21 +135,21 @@ class _Run:
         self.rounds, self.warm_up, self.concurrency = (whole.timed[key] for key in ("rounds", "warm_up", "concurrency"))
         self.progress, self.prune = progress, prune
         self.whole, self.compares = whole, compares
-        """What was asked for, still without points; whether the settings that meet the target are compared."""
+        """The result without points; whether the settings that meet the target are compared."""
         self.open: dict[str, tuple[BuiltIndex, Params]] = {}
-        """Indexes that are held to be compared, by the key of their build."""
+        """Indexes kept open for comparison, by the key of their build."""
         self.known = bench.kind.search_params
         self.notes: list[str] = []
         self.done = self.resumed = 0
         self.of = len(grid) + grid.number_of_builds + compares
 
     def points(self) -> list[SweepPoint]:
-        """All, in the order of the grid; what an earlier call measured counts as done from the beginning."""
+        """Return all points in the order of the grid; points of an earlier call count as done."""
         parts = [self._part(build) for build in self.grid.builds()]
         self.done = sum(len(part.found) for part in parts)
         self.progress.update(self.name, self.done, self.of)
         if any(next(self._left(part), None) for part in parts):
-            self.bench.truth()  # what is wrong with the data is no fault of an engine
+            self.bench.truth()  # faults of the data are raised here, not as failures of an engine
         points: list[SweepPoint] = []
         for part in parts:
             points += self._of_build(part)
@@ -173,7 +173,7 @@ class _Run:
         return None
 
     def _of_build(self, part: _Part) -> list[SweepPoint]:
-        """It is built only where something is left to measure."""
+        """Return the points of a build; it is built only if a setting must be measured."""
         if any(self._left(part)):
             if part.found:
                 self.notes.append(f"{format_params(part.build)} was built again for the searches that were left")
@@ -185,13 +185,13 @@ class _Run:
         return [point for point in points if point is not None]
 
     def _left(self, part: _Part) -> Iterator[str]:
-        """What must be measured, cheap settings first; asked anew after each, as that may make others needless."""
+        """Yield the settings to measure, cheap ones first; a measured point may prune later ones."""
         for setting in part.searches:
             if setting not in part.found and self._pruned(part, setting) is None:
                 yield setting
 
     def _pruned(self, part: _Part, setting: str) -> SweepPoint | None:
-        """The setting as a pruned point, where it need not be measured."""
+        """Return the setting as a pruned point; None if it must be measured."""
         search = part.searches[setting]
         known = [part.found[key] for key in part.searches if key in part.found]
         by = find_dominating(search, known, self.known) if self.prune else None
@@ -202,7 +202,7 @@ class _Run:
         return SweepPoint(part.build, search, "pruned", because=because, by=by.search)
 
     def _measure(self, part: _Part) -> None:
-        """Fill in what must be measured; where the engine fails, what is left has failed too."""
+        """Measure the settings of a build; if the engine fails, the remaining settings have failed too."""
         self._tell(part, "building")
         try:
             built = self.bench.build(part.build)
@@ -223,7 +223,7 @@ class _Run:
             self.done += 1
 
     def _search_all(self, built: BuiltIndex, part: _Part) -> str:
-        """Why it ended before the last."""
+        """Measure all search settings; return the reason if it ended early."""
         for setting in self._left(part):
             search = part.searches[setting]
             self._tell(part, format_params(search))
@@ -322,7 +322,7 @@ class _Run:
             self._close_build(key)
 
     def _close_build(self, key: str) -> None:
-        """What was measured counts, even where the engine cannot be closed."""
+        """Close an index; points stay valid even if the engine cannot be closed."""
         built, build = self.open.pop(key)
         try:
             built.close()
@@ -334,10 +334,10 @@ class _Run:
 
 
 def _watch(built: BuiltIndex, search: Params) -> Progress:
-    """End the loop where an engine is lost: it would wait for every single query in vain.
+    """Return a progress callback that ends the loop if the engine is lost, instead of waiting for every query.
 
-    When nothing was heard for long, the engine is asked once more; what it raises ends the loop. Engines of which every
-    query is a request of its own may fail now and then, and are left alone.
+    After a long silence the engine is searched once more; an error ends the loop. Engines that answer each query by a
+    request of its own may fail now and then and are not checked.
     """
     heard = perf_counter()
 
@@ -351,7 +351,7 @@ def _watch(built: BuiltIndex, search: Params) -> Progress:
 
 
 def _told(error: Exception) -> str:
-    """In one line."""
+    """Return the error in one line."""
     text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"

@@ -30,7 +30,7 @@ WORDS = {
 
 
 def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
-    """Small enough to be kept beside every point; without secrets."""
+    """Return the conditions of a sweep, without secrets; small enough to be stored with every point."""
     attributes = None if bench.attributes is None else _hashed(bench.attributes.write_csv().encode())
     return {
         "engine": bench.engine,
@@ -54,7 +54,7 @@ def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concur
 
 
 def library_versions(engine: type[Engine]) -> dict[str, str]:
-    """Of rankjury, NumPy and the libraries that the engine's extra installs."""
+    """Return the versions of rankjury, NumPy and the libraries of the engine's extra."""
     found = {"rankjury": __version__}
     for library in (*_ALWAYS, *_libraries_of(engine.extra)):
         try:
@@ -77,14 +77,14 @@ def _libraries_of(extra: str | None) -> Iterator[str]:
 
 
 def _open_settings(bench: IndexBenchmark, masker: Masker) -> Iterator[tuple[str, Any]]:
-    """Where the engine is, but for its own folder; without what its name says is secret."""
+    """Yield the engine's settings without its folder and without secrets."""
     for name, value in sorted(bench.settings.items()):
         if name != "folder" and not any(word in name for word in _SECRETS):
             yield name, str(masker.setting(name, value))
 
 
 def _hashed_settings(bench: IndexBenchmark) -> str:
-    """Return a hash of the settings; where they may hold a secret under another name, one that is slow to guess by."""
+    """Return a hash of the settings; a slow hash if they may contain a secret under another name."""
     lenient, strict = (
         dumps(dict(_open_settings(bench, masker)), sort_keys=True).encode()
         for masker in (Masker(lenient=True), Masker())

@@ -21,7 +21,7 @@ from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import SignedRanks
 
 Status = Literal["measured", "pruned", "skipped", "failed"]
-"""skipped: the engine cannot be built or searched with it, now or later; failed: it may succeed another time."""
+"""skipped: the engine refuses the setting for good; failed: it may succeed another time."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LatencyQuantile:
     ms: float
     ci: Bounds | None = None
     bounded: bool = True
-    """Whether the times were enough to bound it from above."""
+    """Whether the sample was large enough for an upper bound."""
 
     def surely_within(self, limit: float) -> bool:
         return self.ci is not None and self.bounded and self.ci[1] <= limit
@@ -39,7 +39,7 @@ class LatencyQuantile:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """A setting: measured, pruned as needless, skipped as impossible, or failed; ``because`` says why."""
+    """A setting: measured, pruned as dominated, skipped as impossible, or failed; ``because`` has the reason."""
 
     build: Params
     search: Params
@@ -58,11 +58,11 @@ class SweepPoint:
     size_bytes: int | None = None
     because: str | None = None
     by: Mapping[str, Setting] | None = None
-    """The search setting of the same build that makes this one needless."""
+    """The search setting of the same build that dominates this one."""
     latency: Mapping[str, Any] = field(default_factory=dict)
-    """The whole form of the times that were taken."""
+    """JSON of the latency."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the engine says of how it searched."""
+    """Metadata of the engine."""
 
     @property
     def title(self) -> str:
@@ -79,7 +79,7 @@ class SweepPoint:
 
     @property
     def comparable(self) -> bool:
-        """Whether it may be compared with others: measured, and every query was answered."""
+        """Whether it was measured and every query was answered."""
         return self.recall is not None and self.p95 is not None and not self.failed_queries
 
     @classmethod
@@ -95,7 +95,7 @@ class SweepPoint:
         failed_queries: int = 0,
         facts: Mapping[str, Any] | None = None,
     ) -> "SweepPoint":
-        """From the forms of ``AnnRecall`` and ``Latency``."""
+        """Make a point from the JSON of ``AnnRecall`` and ``Latency``."""
         p50, p95, p99 = (_quantile(latency.get(name)) for name in ("p50", "p95", "p99"))
         return cls(
             dict(build), dict(search), "measured", recall["mean"], _bounds(recall["ci"]), recall["p5"], recall["n"],
@@ -119,7 +119,7 @@ class SweepPoint:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "SweepPoint":
-        """What ``to_json`` gave; KeyError, TypeError or ValueError where it is none."""
+        """Read the JSON of a point; raise KeyError, TypeError or ValueError if it is not one."""
         build, search, status = dict(form["build"]), dict(form["search"]), form["status"]
         if status not in get_args(Status):
             raise ValueError(f"status is {status!r}")
@@ -231,12 +231,12 @@ COSTS: dict[str, Callable[[SweepPoint], float]] = {
     "size": lambda point: inf if point.size_bytes is None else point.size_bytes,
     "build": lambda point: inf if point.build_seconds is None else point.build_seconds,
 }
-"""What cheap means, the lower the cheaper."""
+"""Costs by name; lower is cheaper."""
 
 
 @dataclass(frozen=True)
 class SweepChoice:
-    """The cheapest setting that meets what is wanted."""
+    """The cheapest setting that meets the target."""
 
     outcome: Literal["sure", "tied", "unsure", "none"]
     """sure: it meets the target, and is cheaper than every other that does; tied: ``rivals`` may be as cheap; unsure:
@@ -246,9 +246,9 @@ class SweepChoice:
     recall: float | None
     p95_ms: float | None
     cheaper: SweepPoint | None = None
-    """A cheaper one whose means meet the target, but not surely."""
+    """A cheaper point whose means meet the target, but whose intervals do not."""
     rivals: tuple[SweepPoint, ...] = ()
-    """Others that meet the target as surely, and whose cost cannot be distinguished from that of ``point``."""
+    """Other points that meet the target and whose cost cannot be distinguished from that of ``point``."""
 
     def to_json(self) -> dict[str, Any]:
         def brief(point: SweepPoint | None) -> dict[str, Any] | None:
@@ -263,7 +263,7 @@ class SweepChoice:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All points of one index, in the order of the grid."""
+    """Result of a sweep: all points of one index, in the order of the grid."""
 
     name: str
     engine: str
@@ -276,14 +276,14 @@ class SweepResult:
     target: float | None = None
     limit_p95_ms: float | None = None
     level: float | None = None
-    """Of the intervals; None where there are none."""
+    """Confidence level; None without intervals."""
     timed: Mapping[str, int] = field(default_factory=dict)
     """Rounds, warm-up and concurrency."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """Everything that decides the result but the settings."""
+    """Conditions of the sweep: everything but the settings that determines the result."""
     notes: tuple[str, ...] = ()
     resumed: int = 0
-    """How many points were measured by an earlier call."""
+    """Points that were measured by an earlier call."""
     times: PairedTimes | None = None
     """P95 of the settings that meet the target, from interleaved rounds; None where they were not compared."""
 
@@ -292,7 +292,7 @@ class SweepResult:
 
     @property
     def aims(self) -> bool:
-        """Whether there is something to meet."""
+        """Whether there is a target."""
         return self.target is not None or self.limit_p95_ms is not None
 
     @property
@@ -300,7 +300,7 @@ class SweepResult:
         return [point for point in self.points if point.comparable]
 
     def frontier(self) -> list[SweepPoint]:
-        """The points that no other beats: none finds as much in less time, or more in as much; quickest first."""
+        """Return the Pareto frontier of recall and P95, quickest first."""
         best, found = -inf, []
         for point in sorted(self.comparable, key=lambda point: (COSTS["p95"](point), -(point.recall or 0.0))):
             if (point.recall or 0.0) > best:
@@ -315,7 +315,7 @@ class SweepResult:
         return [point for point in self.comparable if _meets(point, recall, p95_ms)]
 
     def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> SweepChoice:
-        """Of the points that find at least ``recall`` within ``p95_ms``; the sweep's own target where neither is given.
+        """Return the cheapest point with at least ``recall`` within ``p95_ms``; defaults are the sweep's target.
 
         Whether a point meets the target is decided by the worse end of its interval, and whether it is cheaper than
         another by ``_is_cheaper``. Equal costs go by the other costs, then by the order of the grid.
@@ -384,7 +384,7 @@ class SweepResult:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any], where: str = "sweep") -> "SweepResult":
-        """What ``to_json`` gave, read back; the frontier and the cheapest are worked out anew."""
+        """Read the JSON of a sweep; the frontier and the cheapest point are computed again."""
         if not isinstance(form, Mapping) or form.get("schema") != SCHEMA:
             found = form.get("schema") if isinstance(form, Mapping) else type(form).__name__
             raise DataError(f"not a sweep: found {found!r}", where=where, expected=f"schema {SCHEMA}")
@@ -406,14 +406,14 @@ def _meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> boo
 
 
 def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:
-    """By the worse end of each interval; a figure without one is not sure."""
+    """Decide by the worse end of each interval; a value without an interval is not sure."""
     assert point.p95 is not None
     finds = recall is None or (point.recall_ci is not None and point.recall_ci[0] >= recall)
     return finds and (p95_ms is None or point.p95.surely_within(p95_ms))
 
 
 def _shortfalls(point: SweepPoint, recall: float | None, p95_ms: float | None) -> Iterator[float]:
-    """How far a point is from each thing wanted, as a share of it."""
+    """Yield the shortfall from each target as a share of it."""
     if recall is not None:
         yield max(0.0, recall - (point.recall or 0.0)) / recall if recall else 0.0
     if p95_ms is not None:

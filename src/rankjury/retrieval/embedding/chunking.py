@@ -16,7 +16,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.embedding.corpus import Corpus
 
 Spans = Sequence[tuple[int, int]]
-"""Where each token of a text begins, and where it ends."""
+"""Start and end of each token in a text."""
 _SPELLING = re.compile(r"(?P<fields>[^/]*)(?:/(?P<window>\d+)(?:\+(?P<overlap>\d+))?)?")
 _EXAMPLE = "something like title, title+bullets/300 or title+bullets/300+50"
 _WORD = re.compile(r"\S+")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class Chunking:
-    """Fields, and the windows that their text is cut into; without a window it stays whole."""
+    """Fields and windows of a chunking; without a window texts stay whole."""
 
     fields: tuple[str, ...]
     window: int | None = None
@@ -35,7 +35,7 @@ class Chunking:
         if not names or not all(name.strip() == name and name and not set(name) & set("+/") for name in names):
             raise UsageError(f"found the fields {'+'.join(names)!r}", where="chunking", expected=_EXAMPLE)
         if len(set(names)) < len(names):
-            raise UsageError(f"a field stands twice in {'+'.join(names)}", where="chunking", expected="each once")
+            raise UsageError(f"duplicate field in {'+'.join(names)}", where="chunking", expected="each once")
         if self.window is not None and self.window < 1:
             raise UsageError(f"a window of {self.window} tokens", where="chunking", expected="1 or more")
         if not 0 <= self.overlap < (self.window or 1):
@@ -47,7 +47,7 @@ class Chunking:
         return "+".join(self.fields) + windows + (f"+{self.overlap}" if self.overlap else "")
 
     def windows(self, tokens: int) -> Iterator[tuple[int, int]]:
-        """The first token of each window and the one past its last, for a text of so many; none lies within another."""
+        """Yield the first and the end token of each window of a text; no window lies within another."""
         size = self.window or max(tokens, 1)
         for start in range(0, max(tokens, 1), size - self.overlap):
             yield start, min(start + size, tokens)
@@ -56,7 +56,7 @@ class Chunking:
 
 
 def parse_chunking(text: str) -> Chunking:
-    """From its spelling."""
+    """Parse a chunking such as ``title+bullets/300+50``."""
     match = _SPELLING.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"found {text!r}", where="chunking", expected=_EXAMPLE)
@@ -66,7 +66,7 @@ def parse_chunking(text: str) -> Chunking:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """A way to tell the tokens of a text, and what they are called."""
+    """A tokenizer: its name and the spans of the tokens of a text."""
 
     name: str
     spans: Callable[[str], Spans]
@@ -80,28 +80,28 @@ WORDS = Tokenizer("words", _words)
 
 
 def find_tokenizer(model: object) -> Tokenizer:
-    """The model's own, where it has ``token_spans`` (a text → where each token begins and ends); else words."""
+    """Return the model's tokenizer if it has ``token_spans`` (text → spans of its tokens); else words."""
     spans = getattr(model, "token_spans", None)
     return WORDS if spans is None else Tokenizer(f"tokens of {getattr(model, 'name', 'the model')}", spans)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Pieces of texts, those of an item together: ``ITEM#0``, ``ITEM#1`` …"""
+    """Chunks of texts, those of an item together: ``ITEM#0``, ``ITEM#1`` …"""
 
     ids: pl.Series
     texts: pl.Series
     owners: Ints
-    """The row of the item that a chunk is of."""
+    """Row of the item of each chunk."""
     starts: Ints
     """The first token of the window within the item's text."""
     ends: Ints
     """The one past its last."""
     items: pl.Series
-    """Ids of the items, in their order; those without text are not among them."""
+    """Ids of the items with text, in their order."""
     chunking: Chunking
     tokens: int
-    """Of all items' texts, each counted once."""
+    """Number of tokens of all texts."""
     tokens_are: str = WORDS.name
     skipped: list[str] = field(default_factory=list)
     """Ids of items without text."""
@@ -123,7 +123,7 @@ def chunk_texts(
     empty: str = "error",
     source: str = "items",
 ) -> Chunks:
-    """Cut the items' texts; ``empty`` says what becomes of items without text: ``error``, or ``skip``."""
+    """Split the items' texts into chunks; ``empty``: ``error`` or ``skip`` for items without text."""
     for name in chunking.fields:
         if name not in texts_by_field:
             raise UnknownName("field", name, texts_by_field, where=source)
@@ -134,7 +134,7 @@ def chunk_texts(
     skipped = [ids[row] for row, text in enumerate(whole) if not text]
     if skipped and (empty == "error" or not kept):
         raise DataError(
-            f"no text in {', '.join(chunking.fields)} for {listed(skipped)}", where=source, expected="a text an item"
+            f"no text in {', '.join(chunking.fields)} for {listed(skipped)}", where=source, expected="a text per item"
         )
     names, texts, places, all_tokens = [], [], [], 0
     for owner, row in enumerate(kept):
@@ -153,15 +153,15 @@ def chunk_texts(
 
 
 def chunk_corpus(corpus: Corpus, chunking: Chunking, tokens: Tokenizer = WORDS) -> Corpus:
-    """A corpus of the chunking's fields in its windows; it says how it was cut where its columns are named."""
+    """Return the corpus in chunks; its columns are the chunking."""
     found = chunk_texts(corpus.ids, {"text": corpus.texts}, replace(chunking, fields=("text",)), tokens=tokens)
     return replace(corpus, ids=found.ids, texts=found.texts, columns=(str(chunking),))
 
 
 def _pieces(text: str, spans: Spans, chunking: Chunking) -> Iterator[tuple[int, int, str]]:
-    """Each window with its text, which goes on to the next token, so that nothing falls between two windows."""
+    """Yield each window with its text, up to the next token, so that no character is lost between windows."""
     for start, end in chunking.windows(len(spans)):
         first = spans[start][0] if start else 0
         piece = text[first : spans[end][0] if end < len(spans) else len(text)].strip()
-        if piece:  # a token may be but a part of a character
+        if piece:  # a token may be only a part of a character
             yield start, end, piece

@@ -25,27 +25,27 @@ class Corpus:
     texts: pl.Series
     columns: tuple[str, ...]
     joint: str = "\n"
-    """What stands between the texts of several columns."""
+    """Separator of the texts of several columns."""
     source: str = "corpus"
     skipped: list[str] = field(default_factory=list)
-    """Ids whose texts were empty, and which were left out."""
+    """Ids of omitted items without text."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def sha256(self) -> str:
-        """Of ids and texts in their order."""
+        """Hash of ids and texts in their order."""
         return hash_strings(self.ids, self.texts)
 
 
 def read_corpus(
     given: str, columns: Sequence[str], *, joint: str = "\n", id_column: str | None = None, empty: str = "error"
 ) -> Corpus:
-    """A .jsonl, .json (a list of objects, or {id: object}), .csv, .tsv or .parquet table, or a .txt of queries.
+    """Read a .jsonl, .json (a list of objects, or {id: object}), .csv, .tsv or .parquet table, or a .txt of queries.
 
-    The cells, without blanks around them, are joined by ``joint``, those that are empty left out. ``empty`` says what
-    becomes of rows without any text: ``error``, or ``skip`` to leave them out.
+    Stripped cells are joined by ``joint``, without empty ones. ``empty``: ``error``, or ``skip`` to omit rows without
+    text.
     """
     if empty not in EMPTY_POLICIES:
         raise UnknownName("policy on empty texts", empty, EMPTY_POLICIES)
@@ -69,7 +69,7 @@ def read_corpus(
 
 
 def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:
-    """The column of the items' ids, or else of the queries': what is embedded may be either."""
+    """Return the column of item ids, or else of query ids: both can be embedded."""
     try:
         return find_id_column(names, "item", where)
     except DataError as error:
@@ -99,7 +99,7 @@ def _joined(frame: pl.DataFrame, columns: Sequence[str], joint: str, where: str)
 
 
 def _as_text(cells: pl.Series, where: str) -> pl.Series:
-    """Texts and numbers as they are written; lists of them with commas."""
+    """Return cells as texts; lists are joined by commas."""
     inner = cells.dtype.inner if isinstance(cells.dtype, pl.List) else cells.dtype
     plain = inner in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean) or inner.is_numeric()
     if not plain:

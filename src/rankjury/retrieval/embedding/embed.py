@@ -30,9 +30,9 @@ def embed(
     rows: "RowStore | None" = None,
     progress: Progress = NO_PROGRESS,
 ) -> Vectors:
-    """A vector for each text as the model gives it, in 32 bits.
+    """Return a 32-bit vector for each text.
 
-    ``rows`` is where finished batches go, and may hold those of an earlier call:
+    ``rows`` stores finished batches, and may contain those of an earlier call:
     ``rankjury.retrieval.embedding.vector_files.open_row_cache``.
     """
     if batch_size < 1:
@@ -47,7 +47,7 @@ def embed(
             found = model.embed(corpus.texts[part].to_list())
         except RankjuryError:
             raise
-        except Exception as error:  # anybody's code
+        except Exception as error:  # code of the user or of a library
             raise DataError(
                 f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
                 where=model.name,
@@ -72,7 +72,7 @@ class RowStore(Protocol):
 
 
 class _InMemory:
-    """Gone with the process."""
+    """Row store in memory."""
 
     dimensions: int | None = None
 
@@ -91,7 +91,7 @@ class _InMemory:
 
 
 def _checked(found: Float32Matrix, ids: pl.Series, model: Embedder, usual: int | None) -> Float32Matrix:
-    """A batch with a row of finite numbers for each text, as long as those before."""
+    """Check that a batch has one finite vector per text, as long as those before."""
     expected = f"{len(ids):,} vectors of {usual:,} numbers" if usual else f"{len(ids):,} vectors"
     if found.ndim != 2 or len(found) != len(ids) or not found.shape[1] or found.shape[1] != (usual or found.shape[1]):
         shape = "×".join(map(str, found.shape)) or "a single number"
@@ -114,7 +114,7 @@ def _is_folder(name: str) -> bool:
 
 
 def find_model(name: str) -> Embedder:
-    """The model of that name; a folder called like one of the registry is written ``./name``."""
+    """Return the model of that name; a folder with the name of a registered model is written ``./name``."""
     known = MODELS.find(name)
     if known is not None:
         return known()

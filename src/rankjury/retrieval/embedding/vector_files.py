@@ -35,12 +35,12 @@ _BYTES = 4
 
 
 def cache_folder(output: Path) -> Path:
-    """Where the rows of an output are kept: ``.NAME.npz.parts`` beside it."""
+    """Return the folder of the row cache of an output: ``.NAME.npz.parts`` next to it."""
     return output.with_name(f".{output.name}.parts")
 
 
 class RowCache:
-    """Vectors of 32 bits one after the other in a file, and a manifest that says of what they are."""
+    """Row cache on disk: 32-bit vectors in a file, and a manifest with their settings."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any], file: BinaryIO) -> None:
         self._folder = folder
@@ -49,12 +49,12 @@ class RowCache:
 
     @property
     def dimensions(self) -> int | None:
-        """How long the vectors are; None before the first."""
+        """Length of the vectors; None before the first."""
         found: int | None = self._manifest.get("dimensions")
         return found
 
     def cut(self, batch_size: int, of: int) -> int:
-        """How many of the rows are there in whole batches; what is beyond them is dropped."""
+        """Return the number of cached rows in whole batches; drop the rest."""
         there = 0 if self.dimensions is None else self._file.seek(0, 2) // (self.dimensions * _BYTES)
         rows = min(there, of)
         rows -= rows % batch_size
@@ -63,7 +63,7 @@ class RowCache:
         return rows
 
     def add(self, vectors: Float32Matrix) -> None:
-        """A batch; it is safe from the end of this process when this returns."""
+        """Add a batch; it is on disk when this returns."""
         if self.dimensions is None:
             self._manifest["dimensions"] = int(vectors.shape[1])
             write_text(self._folder / _MANIFEST, json.dumps(self._manifest))
@@ -74,7 +74,7 @@ class RowCache:
             raise _cannot(error, self._folder) from error
 
     def all(self) -> Float32Matrix:
-        """All rows that were added."""
+        """Return all rows."""
         self._file.seek(0)
         held = np.frombuffer(self._file.read(), "<f4").astype(np.float32, copy=False)
         return held.reshape(-1, self.dimensions or 1)
@@ -82,7 +82,7 @@ class RowCache:
 
 @contextmanager
 def open_row_cache(folder: Path, settings: Mapping[str, Any]) -> Iterator[RowCache]:
-    """The rows kept for these settings; those of others are thrown away. The folder goes when the block ends well."""
+    """Open the row cache of these settings and drop rows of other settings; it is deleted when the block succeeds."""
     manifest = {"schema": _SCHEMA, **settings}
     try:
         found = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
@@ -132,7 +132,7 @@ _LONGEST_SHOWN = 40
 
 @dataclass(frozen=True)
 class VectorOptions:
-    """What becomes of the vectors before they are written, in this order."""
+    """Changes to the vectors before they are written, in this order."""
 
     normalise: bool = False
     truncate: int | None = None
@@ -146,7 +146,7 @@ class VectorOptions:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A file of vectors, and whether it was made now or was there."""
+    """A vector file, and whether it was written now."""
 
     path: Path
     metadata: dict[str, Any]
@@ -164,7 +164,7 @@ def embed_to_file(
     batch_size: int = BATCH_SIZE,
     progress: Progress = NO_PROGRESS,
 ) -> VectorFile:
-    """The corpus' vectors as a file; one that is there already is left as it is, or refused where it is another.
+    """Write the vectors of a corpus; an existing file of the same vectors is kept, another one is an error.
 
     Finished batches are kept beside the output until it is written, so that an interrupted call can be resumed. Those
     of another model or corpus, or of a function whose module was edited since, are dropped.
@@ -193,9 +193,9 @@ def embed_to_file(
 def vary_to_file(
     output: Path, vectors: Vectors, choices: VectorOptions, *, source: Mapping[str, Any] | None = None
 ) -> VectorFile:
-    """A variant of vectors as a file of its own; ``source`` is the metadata of theirs."""
+    """Write a variant of vectors to a file; ``source`` is the metadata of the original."""
     if choices == VectorOptions():
-        raise UsageError("nothing is to be changed", expected="--truncate, --dtype or --normalise")
+        raise UsageError("no change requested", expected="--truncate, --dtype or --normalise")
     told = source or {}
     record = {
         **{name: told.get(name) for name in _CARRIED},
@@ -209,7 +209,7 @@ def vary_to_file(
 
 
 def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """The metadata of a file that is there and just what is wanted; None where there is no file."""
+    """Return the metadata of an existing file with these settings; None if there is no file."""
     check_output(output)
     if not exists(output):
         return None
@@ -228,7 +228,7 @@ def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _compared(value: Any) -> Any:
-    """A source counts by its content, not by its name."""
+    """Return the value to compare: a source by its content, not by its name."""
     return value.get("sha256") if isinstance(value, dict) else value
 
 

@@ -12,25 +12,25 @@ Float32Matrix = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """A model: texts in, a row of numbers for each out."""
+    """An embedding model: texts to vectors."""
 
     @property
     def name(self) -> str:
-        """By which it is recorded with its vectors."""
+        """Name that is recorded with its vectors."""
         ...
 
     @property
     def version(self) -> str | None:
-        """What tells it from another of the same name; known without loading it."""
+        """Version or hash; known without loading the model."""
         ...
 
     @property
     def dimensions(self) -> int | None:
-        """How many numbers a vector has; None where only a vector tells."""
+        """Length of a vector; None if not known before the first one."""
         ...
 
     def embed(self, texts: list[str]) -> Float32Matrix:
-        """A vector for each text, in their order."""
+        """Return a vector for each text, in their order."""
         ...
 
 

@@ -18,7 +18,7 @@ _EXPECTED = "a folder as SentenceTransformer.save leaves it"
 
 
 class SentenceTransformerModel:
-    """A model as ``SentenceTransformer.save`` leaves it. It is called by its folder's name, its version is a hash."""
+    """A model folder as written by ``SentenceTransformer.save``; its version is a hash of its files."""
 
     def __init__(self, folder: Path) -> None:
         if not any((folder / name).is_file() for name in _SIGNS):
@@ -31,7 +31,7 @@ class SentenceTransformerModel:
 
     @cached_property
     def version(self) -> str | None:
-        """A hash of all files of the folder, hidden ones left aside."""
+        """Hash of all files of the folder except hidden ones."""
         hasher = sha256()
         files = (path for path in self.folder.rglob("*") if path.is_file())
         named = {path.relative_to(self.folder).as_posix(): path for path in files}
@@ -45,7 +45,7 @@ class SentenceTransformerModel:
 
     @property
     def dimensions(self) -> int | None:
-        return None  # the method that tells is called otherwise from release to release: the first vector does too
+        return None  # the method has another name in each release; the first vector has the length
 
     def embed(self, texts: list[str]) -> Float32Matrix:
         found = self._model.encode(texts, batch_size=max(1, len(texts)), show_progress_bar=False, convert_to_numpy=True)

@@ -15,13 +15,13 @@ from rankjury.retrieval.embedding.models import MODELS, Float32Matrix
 
 @MODELS.register("wordllama")
 class WordLlamaModel:
-    """The default configuration, as the library gives it: 256 dimensions, not normalised."""
+    """WordLlama with its default configuration: 256 dimensions, not normalised."""
 
     name = "wordllama"
 
     @cached_property
     def version(self) -> str | None:
-        """That of the library, which holds the weights."""
+        """Version of the library, which contains the weights."""
         try:
             return version("wordllama")
         except PackageNotFoundError as error:
