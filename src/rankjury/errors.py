@@ -6,7 +6,7 @@
     │   ├── ImpossibleSetting  exit 2   parameters that an engine cannot be built or searched with, on this corpus
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
     └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
-        ├── DuplicatePair      exit 3   an item stands twice for a query
+        ├── DuplicatePair      exit 3   an item is listed more than once for a query
         ├── DamagedRun         exit 3   an archived run whose manifest, report or table is not as it was stored
         └── EngineLost         exit 3   a search engine that answered before does so no more
 
@@ -149,11 +149,11 @@ class RankjuryError(Exception):
         expected: str | None = None,
         hint: str | None = None,
         details: Sequence[str] = (),
-        such: str | None = None,
+        count_note: str | None = None,
     ) -> None:
-        self.found = f"{found} ({such})" if such else found
-        self.such = such
-        """How many there are of what was found: 3 such pairs."""
+        self.found = f"{found} ({count_note})" if count_note else found
+        self.count_note = count_note
+        """The number of such faults, shown in brackets: 3 such pairs."""
         self.where = where
         self.expected = expected
         self.hint = hint
@@ -161,10 +161,10 @@ class RankjuryError(Exception):
         """Single faults, a line each, where several are reported together."""
         super().__init__(found, where, expected, hint)
 
-    def forget_count(self) -> None:
-        """Where only a part of the data was looked at, it is not known how many there are."""
-        if self.such:
-            self.found, self.such = self.found.removesuffix(f" ({self.such})"), None
+    def drop_count(self) -> None:
+        """Drop the number of faults, which is not known where only a part of the data was read."""
+        if self.count_note:
+            self.found, self.count_note = self.found.removesuffix(f" ({self.count_note})"), None
 
     def lines(self) -> list[str]:
         """Return the message and its details, a text each; long parts are cut."""
@@ -236,7 +236,7 @@ class DuplicatePair(DataError):  # noqa: N818
             where=where,
             expected="each (query, item) pair once",
             hint="Keep one of them with --duplicates first, last or max.",
-            such=f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}",
+            count_note=f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}",
         )
         self.query = query
         self.item = item

@@ -311,7 +311,7 @@ def _by_policy(
             where=f"{source}, {measure}",
             expected=f"none, under {option}=error",
             hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
-            such=plural(int(affected.sum()), "such query", "such queries"),
+            count_note=plural(int(affected.sum()), "such query", "such queries"),
         )
     values = values.copy()
     if policy == "skip":

@@ -221,3 +221,38 @@ def make_folder(folder: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
     write_files({path: text})
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except (PermissionError, IsADirectoryError):
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
+    """Replace a file at once, outside of any ``together``: it holds the new content or the old.
+
+    ``durable``: the content is on the disk when this returns.
+    """
+    part = new_part(path)
+    try:
+        with part.open("xb") as file:
+            file.write(octets)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

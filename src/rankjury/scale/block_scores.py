@@ -193,7 +193,7 @@ def score_block(
             for run, source in zip(runs, request.systems.values(), strict=True)
         ]
     except DataError as error:
-        error.forget_count()
+        error.drop_count()
         raise
     queries = gold.sorted_queries
     aligned = [

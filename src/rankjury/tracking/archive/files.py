@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import file_digest, sha256
@@ -16,7 +16,6 @@ from time import time_ns
 from typing import Any
 
 from rankjury.core.journal import lock_file
-from rankjury.core.temp_files import new_part
 from rankjury.errors import DamagedRun, DataError
 
 HASH_SHOWN = 8
@@ -201,38 +200,6 @@ def create_file(path: Path, octets: bytes) -> None:
         file.write(octets)
         file.flush()
         os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """The names in a folder, on the disk; where a system knows no such thing, nothing."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except (PermissionError, IsADirectoryError):
-        return
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(handle)
-
-
-def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
-    """The whole file, or what was there before."""
-    part = new_part(path)
-    try:
-        with part.open("xb") as file:
-            file.write(octets)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        part.replace(path)
-        if durable:
-            sync_folder(path.parent)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 @contextmanager

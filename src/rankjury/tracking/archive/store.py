@@ -20,6 +20,7 @@ from rankjury.core.json_schema import TEXT, check_json, parse_strict_json, recor
 from rankjury.core.progress import Progress
 from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
 from rankjury.errors import DataError
+from rankjury.io.atomic import replace_file, sync_folder
 from rankjury.tracking.archive.files import (
     create_file,
     format_time,
@@ -28,9 +29,7 @@ from rankjury.tracking.archive.files import (
     lock_folder,
     read_failure,
     read_limited,
-    replace_file,
     run_name,
-    sync_folder,
     write_error,
 )
 from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
