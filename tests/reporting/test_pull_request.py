@@ -18,7 +18,7 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
 from rankjury.reporting.tables.differences import changes_table, largest_losses, slices_table, summary_table
 from rankjury.reporting.writers.pull_request import LONGEST, escape_text, to_comment
-from tests.core.test_markup import REFERENCES
+from tests.core.test_text import REFERENCES
 from tests.reporting.small import HOSTILE, small, with_verdicts
 from tests.reporting.test_gate import cells
 
