@@ -281,12 +281,12 @@ BAD: dict[str, tuple[str, str, int, tuple[str, ...]]] = {
     "misspelt": (TABLE, "lnag", 2, ("unknown attribute 'lnag'", "Did you mean lang")),
     "misspelt in a crossing": (TABLE, "type*lnag", 2, ("unknown attribute 'lnag'", "Did you mean lang")),
     "three crossed": (TABLE, "type*lang*length", 2, ("crosses 3 attributes", "two different ones at most")),
-    "a text cut": (TABLE, "lang(quantiles=2)", 3, ("lang is no number",)),
+    "a text cut": (TABLE, "lang(quantiles=2)", 3, ("lang is not a number",)),
     "one quantile": (TABLE, "length(quantiles=1)", 2, ("quantiles=1", "2 to")),
     "edges that are none": (TABLE, "length(bins=low/high)", 2, ("bins=low/high", "bins=5/10")),
     "no option": (TABLE, "length(parts=3)", 2, ("'length(parts=3)'", "quantiles", "bins")),
     "nothing named": (TABLE, ",", 2, ("no attribute was named",)),
-    "a name twice": (TABLE.replace("type,lang", "lang,lang"), "lang", 3, ("lang", "twice")),
+    "a name twice": (TABLE.replace("type,lang", "lang,lang"), "lang", 3, ("lang", "duplicate")),
 }
 
 
