@@ -1,4 +1,8 @@
-"""Rankings from vectors: for each query the items most alike."""
+"""Rankings from vectors: the nearest items of each query.
+
+A query is itself an item where the queries are the corpus. Where they are other vectors, an item that happens to have
+the query's id (both numbered from 0, or both with whole-number ids) is an item like any other.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +37,7 @@ _LONGEST = 1e150
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A ranking, and what is to be known of the vectors it came from."""
+    """A ranking, and diagnostics of the vectors it came from."""
 
     ranking: Ranking
     hygiene: SpaceDiagnostics
@@ -187,7 +191,7 @@ def _check_request(k: int | None, metric: str) -> None:
 
 
 def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
-    """The vectors of these ids, which must be there."""
+    """Return the vectors of these ids, which must all exist."""
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
         raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
@@ -201,7 +205,7 @@ def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
 
 
 def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
-    """Refuse vectors that cannot be compared."""
+    """Refuse vectors that cannot be compared: other dimensions, too long, or zero for the cosine."""
     if asked.dimensions != pool.dimensions:
         raise DataError(
             f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
@@ -252,7 +256,7 @@ def rows_of_queries(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
 
 
 def self_note(n: int, queries: int, *, exclude: bool) -> str:
-    """Say of queries that are not the corpus that ``n`` of them have the id of an item, and what becomes of it."""
+    """Return the note that ``n`` queries, which are not the corpus, have the id of an item, and what is done with it."""
     has = f"{plural(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
     done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
     kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
@@ -266,7 +270,7 @@ def self_rows(ranking: Ranking) -> Bools:
 
 
 def drop_self(ranking: Ranking) -> Ranking:
-    """Every item but the one that asks; the others move up."""
+    """Return the ranking without each query's own item; the items below move up."""
     kept = ~self_rows(ranking)
     if kept.all():
         return ranking
@@ -281,7 +285,7 @@ def drop_self(ranking: Ranking) -> Ranking:
 
 
 def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
-    """Only what scores so much or more; a query of which nothing is left has found nothing."""
+    """Return the ranking without items that score below a threshold; a query may be left with an empty list."""
     scores = require_scores(ranking)
     kept = scores >= threshold
     starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
@@ -289,7 +293,7 @@ def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
 
 
 def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
-    """A view of a matrix: vectors are made read-only, and the caller's array is the caller's."""
+    """Return vectors from a matrix, a dict of id to vector, a path, or ``Vectors``. A matrix is not copied but viewed."""
     if isinstance(given, Vectors):
         return given.check()
     if isinstance(given, Mapping):

@@ -248,7 +248,7 @@ def test_a_fusion_prints_as_its_spelling_and_parses_back() -> None:
 
 def test_methods_say_what_they_are() -> None:
     assert METHODS.names() == ["rrf", "isr", "combsum", "combmnz", "combmax", "borda", "condorcet"]
-    assert all(method.about for method in METHODS)
+    assert all(method.description for method in METHODS)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_nothing_to_fuse() -> None:
 def test_an_item_that_stands_twice() -> None:
     frame = pl.DataFrame({"query_id": ["p", "q", "q"], "item_id": ["a", "a", "a"], "score": [1.0, 2.0, 3.0]})
     twice = rankjury.as_ranking(frame)
-    with pytest.raises(DataError, match="item 'a' stands more than once for query 'q'; expected each"):
+    with pytest.raises(DataError, match="duplicate item 'a' for query 'q'; expected each"):
         fuse([rankjury.as_ranking(X), twice], Fusion(depth=1))
 
 

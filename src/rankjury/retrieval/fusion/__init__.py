@@ -1,4 +1,1 @@
-"""Several rankings made one.
-
-``fuse`` does it once; ``Aligned`` lays the rankings on each other, so that many ways of fusing them are cheap to try.
-"""
+"""Fusion of rankings: ``align.fuse`` fuses once; ``align.Aligned`` makes it cheap to try many fusions."""

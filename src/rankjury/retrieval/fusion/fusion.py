@@ -1,4 +1,4 @@
-"""How rankings are fused, as a value that prints as its own spelling and parses back.
+"""Fusion methods as values that print as their spelling and parse back; normalization of scores.
 
 rrf(c=60)    rrf(c=60,depth=50,weights=0.5:0.3:0.2)    combsum    combmnz(normalise=z-score)    borda(depth=10)
 """
@@ -38,7 +38,7 @@ def _min_max(starts: Ints, values: Floats) -> Floats:
 def _z_score(starts: Ints, values: Floats) -> Floats:
     """(score − mean) / standard deviation, that of the population."""
     lengths = np.diff(starts)
-    spread = _min_max(starts, values)  # which changes no z-score, and squares of it are neither too large nor too small
+    spread = _min_max(starts, values)  # does not change z-scores, and its squares are neither too large nor too small
     centred = spread - np.repeat(_sums(starts, spread) / np.maximum(lengths, 1), lengths)
     deviation = np.sqrt(_sums(starts, centred**2) / np.maximum(lengths, 1))
     return _divided(centred, np.repeat(deviation, lengths))
@@ -57,13 +57,13 @@ def _rank(starts: Ints, values: Floats) -> Floats:
 
 
 def _sums(starts: Ints, values: Floats) -> Floats:
-    """The sum of each segment, added up in order of rank: no digit depends on ids or on the order of rows."""
+    """Return the sum of each segment, added in order of rank: no digit depends on ids or on the order of rows."""
     segment = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     return np.bincount(segment, weights=values, minlength=starts.size - 1).astype(np.float64)
 
 
 def _divided(above: Floats, below: Floats) -> Floats:
-    """The quotient, and 0 where it would be 0 / 0."""
+    """Return the quotient, and 0 for 0 / 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
@@ -77,28 +77,28 @@ NORMALIZATIONS: dict[str, Callable[[Ints, Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Method:
-    """A way of fusing: a function of the aligned rankings that gives each (query, item) pair its score."""
+class FusionMethod:
+    """A fusion method: a function of aligned rankings that returns a score for each (query, item) pair."""
 
     name: str
-    about: str
+    description: str
     function: Function
     normalise: str | None = None
-    """How scores are made comparable unless asked otherwise; None: only ranks count."""
+    """The default normalization of scores; None: only ranks count."""
     has_c: bool = False
 
 
-METHODS: Registry[Method] = Registry(
+METHODS: Registry[FusionMethod] = Registry(
     "way of fusing", home="rankjury.retrieval.fusion.methods", group="rankjury.fusions"
 )
 
 
 def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> Callable[[Function], Function]:
-    """Register a function ``(aligned, fusion) → float64[pairs]`` as a way of fusing."""
+    """Register a function ``(aligned, fusion) → float64[pairs]`` as a fusion method."""
 
     def add(function: Function) -> Function:
-        about = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
-        METHODS.add(name, Method(name, about, function, normalise, has_c))
+        description = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        METHODS.add(name, FusionMethod(name, description, function, normalise, has_c))
         return function
 
     return add
@@ -106,17 +106,17 @@ def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> C
 
 @dataclass(frozen=True)
 class Fusion:
-    """A way of fusing with all its settings. Hashable; what a method does not use is set back to its default."""
+    """A fusion method with all its options. Hashable; options that a method does not use have their defaults."""
 
     method: str = "rrf"
     weights: tuple[float, ...] | None = None
-    """One for each ranking, in their order; None: 1 each. Taken for the decimal numbers that they print as."""
+    """One per ranking, in their order; None: 1 each. Read as the decimal numbers that they print as."""
     c: float = DEFAULT_C
-    """The constant of rrf: it adds weight / (c + rank)."""
+    """The constant of rrf, which adds weight / (c + rank)."""
     depth: int | None = None
-    """Only so many of each list count; what stands further down is absent."""
+    """How many items of each list count; the others are treated as absent."""
     normalise: str | None = None
-    """How scores are made comparable, within each query of each list; None: as is usual for the method."""
+    """The normalization of scores, within each query of each list; None: the method's default."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -131,11 +131,11 @@ class Fusion:
         object.__setattr__(self, "c", c)
         object.__setattr__(self, "normalise", found.normalise and (self.normalise or found.normalise))
         if self.weights is not None:
-            object.__setattr__(self, "weights", _checked(self.weights))
+            object.__setattr__(self, "weights", _check_weights(self.weights))
 
     @check_arguments
     def weights_of(self, rankings: int) -> tuple[float, ...]:
-        """The weight of each of so many rankings."""
+        """Return the weight of each of so many rankings."""
         if self.weights is None:
             return (1.0,) * rankings
         if len(self.weights) != rankings:
@@ -168,7 +168,7 @@ class Fusion:
         return cls(match["name"], **options)
 
 
-def _checked(weights: tuple[float, ...]) -> tuple[float, ...]:
+def _check_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
     given = tuple(float(weight) for weight in weights)
     for weight in given:
         if not isfinite(weight) or weight < 0:

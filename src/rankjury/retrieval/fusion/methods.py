@@ -26,19 +26,19 @@ _SPLITTER = 134217729.0  # 2^27 + 1
 
 
 def from_decimal(number: float) -> complex:
-    """The decimal number that a float prints as."""
+    """Return the decimal number that a float prints as."""
     meant = Fraction(repr(float(number)))
     return complex(number, float(meant - Fraction(number)))
 
 
 def shifted(number: complex, values: Floats) -> Precise:
-    """number + values."""
+    """Return number + values."""
     total, rest = _two_sum(np.float64(number.real), values)
     return _pair(total, rest + number.imag)
 
 
 def quotient(number: complex, below: Precise) -> Precise:
-    """number / below."""
+    """Return number / below."""
     with np.errstate(over="ignore", invalid="ignore"):
         first = number.real / below.real
         back, rest = _two_product(first, below.real)
@@ -47,7 +47,7 @@ def quotient(number: complex, below: Precise) -> Precise:
 
 
 def product(number: complex, values: Floats) -> Precise:
-    """number × values."""
+    """Return number × values."""
     if number == 1:
         return values.astype(np.complex128)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -56,22 +56,22 @@ def product(number: complex, values: Floats) -> Precise:
 
 
 def times(numbers: Precise, factors: Floats) -> Floats:
-    """numbers × factors, rounded once."""
+    """Return numbers × factors, rounded once."""
     with np.errstate(over="ignore", invalid="ignore"):
         first, rest = _two_product(numbers.real, factors)
         return np.asarray(first + (rest + numbers.imag * factors))
 
 
 def totals(rows: int, columns: Sequence[Callable[[slice], Precise]]) -> Precise:
-    """The sum over the columns for each row; the same to the last digit in whatever order the columns come."""
+    """Return the sum over the columns for each row; the order of the columns does not change a digit."""
 
     def of_block(first: int, last: int) -> Precise:
-        laid = np.stack([column(slice(first, last)) for column in columns], axis=1)
+        terms = np.stack([column(slice(first, last)) for column in columns], axis=1)
         if len(columns) > 2:  # two can be added either way round
-            laid.sort(axis=1)
-        total = laid[:, 0]
+            terms.sort(axis=1)
+        total = terms[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            for other in laid.T[1:]:
+            for other in terms.T[1:]:
                 high, low = _two_sum(total.real, other.real)
                 total = _pair(high, low + (total.imag + other.imag))
         return total
@@ -80,7 +80,7 @@ def totals(rows: int, columns: Sequence[Callable[[slice], Precise]]) -> Precise:
 
 
 def _pair(high: Floats, low: Floats) -> Precise:
-    """high + low, with all of it that fits in the first."""
+    """Return high + low as a pair, with as much as fits in the first."""
     pair = np.empty(high.shape, dtype=np.complex128)
     total = high + low
     pair.real = total
@@ -89,14 +89,14 @@ def _pair(high: Floats, low: Floats) -> Precise:
 
 
 def _two_sum(left: Floats | np.float64, right: Floats) -> tuple[Floats, Floats]:
-    """The sum, and what rounding took from it."""
+    """Return the sum and its rounding error."""
     total = left + right
     of_right = total - left
     return total, (left - (total - of_right)) + (right - of_right)
 
 
 def _two_product(left: Floats | np.float64, right: Floats) -> tuple[Floats, Floats]:
-    """The product, and what rounding took from it."""
+    """Return the product and its rounding error."""
     first = left * right
     left_high, left_low = _split(left)
     right_high, right_low = _split(right)
@@ -106,63 +106,20 @@ def _two_product(left: Floats | np.float64, right: Floats) -> tuple[Floats, Floa
 
 
 def _split(number: Floats | np.float64) -> tuple[Floats | np.float64, Floats | np.float64]:
-    """Two halves of 26 digits each."""
+    """Return two halves of 26 digits each."""
     far = number * _SPLITTER
     high = far - (far - number)
     return high, number - high
 
 
 _CELLS = 1 << 18
-"""Of the table of items × items that are held at once."""
+"""Limit for the table of items × items in memory."""
 _MOST_VOTES = 1 << 62
-
-
-def condorcet(aligned: Aligned, fusion: Fusion) -> Floats:
-    """Copeland's count: how many of the query's items it beats, by a majority of the lists' weights.
-
-    A list votes for the item that it ranks higher, and for one that it holds against one that it lacks; of two that it
-    lacks it says nothing. Source: Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002, who sort by
-    the majority; that order hangs on where the sort begins as soon as majorities run in a circle, a count does not.
-    """
-    votes = _whole_votes(fusion.weights_of(len(aligned.lists)))
-
-    def of_block(first: int, last: int) -> Floats:
-        bounds = aligned.starts[first : last + 1].tolist()
-        ranks = [aligned.ranks[:, low:high] for low, high in pairwise(bounds)]
-        return np.concatenate([_wins(of_query, votes) for of_query in ranks])
-
-    blocks = in_threads(of_block, cut_into_blocks(aligned.starts, 1 << 12))
-    return np.concatenate([np.empty(0), *blocks])
-
-
-def _whole_votes(weights: Sequence[float]) -> list[int]:
-    """Weights as whole numbers in the same proportion, so that 0.1 and 0.2 together are as much as 0.3."""
-    meant = [Fraction(repr(weight)) for weight in weights]
-    scale = lcm(*(weight.denominator for weight in meant))
-    votes = [int(weight * scale) for weight in meant]
-    excess = max(0, sum(votes).bit_length() - _MOST_VOTES.bit_length() + 1)
-    return [max(vote >> excess, 1) if vote else 0 for vote in votes]
-
-
-def _wins(ranks: NDArray[np.int32], votes: Sequence[int]) -> Floats:
-    """How many of the others each item of a query beats."""
-    items = ranks.shape[1]
-    places = np.where(ranks == 0, items + 1, ranks).astype(np.min_scalar_type(-items - 2))
-    narrowest = np.min_scalar_type(-sum(votes) - 1)
-    wins = np.empty(items)
-    for first, last in cut_rows(items, max(1, _CELLS // max(items, 1))):
-        lead = np.zeros((last - first, items), dtype=narrowest)
-        for place, vote in zip(places, votes, strict=True):
-            mine = place[first:last, None]
-            opinion = (mine < place).view(np.int8) - (mine > place).view(np.int8)
-            lead += opinion * narrowest.type(vote)
-        wins[first:last] = np.count_nonzero(lead > 0, axis=1)
-    return wins
 
 
 @method("rrf", has_c=True)
 def rrf(aligned: Aligned, fusion: Fusion) -> Floats:
-    """Reciprocal rank fusion: the sum of weight / (c + rank) over the lists that hold the item.
+    """Reciprocal rank fusion: the sum of weight / (c + rank) over the lists that have the item.
 
     Source: Cormack, Clarke and Büttcher, Reciprocal rank fusion outperforms Condorcet, SIGIR 2009.
     """
@@ -172,7 +129,7 @@ def rrf(aligned: Aligned, fusion: Fusion) -> Floats:
 
 @method("isr")
 def isr(aligned: Aligned, fusion: Fusion) -> Floats:
-    """Inverse square rank: the number of lists that hold the item × the sum of weight / rank².
+    """Inverse square rank: the number of lists that have the item × the sum of weight / rank².
 
     Source: Mourão, Martins and Magalhães, Multimodal medical information retrieval, 2015.
     """
@@ -182,32 +139,32 @@ def isr(aligned: Aligned, fusion: Fusion) -> Floats:
 
 @method("combsum", normalise="min-max")
 def combsum(aligned: Aligned, fusion: Fusion) -> Floats:
-    """The sum of weight × normalised score over the lists that hold the item.
+    """The sum of weight × normalised score over the lists that have the item.
 
     Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
     """
-    return np.asarray(_sum_of(_normalised(aligned, fusion), aligned, fusion).real)
+    return np.asarray(_sum_of(_normalized(aligned, fusion), aligned, fusion).real)
 
 
 @method("combmnz", normalise="min-max")
 def combmnz(aligned: Aligned, fusion: Fusion) -> Floats:
-    """The number of lists that hold the item × the sum of weight × normalised score.
+    """The number of lists that have the item × the sum of weight × normalised score.
 
-    A list of weight 0 that holds the item counts among them.
+    A list of weight 0 that has the item counts.
     Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
     """
-    return times(_sum_of(_normalised(aligned, fusion), aligned, fusion), _lists_that_hold(aligned))
+    return times(_sum_of(_normalized(aligned, fusion), aligned, fusion), _lists_that_hold(aligned))
 
 
 @method("combmax", normalise="min-max")
 def combmax(aligned: Aligned, fusion: Fusion) -> Floats:
-    """The highest weight × normalised score among the lists that hold the item.
+    """The highest weight × normalised score among the lists that have the item.
 
     Source: Fox and Shaw, Combination of multiple searches, TREC-2, 1993.
     """
     highest = np.full(len(aligned), -np.inf)
     weights = fusion.weights_of(len(aligned.lists))
-    for weight, column, held in zip(weights, _normalised(aligned, fusion), aligned.held, strict=True):
+    for weight, column, held in zip(weights, _normalized(aligned, fusion), aligned.presence, strict=True):
         weighted = product(from_decimal(weight), column).real
         np.maximum(highest, weighted, out=highest, where=held)
     return highest
@@ -228,11 +185,52 @@ def borda(aligned: Aligned, fusion: Fusion) -> Floats:
     return np.asarray(_sum_of(points, aligned, fusion).real)
 
 
-method("condorcet")(condorcet)
+@method("condorcet")
+def condorcet(aligned: Aligned, fusion: Fusion) -> Floats:
+    """Copeland's count: how many of the query's items it beats, by a majority of the lists' weights.
+
+    A list votes for the item that it ranks higher, and for an item that it has against one that it lacks; between two
+    that it lacks it does not vote. Source: Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002, who
+    sort by the majority; with cyclic majorities that order depends on where the sort begins, a count does not.
+    """
+    votes = _whole_votes(fusion.weights_of(len(aligned.lists)))
+
+    def of_block(first: int, last: int) -> Floats:
+        bounds = aligned.starts[first : last + 1].tolist()
+        ranks = [aligned.ranks[:, low:high] for low, high in pairwise(bounds)]
+        return np.concatenate([_wins(of_query, votes) for of_query in ranks])
+
+    blocks = in_threads(of_block, cut_into_blocks(aligned.starts, 1 << 12))
+    return np.concatenate([np.empty(0), *blocks])
+
+
+def _whole_votes(weights: Sequence[float]) -> list[int]:
+    """Return weights as whole numbers in the same proportion, so that 0.1 and 0.2 together equal 0.3."""
+    meant = [Fraction(repr(weight)) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in meant))
+    votes = [int(weight * scale) for weight in meant]
+    excess = max(0, sum(votes).bit_length() - _MOST_VOTES.bit_length() + 1)
+    return [max(vote >> excess, 1) if vote else 0 for vote in votes]
+
+
+def _wins(ranks: NDArray[np.int32], votes: Sequence[int]) -> Floats:
+    """Return how many others each item of a query beats."""
+    items = ranks.shape[1]
+    places = np.where(ranks == 0, items + 1, ranks).astype(np.min_scalar_type(-items - 2))
+    narrowest = np.min_scalar_type(-sum(votes) - 1)
+    wins = np.empty(items)
+    for first, last in cut_rows(items, max(1, _CELLS // max(items, 1))):
+        lead = np.zeros((last - first, items), dtype=narrowest)
+        for place, vote in zip(places, votes, strict=True):
+            mine = place[first:last, None]
+            opinion = (mine < place).view(np.int8) - (mine > place).view(np.int8)
+            lead += opinion * narrowest.type(vote)
+        wins[first:last] = np.count_nonzero(lead > 0, axis=1)
+    return wins
 
 
 def _places(aligned: Aligned) -> Floats:
-    """All ranks that occur, from 1."""
+    """Return all ranks that occur, from 1."""
     return np.arange(1, int(aligned.ranks.max(initial=0)) + 1, dtype=np.float64)
 
 
@@ -240,26 +238,26 @@ def _lists_that_hold(aligned: Aligned) -> Floats:
     return np.asarray(np.count_nonzero(aligned.ranks, axis=0), dtype=np.float64)
 
 
-def _normalised(aligned: Aligned, fusion: Fusion) -> Floats:
-    return aligned.normalised(fusion.normalise or "none")
+def _normalized(aligned: Aligned, fusion: Fusion) -> Floats:
+    return aligned.normalized(fusion.normalise or "none")
 
 
 def _sum_by_rank(aligned: Aligned, fusion: Fusion, below: Precise) -> Precise:
-    """The sum of weight / below[rank − 1] over the lists that hold the pair."""
+    """Return the sum of weight / below[rank − 1] over the lists that have the pair."""
     nothing = np.zeros(1, dtype=np.complex128)
     tables = [
         np.concatenate((nothing, quotient(from_decimal(weight), below)))
         for weight in fusion.weights_of(len(aligned.lists))
     ]
 
-    def looked_up(number: int, rows: slice) -> Precise:
+    def look_up(number: int, rows: slice) -> Precise:
         return tables[number].take(aligned.ranks[number, rows])
 
-    return _total(aligned, looked_up)
+    return _total(aligned, look_up)
 
 
 def _sum_of(values: Floats, aligned: Aligned, fusion: Fusion) -> Precise:
-    """The sum of weight × value over the lists; ``values`` is lists × pairs."""
+    """Return the sum of weight × value over the lists; ``values`` is lists × pairs."""
     weights: Sequence[complex] = [from_decimal(weight) for weight in fusion.weights_of(len(aligned.lists))]
 
     def weighted(number: int, rows: slice) -> Precise:
