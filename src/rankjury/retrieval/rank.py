@@ -256,7 +256,7 @@ def rows_of_queries(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
 
 
 def self_note(n: int, queries: int, *, exclude: bool) -> str:
-    """Return the note that ``n`` queries, which are not the corpus, have the id of an item, and what is done with it."""
+    """Return the note that ``n`` queries, which are not the corpus, have the id of an item, and its treatment."""
     has = f"{plural(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
     done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
     kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
@@ -293,7 +293,7 @@ def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
 
 
 def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
-    """Return vectors from a matrix, a dict of id to vector, a path, or ``Vectors``. A matrix is not copied but viewed."""
+    """Return vectors from a matrix, a dict of id to vector, a path, or ``Vectors``. A matrix is viewed, not copied."""
     if isinstance(given, Vectors):
         return given.check()
     if isinstance(given, Mapping):
