@@ -61,7 +61,7 @@ from rankjury.recsys.models import RECOMMENDERS, Recommender
 
 @RECOMMENDERS.register("by-id")
 class ById(Recommender):
-    description = "items in the order of their ids"
+    about = "items in the order of their ids"
 
     def fit(self, train, features, progress=None):
         pass
@@ -176,7 +176,7 @@ class Countdown(SystemTable):
 import typer
 
 EPILOG = "Example: rankjury hello"
-PANEL = "Evaluate"
+GROUP = "Evaluate"
 
 def hello_command() -> None:
     """Say hello to the jury."""
@@ -245,9 +245,10 @@ import json
 import numpy as np
 import polars as pl
 import rankjury
-from rankjury.labeling.keywords.mapping import Settings
-from rankjury.labeling.keywords.vocabulary import Vocabulary
-from rankjury.retrieval.embedding.models import find_model
+from rankjury.labeling.keywords.annotations import Vocabulary
+from rankjury.labeling.keywords.mapping import MappingSettings
+
+from rankjury.retrieval.embedding.embed import find_model
 
 used = {}
 engine = rankjury.ENGINES.get("dot")("ip")
@@ -262,7 +263,7 @@ model = rankjury.RECOMMENDERS.get("by-id")()
 used["recommender"] = model.score(np.arange(1), np.arange(3)).tolist()
 used["embedder"] = find_model("lengths").embed(["abc"]).tolist()
 vocabulary = Vocabulary.of({"vehicle": ["bus"]})
-(extraction,) = rankjury.map_texts(["a red car"], vocabulary, Settings("everything"))
+(extraction,) = rankjury.map_texts(["a red car"], vocabulary, MappingSettings("everything"))
 used["mapper"] = [mapped.keyword.name for mapped in extraction.mapped]
 print(json.dumps(used))
 """

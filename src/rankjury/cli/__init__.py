@@ -106,7 +106,10 @@ def _app_of(*commands: str) -> typer.Typer:
     for name in commands:
         module = import_module(f"rankjury.cli.{name}")
         command = found.command(
-            name, cls=getattr(module, "Command", None), epilog=module.EPILOG, rich_help_panel=module.GROUP
+            name,
+            cls=getattr(module, "Command", None),
+            epilog=getattr(module, "EPILOG", None),
+            rich_help_panel=getattr(module, "GROUP", None),
         )
         command(getattr(module, f"{name}_command"))
     found.callback()(_root)

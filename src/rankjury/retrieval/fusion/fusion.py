@@ -88,9 +88,7 @@ class FusionMethod:
     has_c: bool = False
 
 
-METHODS: Registry[FusionMethod] = Registry(
-    "way of fusing", home="rankjury.retrieval.fusion.methods", group="rankjury.fusions"
-)
+METHODS: Registry[FusionMethod] = Registry("way of fusing", home="rankjury.retrieval.fusion", group="rankjury.fusions")
 
 
 def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> Callable[[Function], Function]:
