@@ -180,7 +180,7 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rankjury.labeling.keywords.gold, "_WORDS_AT_ONCE", words)
-        patch.setattr(rankjury.labeling.keywords.annotations, "_PAIRS_AT_ONCE", words)
+        patch.setattr(rankjury.labeling.keywords.gold, "_PAIRS_AT_ONCE", words)
         predicates = by_items(table, match)
         check(predicates, table, plain.gold(table, table, match, own=True))
         run = rankjury.as_ranking({query: list(table) for query in table})
