@@ -32,7 +32,7 @@ from rankjury.evaluation.sections import (
 )
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.evaluation.targets import parse_target
-from rankjury.recsys.summary import WindowSize
+from rankjury.recsys.sections import WindowSize
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate, QuantileValues
 from rankjury.stats.resampling import Resampling

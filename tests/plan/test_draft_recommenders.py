@@ -14,9 +14,8 @@ from rankjury.plan.folder_scan import FolderContents, scan_folder
 from rankjury.plan.outputs import write_outputs
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.summary import CatalogueSize, Interactions
+from rankjury.recsys.sections import CatalogueSize, Exposure, Interactions
 from tests.plan import GOLD, QUICK, RUN, put
 
 USERS, ITEMS = 12, 15

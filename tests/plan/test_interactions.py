@@ -22,10 +22,9 @@ from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import write_split
-from rankjury.recsys.exposure import Exposure
 from rankjury.recsys.models import RECOMMENDERS, Recommender
+from rankjury.recsys.sections import CatalogueSize, Exposure, Interactions
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.summary import CatalogueSize, Interactions
 from rankjury.recsys.tuning.models import tune_model
 from tests.plan import carried_out, checked, put
 from tests.specs import slow_movielens as slow

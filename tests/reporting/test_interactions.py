@@ -14,8 +14,7 @@ from rankjury.evaluation.sections import SystemFacts
 from rankjury.plan.gold.interactions import below_chance
 from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
-from rankjury.recsys.exposure import Exposure
-from rankjury.recsys.summary import Interactions, WindowSize
+from rankjury.recsys.sections import Exposure, Interactions, WindowSize
 from rankjury.reporting.console import print_report
 from rankjury.reporting.sections.interactions import render_exposure, render_interactions, windows_table
 from rankjury.reporting.tables import TextTable

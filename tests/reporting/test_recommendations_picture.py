@@ -17,7 +17,7 @@ from PIL import Image
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
-from rankjury.recsys.exposure import Exposure
+from rankjury.recsys.sections import Exposure
 from rankjury.reporting.charts.matplotlib import MARKERS, to_figure, to_picture
 from rankjury.reporting.charts.measures import recommenders_grid
 from rankjury.stats.estimates import Estimate

@@ -20,8 +20,8 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import write_split
+from rankjury.recsys.sections import Interactions
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.summary import Interactions
 from tests import paths
 from tests.specs import slow_movielens as slow
 from tests.stats.support import thorough

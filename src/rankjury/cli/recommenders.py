@@ -1,4 +1,4 @@
-"""rankjury recommenders: which models there are, and what can be set of each."""
+"""rankjury recommenders: the models and their parameters."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,9 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     """List the recommenders that a plan can try, or the parameters of one."""
     from rankjury.recsys.models import RECOMMENDERS
 
-    found = {one: RECOMMENDERS.get(one) for one in ([name] if name is not None else RECOMMENDERS.names())}
+    found = {key: RECOMMENDERS.get(key) for key in ([name] if name is not None else RECOMMENDERS.names())}
     if as_json:
-        print_json({one: _facts(kind) for one, kind in found.items()})
+        print_json({key: _facts(kind) for key, kind in found.items()})
     elif name is None:
         print_entries("recommenders", {one: (kind.about, kind.extra) for one, kind in found.items()})
     else:

@@ -1,4 +1,4 @@
-"""Tiers of users by activity and of items by popularity, and who is cold: by training interactions alone."""
+"""Tiers: users by activity, items by popularity, cold and warm, by training interactions alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rankjury.recsys.split import exact_fraction
 from rankjury.recsys.task import Task
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
-"""Which tiers of users are crossed with which of items, where crossings are asked for."""
+"""Tiers of users and of items that are crossed, where crossings are wanted."""
 _POPULARITY = ("head", "torso", "tail")
 _COLD, _WARM = "cold", "warm"
 _ACTIVITY = {2: ("low", "high"), 3: ("low", "medium", "high"), 4: ("low", "medium", "high", "power")}
@@ -29,17 +29,17 @@ _OF = "training interaction", "training interactions"
 
 @dataclass(frozen=True)
 class Tiers:
-    """How users and items are told apart."""
+    """How users and items are grouped into tiers."""
 
     activity: int | tuple[float, ...] = 4
-    """How many tiers, as even as equal counts allow; or the counts at which the second, third … begins."""
+    """The number of tiers, as even as equal counts allow; or the counts at which the second, third … begins."""
     popularity: tuple[float, ...] = (0.5, 0.8)
-    """Head is what holds the first share of training interactions, torso what holds more up to the second."""
+    """Head has the first share of training interactions, torso the rest up to the second share."""
     cold_users: int = 10
-    """A user of fewer training interactions is cold."""
+    """Users with fewer training interactions are cold."""
     cold_items: int = 10
     crossings: bool = False
-    """Whether tiers of users are crossed with tiers of items as well: activity=low*item.popularity=tail."""
+    """Whether tiers of users are also crossed with tiers of items: activity=low*item.popularity=tail."""
 
     def __post_init__(self) -> None:
         if isinstance(self.activity, int):
@@ -56,7 +56,7 @@ class Tiers:
 
     @property
     def activities(self) -> tuple[str, ...]:
-        """Low, medium, high, power; q1, q2 … where there are more of them."""
+        """The names of the activity tiers: low, medium, high, power; or q1, q2 … where there are more."""
         number = self.activity if isinstance(self.activity, int) else len(self.activity) + 1
         return _ACTIVITY.get(number, tuple(f"q{place + 1}" for place in range(number)))
 
@@ -68,13 +68,13 @@ def _rising(edges: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Tier:
-    """One attribute: the tiers in their order, what each of them is, and which one everybody is in."""
+    """One attribute: its tiers in order, a note on each, and the tier of each user or item."""
 
     name: str
     labels: tuple[str, ...]
     notes: tuple[str, ...]
     place: Ints
-    """Of each user or item of the log."""
+    """The tier of each user or item of the log."""
 
     def column(self, codes: Ints | None = None) -> pl.Series:
         place = self.place if codes is None else self.place[codes]
@@ -85,16 +85,16 @@ class Tier:
 
 
 def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
-    """``activity`` and ``user`` (cold or warm) of every user of the log; users whom training lacks are the lowest."""
+    """Return ``activity`` and ``user`` (cold or warm) of every user; users that training lacks are the lowest."""
     taken = task.train.per_user
     begins = _activity_begins(taken[taken > 0], tiers)
     place = np.searchsorted(begins, taken, side="right").astype(np.int64)
-    activity = Tier("activity", tiers.activities, tuple(_ranges([int(one) for one in begins])), place)
+    activity = Tier("activity", tiers.activities, tuple(_ranges(begins.tolist())), place)
     return activity, _warmth("user", taken, tiers.cold_users)
 
 
 def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
-    """``popularity`` and ``item`` (cold or warm) of every item of the log; items whom training lacks are tail."""
+    """Return ``popularity`` and ``item`` (cold or warm) of every item; items that training lacks are tail."""
     taken = task.train.per_item
     least = _popularity_begins(taken, tiers)
     place = (taken < least[0]).astype(np.int64) + (taken < least[1])
@@ -103,12 +103,12 @@ def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
 
 
 def user_cuts(task: Task, tiers: Tiers) -> SliceTable:
-    """Slices of those who are recommended something: activity=low …, user=cold …"""
+    """Return slices of the evaluated users: activity=low …, user=cold …"""
     return _cuts(task.log.users.gather(task.users), user_tiers(task, tiers), task, of="queries", codes=task.users)
 
 
 def item_cuts(task: Task, tiers: Tiers) -> SliceTable:
-    """Slices of items: item.popularity=head …, item=cold …"""
+    """Return slices of items: item.popularity=head …, item=cold …"""
     return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None)
 
 
@@ -118,7 +118,7 @@ def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: 
 
 
 def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:
-    """From which count on the second, third … tier is; equal ones where equal counts leave nothing between two."""
+    """Return the count at which the second, third … tier begins; equal ones where a tier is empty."""
     if not isinstance(tiers.activity, int):
         return np.array([ceil(edge) for edge in tiers.activity], dtype=np.int64)
     distinct, users = np.unique(taken, return_counts=True)
@@ -132,14 +132,14 @@ def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:
 
 
 def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
-    """The least counts of head and of torso: of each count, how much is held by items of a higher one."""
+    """Return the least counts of head and of torso, from the share of interactions of items with higher counts."""
     distinct, items = np.unique(taken[taken > 0], return_counts=True)
-    held = distinct * items
-    above = held.sum() - np.cumsum(held)
+    interactions = distinct * items
+    above = interactions.sum() - np.cumsum(interactions)
     least = []
     for share in tiers.popularity:
-        limit = exact_fraction(share) * int(held.sum())
-        within = distinct[[int(one) < limit for one in above]]
+        limit = exact_fraction(share) * int(interactions.sum())
+        within = distinct[[number < limit for number in above.tolist()]]
         least.append(int(within.min()) if within.size else 1)
     return least[0], least[1]
 
@@ -150,7 +150,7 @@ def _warmth(name: str, taken: Ints, threshold: int) -> Tier:
 
 
 def _ranges(begins: Sequence[int]) -> Iterator[str]:
-    """What lies below the first, between two, and from the last on."""
+    """Yield notes on the counts below the first limit, between two, and from the last on."""
     never = np.iinfo(np.int64).max
     if begins[0] == never:
         yield "all of them"
@@ -169,9 +169,9 @@ def _ranges(begins: Sequence[int]) -> Iterator[str]:
 
 
 def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
-    """How large the tiers are: users and items of training and their share of it, and those that were held out.
+    """Return the sizes of tiers: users and items of training with their share of it, and those that were held out.
 
-    What is said of training is the same whatever was held out.
+    Sizes in training do not depend on what was held out.
     """
     held_users, held_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
     held_users[task.users] = True

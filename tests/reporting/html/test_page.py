@@ -17,7 +17,7 @@ from rankjury.labeling.keywords.partial_match import PartialMatches
 from rankjury.measures.measure import Measure
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
-from rankjury.recsys.summary import Interactions
+from rankjury.recsys.sections import Interactions
 from rankjury.reporting.html import cell_html, embed_json, page_script, page_style, visible_text
 from rankjury.reporting.html.page import measures_matrix, render_page, slice_tables
 from rankjury.reporting.html.query_data import QueryDetails, select_cases

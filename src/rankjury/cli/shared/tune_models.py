@@ -31,7 +31,7 @@ _REFITS = ("train", "train+validation")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What is not as the plan says."""
+    """Options that replace what the plan says."""
 
     search: str | None
     trials: int | None
@@ -44,7 +44,7 @@ class ModelOptions:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """Keys of the tune tables."""
+        """The keys of the tune tables that are replaced."""
         measure = None if self.measure is None else one_measure(self.measure)[0]
         given = {"search": self.search, "trials": self.trials, "measure": measure, "seed": self.seed}
         return {name: value for name, value in given.items() if value is not None}
@@ -60,18 +60,18 @@ def tune_models(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Try, choose, tell; and evaluate what was chosen on the test window, where that is asked for."""
+    """Try settings, choose the best, report; with --final evaluate the choice on the test window."""
     from rankjury.stats.resampling import Resampling
 
     resampling = Resampling(**(checked.plan.statistics.model_dump() | statistics))
     names = _names(checked, system, options)
     _check(checked, options, output)
     with show_progress(quiet=quiet) as progress:
-        found = _tried(checked, names, options, resampling, progress, quiet=quiet)
+        found = _run_trials(checked, names, options, resampling, progress, quiet=quiet)
     outcome, final = None, None
-    if options.final and all(one.best is not None for one in found):
-        outcome, final = _opened(checked, found, options, output, quiet=quiet)
-    form = _form(found, checked, outcome, final)
+    if options.final and all(tuning.best is not None for tuning in found):
+        outcome, final = _open_test(checked, found, options, output, quiet=quiet)
+    form = _to_json(found, checked, outcome, final)
     written = _write(form, outcome, final, output, final_wanted=options.final)
     with ignore_broken_pipe():
         if as_json:
@@ -103,7 +103,7 @@ def _names(checked: "CheckedPlan", system: str | None, options: ModelOptions) ->
 
 
 def _check(checked: "CheckedPlan", options: ModelOptions, output: Path | None) -> None:
-    """What cannot be done is refused before anything is computed."""
+    """Refuse options that are not possible, before anything is computed."""
     if options.search is not None and options.search not in _SEARCHES:
         raise UnknownName("search", options.search, _SEARCHES)
     if options.trials is not None and options.trials < 1:
@@ -124,7 +124,7 @@ def _check(checked: "CheckedPlan", options: ModelOptions, output: Path | None) -
         check_folder(output)
 
 
-def _tried(
+def _run_trials(
     checked: "CheckedPlan", names: list[str], options: ModelOptions, how: Any, progress: "Progress", *, quiet: bool
 ) -> "list[ModelTuning]":
     from rankjury.core.journal import Journal
@@ -138,18 +138,18 @@ def _tried(
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     make_folder(folder)
     warn([*checked.notes, *subjects[0].task.notes()], quiet=quiet)
-    total, done = sum(len(one.settings) for one in subjects), 0
+    total, done = sum(len(subject.settings) for subject in subjects), 0
     found: list[ModelTuning] = []
     with Journal(folder / _JOURNAL) as journal:
         if journal.dropped:
             warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
         try:
             for subject in subjects:
-                told = progress.part(done, total)
+                part = progress.part(done, total)
                 extend = options.extend and subject.search["kind"] == "grid"
                 found.append(
                     tune_model(
-                        subject, resampling=how, journal=journal, fresh=options.fresh, extend=extend, progress=told
+                        subject, resampling=how, journal=journal, fresh=options.fresh, extend=extend, progress=part
                     )
                 )
                 done += len(found[-1].trials)
@@ -161,15 +161,17 @@ def _tried(
     return found
 
 
-def _opened(
+def _open_test(
     checked: "CheckedPlan", found: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
 ) -> "tuple[Outcome, CheckedPlan]":
-    """The plan on its test window, with what was chosen."""
+    """Run the plan on its test window, with the chosen settings."""
     from rankjury.plan.run import execute_plan
     from rankjury.plan.trials import with_settings
 
-    chosen = {one.system: one.best.params for one in found if one.best is not None}
-    tuned = ", ".join(f"{one.system} ({len(one.trials):,} trials, {one.measure} on {one.window})" for one in found)
+    chosen = {tuning.system: tuning.best.params for tuning in found if tuning.best is not None}
+    tuned = ", ".join(
+        f"{tuning.system} ({len(tuning.trials):,} trials, {tuning.measure} on {tuning.window})" for tuning in found
+    )
     final = with_settings(checked, chosen, tuned, options.refit)
     with show_progress(quiet=quiet) as progress:
         return execute_plan(final, progress, output), final
@@ -209,12 +211,12 @@ def _show(found: "list[ModelTuning]", outcome: "Outcome | None", final: "Checked
 
 
 def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) -> None:
-    warn([f"{one.system}: {note}" for one in found for note in one.notes], quiet=quiet)
-    for one in found:
-        if one.failed and one.best is not None:
-            warn([f"{one.system}: {len(one.failed)} of {len(one.trials)} trials failed"], quiet=quiet)
-        told = [*(one.best.notes if one.best is not None else ()), *([one.caution] if one.caution else ())]
-        warn([f"{one.system}: {note}" for note in told], quiet=quiet)
+    warn([f"{tuning.system}: {note}" for tuning in found for note in tuning.notes], quiet=quiet)
+    for tuning in found:
+        if tuning.failed and tuning.best is not None:
+            warn([f"{tuning.system}: {len(tuning.failed)} of {len(tuning.trials)} trials failed"], quiet=quiet)
+        notes = [*(tuning.best.notes if tuning.best is not None else ()), *filter(None, [tuning.caution])]
+        warn([f"{tuning.system}: {note}" for note in notes], quiet=quiet)
     if outcome is not None:
         warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())], quiet=quiet)
 
@@ -222,17 +224,18 @@ def _say(found: "list[ModelTuning]", outcome: "Outcome | None", *, quiet: bool) 
 def _end(
     found: "list[ModelTuning]", outcome: "Outcome | None", checked: "CheckedPlan", options: ModelOptions, *, quiet: bool
 ) -> None:
-    """What to try next; exit code 1 where nothing could be chosen."""
-    bare = [one.system for one in found if one.best is None]
-    if bare:
+    """Print what to do next; exit with code 1 where no setting could be chosen."""
+    failed = [tuning.system for tuning in found if tuning.best is None]
+    if failed:
         shut = ", and the test window was not opened" if options.final else ""
-        say(f"error: all trials of {', '.join(bare)} failed{shut}; they are kept; run rankjury tune again to retry")
+        say(f"error: all trials of {', '.join(failed)} failed{shut}; they are kept; run rankjury tune again to retry")
         raise typer.Exit(1)
-    better = [one for one in found if one.best is not one.current]
-    for one in better:
-        assert one.best is not None
+    better = [tuning for tuning in found if tuning.best is not tuning.current]
+    for tuning in better:
+        assert tuning.best is not None
         say(
-            f"Next: put params = {as_toml(one.best.params)} into [systems.{one.system}] of {checked.where}", quiet=quiet
+            f"Next: put params = {as_toml(tuning.best.params)} into [systems.{tuning.system}] of {checked.where}",
+            quiet=quiet,
         )
     if not better and outcome is None:
         say(f"Next: rankjury tune {checked.where} --final evaluates the settings on the test window, once", quiet=quiet)
@@ -242,7 +245,7 @@ def _end(
 
 
 def _print_trials(found: "ModelTuning") -> None:
-    """On standard output."""
+    """Print the trials of one system, best first."""
     from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
     from rankjury.stats.formatting import format_estimate, format_percent
@@ -302,17 +305,17 @@ def _difference(one: "Comparison") -> str:
 
 
 def as_toml(params: "Params") -> str:
-    """``{ factors = 64, alpha = 0.5 }``, as a plan spells it."""
+    """Return ``{ factors = 64, alpha = 0.5 }``, as a plan spells it."""
     from json import dumps
 
     inside = ", ".join(f"{name} = {dumps(value, ensure_ascii=False)}" for name, value in params.items())
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _form(
+def _to_json(
     found: "list[ModelTuning]", checked: "CheckedPlan", outcome: "Outcome | None", final: "CheckedPlan | None"
 ) -> str:
-    """Everything, as JSON."""
+    """Return everything as JSON."""
     from json import dumps
 
     from rankjury.core.clock import timestamp
@@ -323,14 +326,14 @@ def _form(
         "rankjury": __version__,
         "made": timestamp(),
         "plan": Path(checked.where).name,
-        "systems": [one.to_json() for one in found],
+        "systems": [tuning.to_json() for tuning in found],
         "final": None,
     }
     if outcome is not None and final is not None:
         form["final"] = {
             "window": "test",
             "fit_on": getattr(final.plan.gold, "fit_on", None),
-            "params": {one.system: dict(one.best.params) for one in found if one.best is not None},
+            "params": {tuning.system: dict(tuning.best.params) for tuning in found if tuning.best is not None},
             "report": outcome.report.to_json(),
             "gate": None if outcome.gate is None else outcome.gate.to_json(),
         }

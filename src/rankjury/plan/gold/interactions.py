@@ -29,11 +29,10 @@ from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import is_split_folder, read_split
 from rankjury.recsys.data.times import format_time
-from rankjury.recsys.exposure import exposure_of
 from rankjury.recsys.recommend import check_recommendations
+from rankjury.recsys.sections import Interactions, exposure_of
 from rankjury.recsys.split import Split, Window, window_sizes
 from rankjury.recsys.splitting import check_options, split_log
-from rankjury.recsys.summary import Interactions
 from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_style

@@ -9,8 +9,7 @@ from rankjury.core.text import plural
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
-from rankjury.recsys.exposure import Exposure
-from rankjury.recsys.summary import Interactions
+from rankjury.recsys.sections import Exposure, Interactions
 from rankjury.reporting.charts.layout import range_with_zero
 from rankjury.reporting.charts.spec import Bars, ChartGrid, Dot, DotPlot, DotRow, LineChart, LineSeries, Tone
 from rankjury.reporting.tables.cutoffs import CutMeasure, CutoffGrid, cut_labels, cutoff_grid

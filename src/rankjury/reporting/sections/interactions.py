@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.recsys.exposure import Exposure
-from rankjury.recsys.summary import Interactions
+from rankjury.recsys.sections import Exposure, Interactions
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, p_legend, verdict_style

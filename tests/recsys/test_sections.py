@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Background, Ints, Lists
-from rankjury.recsys.exposure import Exposure, exposure_of
+from rankjury.recsys.sections import Exposure, exposure_of
 
 
 def made(codes: Ints, popularity: Ints) -> Lists:

@@ -1,10 +1,13 @@
-"""Interactions: the log that a report's gold was held out of, with its split, windows, catalogue and tiers."""
+"""Report sections of recommenders: the log and its split (Interactions), and what is recommended (Exposure)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from rankjury.core.types import Floats, Ints, Lists
 from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
@@ -13,7 +16,7 @@ from rankjury.recsys.task import Catalogue
 
 @dataclass(frozen=True)
 class WindowSize(Record):
-    """What one window of the log holds, and how much of it training does not have."""
+    """Size of a window of the log, and how much of it training does not have."""
 
     json_keys = MappingProxyType({"begin": "from", "end": "to"})
 
@@ -54,11 +57,11 @@ class TierSize(Record):
 
     range: str
     held_out: int
-    """How many of it are in the window that systems are evaluated against."""
+    """How many are in the window that systems are evaluated against."""
     train: int | None = None
-    """How many of it are in training."""
+    """How many are in training."""
     share: float | None = None
-    """Of training's interactions."""
+    """The share of training interactions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +97,8 @@ class Interactions(Section):
             side: [
                 f"{'item.' if side == 'items' and name != 'item' else ''}{name}={label}"
                 for name, sizes in tiers.items()
-                for label, one in sizes.items()
-                if not one.held_out and one.range
+                for label, size in sizes.items()
+                if not size.held_out and size.range
             ]
             for side, tiers in self.tiers.items()
         }
@@ -104,3 +107,47 @@ class Interactions(Section):
         """Return the empty tiers, with the reason why they are no slices."""
         empty = (name for names in self.empty_tiers().values() for name in names)
         return {name: f"the tier {name} is empty in the {self.window} window" for name in empty}
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure(Section):
+    """Shares of recommendations and of training interactions by popularity, the most popular items first."""
+
+    name = "exposure"
+
+    k: int
+    n: int
+    """The number of recommendations."""
+    edges: tuple[float, ...]
+    """The upper end of each part, as a share of the catalogue, the most popular items first."""
+    recommended: tuple[float, ...]
+    """The share of recommendations in each part."""
+    taken: tuple[float, ...]
+    """The share of training interactions in each part."""
+    distinct: int
+    """The number of items that are recommended to any user."""
+    catalogue: int
+
+
+def exposure_of(lists: Lists, k: int, parts: int = 10) -> Exposure:
+    """Return the exposure of the first k items of all users, by tenths of the catalogue (``parts``); ties by id."""
+    background = lists.background
+    codes = lists.first(k)
+    often = np.bincount(codes[codes >= 0], minlength=len(background.items)).astype(np.float64)
+    order = np.argsort(-background.popularity, kind="stable")
+    bounds = np.round(np.linspace(0, order.size, min(parts, max(1, order.size)) + 1)).astype(np.int64)
+    return Exposure(
+        k=k,
+        n=int(often.sum()),
+        edges=tuple((bounds[1:] / max(1, order.size)).tolist()),
+        recommended=_shares(often[order], bounds),
+        taken=_shares(background.popularity[order].astype(np.float64), bounds),
+        distinct=int((often > 0).sum()),
+        catalogue=order.size,
+    )
+
+
+def _shares(values: Floats, bounds: Ints) -> tuple[float, ...]:
+    total = values.sum()
+    before = np.concatenate(([0.0], np.cumsum(values)))
+    return tuple(((before[bounds[1:]] - before[bounds[:-1]]) / (total or 1.0)).tolist())
