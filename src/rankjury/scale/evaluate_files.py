@@ -236,7 +236,7 @@ def _in_blocks(
 
         target = None if per_query is None else Path(per_query)
         return evaluate_tables(request, of_queries, of_items, budget, per_query=target, temp=temp, progress=progress)
-    from rankjury.scale.spark.evaluate import evaluate_on_spark
+    from rankjury.scale.spark.driver import evaluate_on_spark
     from rankjury.scale.spark.session import open_session
 
     progress.update("Starting Spark", 0, 0)

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankjury.evaluation.report import Report
 from rankjury.scale.memory import Budget
-from rankjury.scale.spark.evaluate import evaluate_on_spark
+from rankjury.scale.spark.driver import evaluate_on_spark
 from tests.scale.made import GIGABYTE, Study
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rankjury.measures.measure import Measure, Value
 from rankjury.scale.api import make_request, parse_by
 from rankjury.scale.memory import Budget, parse_memory
 from rankjury.scale.request import SliceFile
-from rankjury.scale.spark.evaluate import evaluate_source
+from rankjury.scale.spark.driver import evaluate_source
 from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.sources import DataFrameSource, spark_table
 from rankjury.stats.resampling import Resampling
