@@ -220,7 +220,7 @@ def test_evaluate_loads_nothing_of_retrieval_keywords_and_recommenders(evaluated
 def test_evaluate_loads_few_modules_and_runs_through_fewer(evaluated: list[set[str]]) -> None:
     loaded, ran = evaluated
     assert len(loaded) < 90
-    assert "evaluation/compare.py" in ran and len(ran) <= 30, " ".join(sorted(ran))
+    assert "evaluation/compare.py" in ran and len(ran) <= 32, " ".join(sorted(ran))
 
 
 def test_every_section_is_found_by_its_name() -> None:

@@ -32,5 +32,5 @@ def test_what_a_caller_gives() -> None:
 def test_the_null_object_shows_nothing() -> None:
     for progress in (NO_PROGRESS, NO_PROGRESS.step("x"), NO_PROGRESS.part(1, 2)):
         progress.update("x", 1, 2)
-        assert not progress.is_significant
-    assert Progress(lambda *report: None).is_significant
+        assert not progress.is_visible
+    assert Progress(lambda *report: None).is_visible

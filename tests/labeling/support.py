@@ -10,7 +10,7 @@ import polars as pl
 
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.models import Float32Matrix
-from rankjury.retrieval.embedding.vector_files import VectorFile, VectorOptions, embed_to_file
+from rankjury.retrieval.embedding.vector_files import EmbeddedFile, VectorOptions, embed_to_file
 
 
 def vector_of(text: str) -> list[float]:
@@ -44,5 +44,5 @@ def corpus(count: int = 10, **changes: Any) -> Corpus:
 EXPECTED = [vector_of(text) for text in corpus().texts]
 
 
-def into(folder: Path, model: Plain, given: Corpus | None = None, batch_size: int = 2, **choices: Any) -> VectorFile:
+def into(folder: Path, model: Plain, given: Corpus | None = None, batch_size: int = 2, **choices: Any) -> EmbeddedFile:
     return embed_to_file(folder / "v.npz", given or corpus(), model, VectorOptions(**choices), batch_size=batch_size)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankjury.retrieval.embedding.chunking import Chunking
     from rankjury.retrieval.embedding.corpus import Corpus
-    from rankjury.retrieval.embedding.vector_files import VectorFile, VectorOptions
+    from rankjury.retrieval.embedding.vector_files import EmbeddedFile, VectorOptions
 
 GROUP = "Vectors and models"
 MULTIPLIES_MATRICES = True
@@ -141,7 +141,7 @@ def _check_combination(
         raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
 
 
-def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions", *, quiet: bool) -> "VectorFile":
+def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions", *, quiet: bool) -> "EmbeddedFile":
     from rankjury.io.vectors import read_vectors, split_off_key
     from rankjury.io.vectors.scan import read_metadata
     from rankjury.retrieval.embedding.vector_files import vary_to_file
@@ -160,7 +160,7 @@ def _embedded(
     batch_size: int,
     *,
     quiet: bool,
-) -> "VectorFile":
+) -> "EmbeddedFile":
     from rankjury.retrieval.embedding.chunking import chunk_corpus, find_tokenizer
     from rankjury.retrieval.embedding.embed import find_model
     from rankjury.retrieval.embedding.vector_files import cache_folder, embed_to_file
@@ -194,7 +194,7 @@ def _embedded(
         raise
 
 
-def _tell(made: "VectorFile", *, as_json: bool, quiet: bool) -> None:
+def _tell(made: "EmbeddedFile", *, as_json: bool, quiet: bool) -> None:
     told = made.metadata
     if as_json:
         form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}

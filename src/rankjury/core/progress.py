@@ -32,7 +32,7 @@ class Progress:
         return cls(lambda what, done, total: given(done, total))
 
     @property
-    def is_significant(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether anything receives the reports."""
         return self._show is not None
 
@@ -47,7 +47,7 @@ class Progress:
 
     def part(self, before: int, total: int) -> "Progress":
         """Return the progress of one part of longer work: ``before`` steps of ``total`` are done before it."""
-        if not self.is_significant:
+        if not self.is_visible:
             return self
         return Progress(lambda what, done, of: self.update(what, before + done, max(total, before + of)))
 

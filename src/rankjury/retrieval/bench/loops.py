@@ -77,7 +77,7 @@ class QueryQueue:
         order, moments, starts, ends = self.order, self._moments, self.starts, self.ends
         total, deadline, stopped, turns = len(order), self.deadline, self.stop.is_set, self._turns
         now = clock()
-        tell_at = now + _TELL_EVERY if progress.is_significant else _NEVER
+        tell_at = now + _TELL_EVERY if progress.is_visible else _NEVER
         while now < deadline and not stopped():
             place = next(turns)
             if place >= total or (moments is not None and not self._wait_until(moments[place])):

@@ -145,7 +145,7 @@ class VectorOptions:
 
 
 @dataclass(frozen=True)
-class VectorFile:
+class EmbeddedFile:
     """A vector file, and whether it was written now."""
 
     path: Path
@@ -163,7 +163,7 @@ def embed_to_file(
     *,
     batch_size: int = BATCH_SIZE,
     progress: Progress = NO_PROGRESS,
-) -> VectorFile:
+) -> EmbeddedFile:
     """Write the vectors of a corpus; an existing file of the same vectors is kept, another one is an error.
 
     Finished batches are kept beside the output until it is written, so that an interrupted call can be resumed. Those
@@ -181,7 +181,7 @@ def embed_to_file(
     dtype = choices.dtype or "float32"
     found = _there(output, {**record, "dtype": dtype})
     if found is not None:
-        return VectorFile(output, found, anew=False)
+        return EmbeddedFile(output, found, anew=False)
     settings = {name: record[name] for name in ("model", "model_version", "corpus_sha256")}
     if isinstance(model, FunctionModel):
         settings["code"] = model.code  # also where its declared version stayed the same
@@ -192,7 +192,7 @@ def embed_to_file(
 
 def vary_to_file(
     output: Path, vectors: Vectors, choices: VectorOptions, *, source: Mapping[str, Any] | None = None
-) -> VectorFile:
+) -> EmbeddedFile:
     """Write a variant of vectors to a file; ``source`` is the metadata of the original."""
     if choices == VectorOptions():
         raise UsageError("no change requested", expected="--truncate, --dtype or --normalise")
@@ -205,7 +205,9 @@ def vary_to_file(
     }
     dtype = choices.dtype or str(vectors.values.dtype)
     found = _there(output, {**record, "dtype": dtype})
-    return VectorFile(output, found, anew=False) if found else _written(output, choices.applied(vectors), record, dtype)
+    return (
+        EmbeddedFile(output, found, anew=False) if found else _written(output, choices.applied(vectors), record, dtype)
+    )
 
 
 def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
@@ -243,7 +245,7 @@ def _short(value: Any) -> str:
     return f"{shown[:8]}…" if len(shown) > _LONGEST_SHOWN else shown
 
 
-def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> VectorFile:
+def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> EmbeddedFile:
     told = write_vectors(output, vectors, {**record, "made": timestamp()}, dtype=dtype)
     bare = np.flatnonzero(~vectors.values.any(axis=1))
-    return VectorFile(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))
+    return EmbeddedFile(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))
