@@ -48,7 +48,7 @@ def test_json(rankjury: Rankjury) -> None:
     assert (one["als"]["about"], one["als"]["extra"], one["als"]["installed"]) == (kind.about, "recsys", True)
     assert one["als"]["libraries"] == kind.versions()
     assert one["als"]["params"]["factors"] == {
-        "usual": 16, "about": kind.params["factors"].about, "least": 1, "most": None, "choices": [],
+        "default": 16, "help": kind.params["factors"].help, "min": 1, "max": None, "choices": [],
     }  # fmt: skip
 
 
