@@ -182,6 +182,6 @@ def _fit(model: Any, matrix: Any, callback: Any, name: str) -> None:
 
 def _callback(progress: Progress, of: int) -> Any:
     """Return a function that implicit calls with round, seconds, and loss or share."""
-    if not progress.is_significant:
+    if not progress.is_visible:
         return None
     return lambda done, *_: progress.update("Fitting", done + 1, of)
