@@ -3,7 +3,7 @@
 # make fuzz   mutated inputs for every reader, plan, target, archive, function and command: MINUTES=10, or CASES of each
 #             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
 # make golden write the golden outputs of tests/golden again and list what changed; review it as a git diff
-# make check  lint, format, types, import directions
+# make check  lint, format, types, dead code, import directions
 # make bench  rankjury beside its peers, as ratios (their own environment, several minutes)
 
 PYTHON ?= python3
@@ -32,6 +32,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 	$(BIN)/python -m pytest tests/test_architecture.py
 
 format: .venv/.dev

@@ -136,7 +136,7 @@ def hostile_report() -> Report:
     entry = {"mean": 0.5, "n": 2, "undefined": 0, "std": 0.1, "se": 0.1, "ci": [0.4, 0.6], "convention": "ndcg@10"}
     spelled = json.dumps({"systems": {LONE_SURROGATE: {"measures": {"ndcg@10": entry}}}})
     form = {"schema": "rankjury.report/1", "rankjury": "0.1.0", **json.loads(spelled)}
-    return Report.from_json(form | {"warnings": [LONE_SURROGATE], "provenance": {}})
+    return Report.from_json(form | {"warnings": [{"text": LONE_SURROGATE, "code": "hostile"}], "provenance": {}})
 
 
 def _gold(texts: Sequence[str]) -> list[dict[str, object]]:
