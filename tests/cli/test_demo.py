@@ -13,7 +13,7 @@ from tests.cli.conftest import Rankjury
 from tests.cli.made import tree
 from tests.cli.support import check_failure, check_width, put
 
-PAPERS = ["candidate.npz", "rankjury.schema.json", "rankjury.toml", "papers.jsonl", "reference.npz"]
+PAPERS = ["candidate.npz", "papers.jsonl", "rankjury.schema.json", "rankjury.toml", "reference.npz"]
 SYSTEMS = ["wordllama", "first-64", "int8", "binary"]
 RESULTS = [
     "metrics_vs_k.png",

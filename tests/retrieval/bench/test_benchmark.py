@@ -344,9 +344,9 @@ class TestTexts:
 
     def test_texts_that_are_not_known(self) -> None:
         with self.alone(texts=None).build() as built:
-            with pytest.raises(UsageError, match="asked with texts, and the queries' texts are not known"):
+            with pytest.raises(UsageError, match="searches by texts, and the queries have none"):
                 built.search()
-            with pytest.raises(UsageError, match="texts are not known"):
+            with pytest.raises(UsageError, match="the queries have none"):
                 summarise(built.timed(rounds=1, warm_up=0))
 
     def test_a_service_that_wants_vectors_where_there_are_none(self) -> None:
@@ -371,7 +371,7 @@ class Watched(Exact):
         super().build(*given, **more)
 
     def search(self, queries: Any, k: int, *given: Any, **more: Any) -> Neighbours:
-        Watched.asked.append((len(queries), k, more.get("only")))
+        Watched.asked.append((len(queries), k, more.get("filter")))
         if self.fails_at == "search":
             raise DataError("lost")
         return super().search(queries, k, *given, **more)
