@@ -10,15 +10,14 @@ import polars as pl
 import pytest
 
 from rankjury.core.journal import Journal
-from rankjury.core.params import Param, Params, settled
-from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Matrix, Vectors
+from rankjury.core.params import Param, Setting
+from rankjury.core.progress import Progress
+from rankjury.core.types import Floats, Ints, Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.sweep_result import SweepPoint
 from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
-from rankjury.retrieval.knn.search import Neighbours
 from rankjury.stats.resampling import Resampling
 
 ITEMS, QUERIES, K = 200, 12, 5
@@ -67,32 +66,22 @@ class Glance(Exact):
     stuck: ClassVar[bool] = False
     """Whether it cannot be closed."""
 
-    def build(
-        self, vectors: Matrix, ids: pl.Series, params: Params | None = None, *,
-        attributes: pl.DataFrame | None = None, progress: Progress = NO_PROGRESS,
-    ) -> None:  # fmt: skip
-        self.m = int(settled(self.build_params, params, "build parameter")["m"])
+    def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
+        self.m = int(self._build_values["m"])
         if self.m in self.unbuildable:
             raise DataError(f"no room for m={self.m}")
         if self.m in self.impossible:
             raise ImpossibleSetting(f"m is {self.m}", expected="a divisor of 8")
-        super().build(vectors, ids, None, attributes=attributes)
+        super()._build(vectors, ids, progress)
         Glance.built.append(self.m)
         Glance.open_now += 1
         Glance.most_open = max(Glance.most_open, Glance.open_now)
         self._open = True
 
-    def search(
-        self,
-        queries: Matrix,
-        k: int,
-        params: Params | None = None,
-        *,
-        filter: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
-        chosen = settled(self.search_params, params, "search parameter")
-        reach = int(chosen["reach"] * float(chosen["share"]))
+    def _search(
+        self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
+    ) -> tuple[Ints, Floats]:
+        reach = int(params["reach"] * float(params["share"]))
         if (self.m, reach) in (self.lost_at if len(queries) > 1 else self.lost_when_timed):
             Glance.lost += 1
             Glance.lost_at.add((self.m, reach))  # it stays lost
@@ -106,14 +95,15 @@ class Glance(Exact):
             Glance.turns.append((self.m, reach))
         if len(queries) > 1:
             Glance.searched.append(reach)
-        whole, self._vectors = self._vectors, self._vectors[:reach]
+        whole, self._index = self._index, self._index[:reach]
         places, self._places = self._places, self._places[:reach]
         try:
-            return super().search(queries, min(k, reach))
+            return super()._search(queries, min(k, reach), params, filter, exact)
         finally:
-            self._vectors, self._places = whole, places
+            self._index, self._places = whole, places
 
     def close(self) -> None:
+        super().close()
         if getattr(self, "_open", False):
             Glance.open_now -= 1
             self._open = False

@@ -55,7 +55,7 @@ class TestSpelling:
             ("title/300+", "found 'title/300+'"),
             ("title/300-50", "found 'title/300-50'"),
             ("title/300/50", "found 'title/300/50'"),
-            ("title+title", "a field stands twice"),
+            ("title+title", "duplicate field in title+title; expected each once"),
             ("title/0", "a window of 0 tokens; expected 1 or more"),
             ("title/50+50", "an overlap of 50 tokens; expected less than the window of 50"),
         ],

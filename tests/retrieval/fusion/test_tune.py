@@ -25,7 +25,7 @@ Grades = dict[str, dict[str, float]]
 def tuned(gold: Grades, runs: Sequence[Run], measure: str = "ap", *, seed: int = 0, **options: Any) -> Tuning:
     """Quick: one constant and few resamples, unless asked otherwise."""
     rankings = {f"s{number}": rankjury.as_ranking(run) for number, run in enumerate(runs)}
-    chosen: dict[str, Any] = {"constants": (60,), "how": Resampling(200, seed=seed)} | options
+    chosen: dict[str, Any] = {"constants": (60,), "resampling": Resampling(200, seed=seed)} | options
     return tune(rankjury.as_gold(gold), rankings, resolve_measures([measure])[0], **chosen)
 
 
