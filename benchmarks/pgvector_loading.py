@@ -19,16 +19,22 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.params import settled
-from rankjury.retrieval.engines.pgvector import Session, create, dropping
-from rankjury.retrieval.engines.pgvector.connection import Link, Target
-from rankjury.retrieval.engines.pgvector.copy import blocks_of, load
-from rankjury.retrieval.engines.pgvector.params import BUILDS
+from rankjury.core.progress import NO_PROGRESS
+from rankjury.retrieval.engines.pgvector import Pgvector
+from rankjury.retrieval.engines.pgvector.connection import DatabaseAddress, DatabaseConnection, Session, quote_name
 from rankjury.retrieval.engines.pgvector.server import running
-from rankjury.retrieval.engines.pgvector.sql import Table, copying, creation, name_columns, quoted
+from rankjury.retrieval.engines.pgvector.table import (
+    VectorTable,
+    create_statement,
+    encode_rows,
+    load_rows,
+    name_columns,
+)
 
 SEED, SCHEMA, KIND = 7, "loading", "vector"
 START, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 CHECKSUM = "SELECT count(*), sum(hashtext(rankjury_row || rankjury_vector::text)) FROM {} WHERE rankjury_row % 50 = 0"
+DROP = f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
 NOTHING = pl.DataFrame()
 
 Fill = Callable[[Any], None]
@@ -43,38 +49,43 @@ def draw_texts(rows: int) -> pl.DataFrame:
     )
 
 
-def fill_alone(connection: Any, table: Table, fill: Fill) -> None:
+def fill_alone(connection: Any, table: VectorTable, fill: Fill) -> None:
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(dropping(SCHEMA))
-        cursor.execute(f"CREATE SCHEMA {quoted(SCHEMA)}")
-        cursor.execute(creation(table))
+        cursor.execute(DROP)
+        cursor.execute(f"CREATE SCHEMA {SCHEMA}")
+        cursor.execute(create_statement(table))
         fill(cursor)
 
 
 def make_ways(vectors: Any) -> dict[str, Callable[[Any], object]]:
     """The ways by name; each takes a connection."""
     rows, dimensions = vectors.shape
-    texts, built = draw_texts(rows), settled(BUILDS, {"index": "none"}, "build parameter")
-    plain = Table(SCHEMA, "items", KIND, dimensions, rows)
-    wide = Table(SCHEMA, "items", KIND, dimensions, rows, columns=name_columns(texts.columns))
-    ready = [bytes(block) for _, block in blocks_of(vectors, NOTHING, KIND)]
+    texts = draw_texts(rows)
+    plain = VectorTable(SCHEMA, "items", KIND, dimensions, rows)
+    wide = VectorTable(SCHEMA, "items", KIND, dimensions, rows, columns=name_columns(texts.columns))
+    ready = [bytes(block) for _, block in encode_rows(vectors, NOTHING, KIND)]
 
     def send_ready(cursor: Any) -> None:
-        with cursor.copy(copying(plain)) as copy:
+        with cursor.copy(f"COPY {plain.quoted} FROM STDIN (FORMAT BINARY, FREEZE)") as copy:
             for block in (START, *ready, END):
                 copy.write(block)
 
     def load_plain(cursor: Any) -> None:
-        load(cursor, copying(plain), vectors, NOTHING, KIND)
+        load_rows(cursor, plain, vectors, NOTHING)
 
     def load_wide(cursor: Any) -> None:
-        load(cursor, copying(wide), vectors, texts, KIND)
+        load_rows(cursor, wide, vectors, texts)
+
+    # The engine's build without its server and connection, so that all ways share those of this process.
+    engine = Pgvector()
+    engine._schema, (engine._items, engine._dimensions) = SCHEMA, vectors.shape
+    engine._build_values = settled(engine.build_params, {"index": "none"}, "build parameter")
 
     return {
         "bare": lambda connection: fill_alone(connection, plain, send_ready),
         "rankjury": lambda connection: fill_alone(connection, plain, load_plain),
         "attributes": lambda connection: fill_alone(connection, wide, load_wide),
-        "build": lambda connection: create(connection, SCHEMA, "cosine", built, vectors, None, None),
+        "build": lambda connection: engine._create(connection, vectors, NO_PROGRESS),
     }
 
 
@@ -85,18 +96,18 @@ def time_ways(rows: int, dimensions: int, rounds: int, folder: str) -> dict[str,
     sums = set()
     with running(folder) as server:
         session = Session(read_only=False)
-        session.make_extension = True
-        link = Link(Target(server=server), session.greet)
+        session.create_extension = True
+        database = DatabaseConnection(DatabaseAddress(server=server), session)
         for _ in range(rounds):
             for way, fill in ways.items():
-                link.connection.execute(dropping(SCHEMA))
-                link.connection.execute("CHECKPOINT")
+                database.connection.execute(DROP)
+                database.connection.execute("CHECKPOINT")
                 start = time.perf_counter()
-                fill(link.connection)
+                fill(database.connection)
                 found[way].append(time.perf_counter() - start)
-                sums.add(link.connection.execute(CHECKSUM.format(quoted(SCHEMA, "items"))).fetchone())
-        link.drop()
-    return {**found, "same": len(sums) == 1, "postgresql": session.postgresql, "pgvector": session.version}
+                sums.add(database.connection.execute(CHECKSUM.format(quote_name(SCHEMA, "items"))).fetchone())
+        database.drop()
+    return {**found, "same": len(sums) == 1, "postgresql": session.postgresql, "pgvector": session.pgvector}
 
 
 def main() -> None:
