@@ -152,7 +152,7 @@ def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
 
 def test_tables_of_the_readme_are_made_from_the_code() -> None:
     ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"], check=False)
-    assert ended.returncode == 0, "run: make tables"
+    assert ended.returncode == 0, "run: python scripts/make_tables.py"
 
 
 def test_plans_of_the_pages_are_plans(tmp_path: Path) -> None:

@@ -169,16 +169,16 @@ class Countdown(SystemTable):
 
     def load(self, context):
         items = [str(number) for number in range(self.start, -1, -1)]
-        ranking = as_ranking({query: items for query in context.loaded_gold.golds[""].queries})
+        ranking = as_ranking({query: items for query in context.gold.queries})
         return Loaded(ranking, sections=(Weather(21.5),))
 ''',
-    "cli/hello.py": '''
+    "cli/hello_jury.py": '''
 import typer
 
-EPILOG = "Example: rankjury hello"
+EPILOG = "Example: rankjury hello-jury"
 GROUP = "Evaluate"
 
-def hello_command() -> None:
+def hello_jury_command() -> None:
     """Say hello to the jury."""
     typer.echo("hello, jury")
 ''',
@@ -236,7 +236,7 @@ def test_metric_writer_gold_system_and_section_in_a_plan(run: Extended) -> None:
 
 
 def test_command(run: Extended) -> None:
-    assert run("-m", "rankjury", "hello") == "hello, jury\n"
+    assert run("-m", "rankjury", "hello-jury") == "hello, jury\n"
     assert "Say hello to the jury." in run("-m", "rankjury", "--help")
 
 

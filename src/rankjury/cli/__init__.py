@@ -106,7 +106,7 @@ def _app_of(*commands: str) -> typer.Typer:
     for name in commands:
         module = import_module(f"rankjury.cli.{name}")
         command = found.command(
-            name,
+            name.replace("_", "-"),
             cls=getattr(module, "Command", None),
             epilog=getattr(module, "EPILOG", None),
             rich_help_panel=getattr(module, "GROUP", None),
@@ -133,7 +133,8 @@ def main() -> None:
     gc.disable()
     try:
         with signals.Working():
-            called = arguments[:1] if set(arguments[:1]) & set(_COMMANDS) else _COMMANDS
+            name = arguments[0].replace("-", "_") if arguments else ""
+            called = (name,) if name in _COMMANDS else _COMMANDS
             if len(called) == 1 and getattr(import_module(f"rankjury.cli.{called[0]}"), "MULTIPLIES_MATRICES", False):
                 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _WAITING)
             else:

@@ -1,5 +1,6 @@
 """Registry of plug-ins by name: metrics, dialects, engines, sections and writers are found in one."""
 
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -26,15 +27,23 @@ class Registry(Generic[Entry]):
     def __init__(self, kind: str, *, home: str | tuple[str, ...], group: str, by_name: bool = False) -> None:
         self.kind = kind
         self._homes = (home,) if isinstance(home, str) else home
+        self._prefixes = tuple(f"{place}." for place in self._homes)
         self._by_name = by_name
         self._group = group
         self._entries: dict[str, Entry] = {}
+        self._modules: dict[str, str] = {}
+        """The module of this registry's packages that registered an entry; empty for others."""
         self._plugins_loaded = False
 
     def add(self, name: str, entry: Entry) -> Entry:
         """Register ``entry``; a name is given once."""
         if name in self._entries:
             raise UsageError(f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's.")
+        frame = sys._getframe(1)
+        while frame.f_back is not None and not frame.f_globals.get("__name__", "").startswith(self._prefixes):
+            frame = frame.f_back
+        module = frame.f_globals.get("__name__", "")
+        self._modules[name] = module if module.startswith(self._prefixes) else ""
         self._entries[name] = entry
         return entry
 
@@ -65,10 +74,13 @@ class Registry(Generic[Entry]):
         return entry
 
     def names(self) -> list[str]:
-        """All names, plug-ins included, in order of registration."""
+        """Return all names by module, in the order of each module; plug-ins come last.
+
+        Which module was imported first makes no difference.
+        """
         self.load_own()
         self._load_plugins()
-        return list(self._entries)
+        return sorted(self._entries, key=lambda name: (not self._modules.get(name), self._modules.get(name, "")))
 
     def __iter__(self) -> Iterator[Entry]:
         return iter([self._entries[name] for name in self.names()])

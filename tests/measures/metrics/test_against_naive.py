@@ -84,6 +84,7 @@ def by_definition(measure: Measure, options: dict[str, Any], gold: dict[str, flo
     rest = {name: value for name, value in options.items() if name != "ties"}
     if measure.metric.needs_relevant and not naive.relevant(gold, rest.get("rel")):
         return 0.0
+    assert hasattr(naive, measure.name), f"write {measure.name} by its definition in tests/measures/metrics/naive.py"
     return float(getattr(naive, measure.name)(gold, ranked, measure.k, **rest))
 
 

@@ -92,7 +92,6 @@ def test_usual_parameters_find_most(engine: Engine, name: str, metric: str) -> N
 @pytest.mark.parametrize(("name", "metric"), PAIRS)
 def test_its_own_exact_mode_misses_nobody(engine: Engine, name: str, metric: str) -> None:
     if not engine.exact_mode:
-        assert engine.approximate
         return
     scores = scores_by_numpy(QUERIES, ITEMS, metric)
     assert recall_by_numpy(engine.search(QUERIES, K, exact=True), scores, K) == 1.0
@@ -239,7 +238,7 @@ def test_size_and_facts(engine: Engine, name: str, metric: str) -> None:
     size, facts = engine.size(), engine.metadata()
     assert size is None or size > 1000
     assert json.loads(json.dumps(facts)) == facts
-    assert name == "exact" or facts["version"]
+    assert not engine.package or facts["version"]
 
 
 @pytest.mark.parametrize("metric", ["cosine"])
@@ -277,5 +276,5 @@ def test_progress_is_told(name: str) -> None:
         engine.build(
             ITEMS, ids_of(300), THOROUGH[name][0], progress=Progress(lambda what, done, of: told.append((done, of)))
         )
-    if name != "exact":
+    if name != "exact":  # which has nothing to build
         assert told[0] == (0, 300) and told[-1] == (300, 300) and told == sorted(told)

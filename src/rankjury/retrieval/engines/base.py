@@ -173,6 +173,7 @@ class Engine(ABC):
         self._items, self._dimensions = converted.shape
         self._attributes = attributes
         self._build_values = self._resolve(values, *converted.shape)
+        progress.update("Building", 0, len(converted))
         self._build(converted, ids, progress)
         progress.update("Building", len(converted), len(converted))
 
