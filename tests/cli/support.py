@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 from rankjury.evaluation.sections import ReportWarning
@@ -30,6 +31,15 @@ def put(name: str, content: str | bytes) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return name
+
+
+def public_functions(module: ModuleType) -> list[str]:
+    """Return the names of the functions without an underscore that a module defines."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
 
 
 def check_failure(outcome: Outcome, code: int, *fragments: str) -> None:

@@ -14,7 +14,7 @@ from tests.cli.support import Outcome, check_failure, put
 from tests.cli.terminal import in_terminal
 from tests.test_docs import commands
 
-DATA = ["gold.json", "rankjury.schema.json", "rankjury.toml", "movies.jsonl", "vectors.npz"]
+DATA = ["gold.json", "movies.jsonl", "rankjury.schema.json", "rankjury.toml", "vectors.npz"]
 RESULTS = ["rankjury.json", "report.html", "report.json", "scores.csv"]
 SYSTEMS = ["denseanchor", "densecontent", "densevibe", "combined", "random"]
 

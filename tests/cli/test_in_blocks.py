@@ -221,7 +221,7 @@ def test_what_is_no_parquet(rankjury: Rankjury, tables: Path) -> None:
     ("ids", "told"),
     [
         ([*range(3, QUERIES), 99], "1 id is unknown to the gold, such as '99', and 3 of the gold's 30 are not here"),
-        ([*range(QUERIES), 4], "the query_id '4' stands twice"),
+        ([*range(QUERIES), 4], "duplicate query_id '4'; expected each id once"),
     ],
 )
 def test_attributes_of_other_queries(rankjury: Rankjury, tables: Path, ids: list[int], told: str) -> None:

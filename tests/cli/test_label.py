@@ -11,7 +11,7 @@ import pytest
 from rankjury.cli import label
 from tests import paths
 from tests.cli.conftest import Rankjury
-from tests.cli.support import Outcome, check_failure, check_width, put
+from tests.cli.support import Outcome, check_failure, check_width, public_functions, put
 
 ITEMS = [
     {
@@ -232,4 +232,5 @@ def test_refused(arguments: list[str], code: int, fragments: list[str], rankjury
 def test_every_option_is_told_of(rankjury: Rankjury) -> None:
     shown = done(rankjury("label", "--help")).out
     assert "asin" in shown and "--explain QUERY[,ITEM]" in shown
-    assert label.__all__ == ["EPILOG", "label_command"]
+    assert public_functions(label) == ["label_command"]
+    assert label.EPILOG.startswith("Examples:") and "rankjury label catalogue.jsonl queries.jsonl" in label.EPILOG

@@ -314,7 +314,7 @@ class TestFailuresAndGoingOn:
         check_width(outcome.out)
         unfolded = " ".join(outcome.out.split())
         assert "failed: at=5 wrong=fit: RuntimeError: singular matrix at 5" in unfolded
-        assert "is no number" in unfolded
+        assert "is not a number" in unfolded
         assert "warning: points: 4 of 7 trials failed" in outcome.warnings
         found = one_of(rankjury("tune", "rankjury.toml", "--json"))
         assert found["failed"] == 4 and found["resumed"] == 3
@@ -455,7 +455,7 @@ class TestPlansThatCannotBeTuned:
     def test_a_gold_that_is_no_log(self, rankjury: Rankjury) -> None:
         put("rankjury.toml", 'gold = "gold.qrels"\n' + SYSTEMS + TUNE)
         check_failure(
-            rankjury("tune", "rankjury.toml"), 2, "no log that a recommender could learn from", "interactions"
+            rankjury("tune", "rankjury.toml"), 2, "not a log that a recommender could learn from", "interactions"
         )
 
     def test_an_empty_validation_window(self, rankjury: Rankjury) -> None:

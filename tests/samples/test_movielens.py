@@ -83,8 +83,8 @@ def table(script: ModuleType, split: Split) -> dict[str, Floats]:
     for library in ("irspack", "implicit", "scipy"):
         pytest.importorskip(library)
     figures = importlib.import_module("movielens.figures")
-    facts: SideFeatures = side_features(split.log, read_items(FOLDER / "movies.csv"))
-    task = Task(split, "test", facts=facts)
+    features: SideFeatures = side_features(split.log, read_items(FOLDER / "movies.csv"))
+    task = Task(split, "test", features=features)
     groups, cold = figures.groups_of(task), figures.gold_of_cold(task)
     wanted = {"all", "new", "known", "power"}
     kept = [place for place, name in enumerate((*groups, "cold")) if name in wanted | {"cold"}]

@@ -42,7 +42,7 @@ def metrics_command(
     elif name is None:
         print_rows(["metric", "also called", "what it is"], metrics_table(), text=(0, 1, 2))
         print(f"\n{HITS_NOTE}")
-        print("One of them in full: rankjury metrics ndcg · dialects: rankjury metrics --dialects")
+        print("One in full: rankjury metrics ndcg · dialects: rankjury metrics --dialects")
     else:
         _print_one(resolve(name).measure.metric, name)
 

@@ -339,7 +339,7 @@ for _dialect in (
     DIALECTS.add(_dialect.name, _dialect)
 
 
-HITS_NOTE = "The alias hits is recall, as in the movies protocol; elsewhere Hits@k is hit_rate."
+HITS_NOTE = "The alias hits is recall (the movies protocol); elsewhere Hits@k is hit_rate."
 
 
 def metrics_table() -> list[list[str]]:
