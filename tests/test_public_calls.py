@@ -43,11 +43,11 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     report = rankjury.compare(GOLD, {"x": RUN, "y": RUN}, "ap", resampling=quick)
     gold, ranking = rankjury.as_gold(GOLD), rankjury.as_ranking(RUN)
     return {
-        "agree": {"reference": vectors, "candidates": {"w": vectors}, "k_values": [1], "pairs": 5, "how": None},
+        "agree": {"reference": vectors, "candidates": {"w": vectors}, "k_values": [1], "pairs": 5, "resampling": None},
         "as_gold": {"given": GOLD},
         "as_ranking": {"given": RUN},
         "audit": {"log": log},
-        "compare": {"gold": GOLD, "rankings": {"x": RUN, "y": RUN}, "measures": ["ap"], "how": quick},
+        "compare": {"gold": GOLD, "rankings": {"x": RUN, "y": RUN}, "measures": ["ap"], "resampling": quick},
         "drift_between": {"new": report, "old": report},
         "evaluate": {"gold": GOLD, "ranking": RUN, "measures": ["ap"]},
         "evaluate_arrays": {"recommended": np.array([[0, 1]]), "held_out": np.array([[0]]), "measures": ["ap"]},
@@ -68,7 +68,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "read_log": {"path": folder / "log.csv"},
         "recommend": {"task": rankjury.held_out(split), "model": "popularity", "k": 2},
         "split_log": {"log": log},
-        "try_index": {"corpus": vectors, "engine": "exact", "k": 1, "clock": None, "how": None},
+        "try_index": {"corpus": vectors, "engine": "exact", "k": 1, "clock": None, "resampling": None},
         "Fusion": {},
         "Measure": {"name": "ndcg", "k": 5},
         "Resampling": {},
@@ -115,7 +115,11 @@ def _methods(calls: dict[str, dict[str, Any]]) -> Iterator[Any]:
     yield from (annotations.keywords_of, annotations.rows_of, annotations.select)
     yield from (report.only, report.name_of, report.both_names, report.scores["x"].__getitem__)
     yield from (report.scores["x"].estimates, report.scores["x"].part, report.scores["x"].summary)
-    yield from (rankjury.Measure("ndcg").having, rankjury.Fusion().weights_of, rankjury.Target("ap", ">=", 0.5).holds)
+    yield from (
+        rankjury.Measure("ndcg").with_options,
+        rankjury.Fusion().weights_of,
+        rankjury.Target("ap", ">=", 0.5).holds,
+    )
     yield calls["label"]["catalogue"].corpus
 
 

@@ -58,7 +58,8 @@ class RecommenderSystem(SystemTable):
         task = context.loaded_gold.task
         if task is None:
             raise UsageError(
-                "the gold is not a log that a recommender could learn from", expected='a gold of the kind "interactions"'
+                "the gold is not a log that a recommender could learn from",
+                expected='a gold of the kind "interactions"',
             )
         model = make_recommender(self.model, self.settings(context.path, context.loaded_gold))
         model.fit(task.train, task.features, context.progress)
