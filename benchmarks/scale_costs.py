@@ -65,7 +65,7 @@ def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     budget = Budget(MEMORY)
     request = make_request(
         *("gold", {"run": "run"}, MEASURES, None, {}),
-        **{"how": Resampling(), "baseline": None, "duplicates": "error"},
+        **{"resampling": Resampling(), "baseline": None, "duplicates": "error"},
     )
     scores = []
     with Partition([table.schema for table in tables], rows, budget.block_rows(held), temp=data.parent) as partition:
@@ -99,8 +99,8 @@ def resample(request: Any, scores: list[Any]) -> None:
 
     panels = make_panels(request, reduce(add, (found for _, found in scores)))
     surveyed = reduce(add, (survey(request, panels, scored) for scored, _ in scores))
-    inhabited, outlined = surveyed.inhabited(panels, request)
-    reduce(add, (tally(request, inhabited, outlined, scored, 0) for scored, _ in scores))
+    nonempty, outlined = surveyed.nonempty(panels, request)
+    reduce(add, (tally(request, nonempty, outlined, scored, 0) for scored, _ in scores))
 
 
 def main() -> None:

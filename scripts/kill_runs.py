@@ -53,7 +53,7 @@ def check(run: ArchivedRun) -> None:
     """Open all that is in it."""
     assert run.faults() == [], run.faults()
     assert len(run.scores().collect()) == 2 * QUERIES and run.report.queries
-    assert run.answers() is not None and run.answer("q1") is not None
+    assert run.tables.answers() is not None and run.answer("q1") is not None
 
 
 def leftovers(archive: Archive) -> set[str]:

@@ -11,14 +11,14 @@ from rankjury.core.params import Setting
 from rankjury.core.types import Bools, Gold, gathered
 from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.recsys.audit import audit
-from rankjury.recsys.data.attributes import read_items, side_features
+from rankjury.recsys.data.attributes import SideFeatures, read_items, side_features
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.models import make_recommender
 from rankjury.recsys.recommend import recommend
 from rankjury.recsys.split import Window, window_sizes
 from rankjury.recsys.splitting import split_log
-from rankjury.recsys.task import SideFeatures, Task
+from rankjury.recsys.task import Task
 from rankjury.recsys.tiers import Tiers, user_tiers
 
 __all__ = ["MODELS", "print_figures"]
