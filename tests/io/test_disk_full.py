@@ -18,9 +18,9 @@ from rankjury.io.atomic import together, write_text
 from rankjury.io.vectors.write import write_vectors
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.data.split_folder import write_folds, write_split
-from rankjury.recsys.splitting import folds_of, split_log
-from rankjury.scale.local import writing_per_query
-from rankjury.retrieval.embedding.vector_files import keeping
+from rankjury.recsys.splitting import split_folds, split_log
+from rankjury.scale.local import open_per_query
+from rankjury.retrieval.embedding.vector_files import open_row_cache
 from rankjury.core.types import Vectors
 
 folder = Path(sys.argv[1])
@@ -32,11 +32,11 @@ log = log_from_frame(pl.DataFrame({"user": draw.integers(9, size=3000), "item": 
 vectors = Vectors(pl.Series(map(str, range(500))), draw.random((500, 8)), "v")
 
 def blocks(path):
-    with writing_per_query(path) as written:
+    with open_per_query(path) as written:
         written.add(table)
 
 def rows():
-    with keeping(folder / ".v.npz.parts", {"model": "m" * 9000}):
+    with open_row_cache(folder / ".v.npz.parts", {"model": "m" * 9000}):
         pass
 
 def several():
@@ -51,7 +51,7 @@ writers = {
     "text.html": lambda: write_text(folder / "text.html", "x" * 9000),
     "v.npz": lambda: write_vectors(folder / "v.npz", vectors, {}, dtype="float32"),
     "train.parquet": lambda: write_split(split_log(log, "temporal"), folder / "split"),
-    "fold-1": lambda: write_folds(folds_of(log, "users"), folder / "folds"),
+    "fold-1": lambda: write_folds(split_folds(log, "users"), folder / "folds"),
     "scores": lambda: blocks(folder / "scores"),
     "scores.csv": lambda: blocks(folder / "scores.csv"),
     "manifest.json": rows,

@@ -140,7 +140,7 @@ import signal, sys
 from pathlib import Path
 import polars as pl
 from rankjury.core.progress import Progress
-from rankjury.scale.blocks import blocks_of
+from rankjury.scale.blocks import read_blocks
 from rankjury.scale.memory import Budget
 from rankjury.scale.parquet import open_table
 
@@ -153,7 +153,7 @@ def tell(what, done, of):
 
 folder = Path(sys.argv[1])
 run = open_table(folder / "run.parquet", "run")
-list(blocks_of([run], Budget(10**9, 400), temp=folder / "temp", progress=Progress(tell)))
+list(read_blocks([run], Budget(10**9, 400), temp=folder / "temp", progress=Progress(tell)))
 """
 
 

@@ -78,6 +78,12 @@ class TestPage:
         wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "first_scores", "space"]
         assert found == [*wanted, "provenance", "warnings", "query"]
 
+    def test_contents_name_the_sections(self, movies: Outcome) -> None:
+        page = to_html(movies.report, movies.gate)
+        names = dict(re.findall(r'<li><a href="#(\w+)">([^<]+)</a></li>', page))
+        assert list(names) == Elements(page).sections()[:-1], "the query alone is not in the contents"
+        assert list(names.values())[:5] == ["Verdicts", "Measures", "Slices", "Queries", "Examples"]
+
     def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
         for outcome in (movies, driving):
             assert len(render_page(replace(outcome.report, queries=None)).encode()) < 150_000

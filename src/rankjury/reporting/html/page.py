@@ -180,7 +180,7 @@ def page_context(
     first = [block for block in blocks if block.id in _BEFORE_QUERIES]
     last = [block for block in blocks if block not in first]
     contents = [("verdicts", "Verdicts"), ("headline", "Measures"), *((block.id, block.title) for block in first)]
-    contents += [("slices", "PageSlices")] if slices is not None else []
+    contents += [("slices", "Slices")] if slices is not None else []
     contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
     contents += [(block.id, block.title) for block in last]
     # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
