@@ -62,7 +62,7 @@ class Tree:
 
     def timed(self, name: str, *arguments: str | Path) -> Command:
         """A script of the tree whose clock is that of the processor."""
-        return [self.python, "-P", REPOSITORY / "benchmarks" / "against_worker.py", self.source, name, *arguments]
+        return [self.python, "-P", self.source / "benchmarks" / "against_worker.py", self.source, name, *arguments]
 
     def start_server(self) -> float:
         """Processor seconds of `rankjury view` until it prints its address."""
