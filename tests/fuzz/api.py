@@ -179,7 +179,7 @@ _RUN_FRAME = {
 _SLICES = {"$frame": {"columns": {"query_id": ["q1", "q2", "q3"], "type": ["x", "y", "x"], "length": [1, 2, 3]}}}
 _ITEM_SLICES = {"$frame": {"columns": {"item_id": ["a", "b", "c"], "kind": ["x", "y", "x"]}}}
 _HOW = {"$resampling": {"resamples": 100, "level": 0.95, "seed": 0, "interval": "auto"}}
-_COMPARED = {"gold": _GOLD, "rankings": {"old": _RUN, "new": _OTHER}, "measures": ["rr", "ndcg@3"], "how": _HOW}
+_COMPARED = {"gold": _GOLD, "rankings": {"old": _RUN, "new": _OTHER}, "measures": ["rr", "ndcg@3"], "resampling": _HOW}
 _MATRIX = [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.9, 0.1, 0.4], [0.5, 0.5, 0.5], [0.1, 0.7, 0.2]]
 _NEARLY = [[1.0, 0.1], [0.1, 1.0], [0.8, 0.2], [0.5, 0.4], [0.2, 0.7]]
 _VECTORS = {
@@ -322,7 +322,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
             "pairs": 10,
             "seed": 1,
             "ties": "any",
-            "how": _HOW,
+            "resampling": _HOW,
         },
     ),
     (
@@ -337,7 +337,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
             "settings": {},
             "k": 2,
             "clock": None,
-            "how": None,
+            "resampling": None,
         },
     ),
     ("read_gold", {"given": "gold.qrels", "form": "trec", "relevant_from": 1.0}),

@@ -17,7 +17,7 @@ from rankjury.evaluation.targets import parse_target, parse_targets
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.gold import KeywordMatch
 from rankjury.measures.dialects import resolve
-from rankjury.recsys.data.times import read_moment
+from rankjury.recsys.data.times import parse_time
 from rankjury.recsys.split import read_fractions
 from rankjury.reporting.sections.drift import drift_block, drifts_to_json
 from rankjury.retrieval.embedding.chunking import parse_chunking
@@ -141,7 +141,7 @@ _SPELLED: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "chunking": (parse_chunking, ("title", "title+bullets", "title+bullets+description/20+5", "title/300")),
     "memory": (parse_memory, ("2GB", "512MB", "1.5 GiB", "1000000")),
     "fractions": (read_fractions, ("0.8,0.1,0.1", "80/10/10", "8:1:1")),
-    "moment": (lambda text: read_moment(text, "s", "validation"), ("2024-01-01", "2024-01-01T10:00:00Z", "978300760")),
+    "moment": (lambda text: parse_time(text, "s", "validation"), ("2024-01-01", "2024-01-01T10:00:00Z", "978300760")),
     "match": (KeywordMatch.parse, ("all", "any", "graded", "at-least-2")),
 }
 
