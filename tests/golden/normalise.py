@@ -32,7 +32,7 @@ _MOST_ROWS = 10
 """Rows of a table; of more, half of so many are shown before the digest of all of them."""
 _FLOAT = re.compile(r"-?\d+\.\d{8,}(?:[eE][-+]?\d+)?")
 _RULE = re.compile("─{12,}")
-_SIZES = re.compile(r"files in \.rankjury/runs/[^:]*:(?:\s+[\w.-]+\s[\d.,]+\s[kM]?B,?)+")
+_SIZES = re.compile(r"files in \.rankjury/runs/[^:]*:(?:\s+[\w.-]+\s+[\d.,]+\s+[kM]?B,?)+")
 _HASHES = {"results", "summary"}
 """Keys of a manifest with a hash over unrounded floats."""
 _LINE_WIDTH = 200
