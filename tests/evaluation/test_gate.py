@@ -272,7 +272,7 @@ def saved_alone(folder: Path, name: str, queries: slice = slice(None), *, keep: 
     kept = {q: GOLD[q] for q in list(GOLD)[queries]}
     scores = rankjury.evaluate(kept, RUNS[name], more.get("measures", MEASURES))
     path = folder / f"{name}.json"
-    write_reports(report_on(name, scores, more.get("how", QUICK)), [OutputRequest(str(path))])
+    write_reports(report_on(name, scores, more.get("resampling", QUICK)), [OutputRequest(str(path))])
     assert looks_like_report(str(path))
     found = read_report(str(path))
     return found if keep else replace(found, queries=None)

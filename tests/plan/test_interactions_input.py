@@ -129,7 +129,10 @@ class TestLogs:
 
     @pytest.mark.parametrize(
         ("content", "fragment"),
-        [("movieId,title\n1,A\n1,B\n", "the id '1' stands in rows 1 and 2"), (bytes(range(256)), "no text")],
+        [
+            ("movieId,title\n1,A\n1,B\n", "duplicate id '1' in rows 1 and 2"),
+            (bytes(range(256)), "bytes that are not text"),
+        ],
     )
     def test_a_catalogue_that_is_none(self, rankjury: Rankjury, content: str | bytes, fragment: str) -> None:
         put("movies.csv", content)
@@ -210,7 +213,7 @@ class TestPlans:
     def test_a_recommender_without_a_log(self, rankjury: Rankjury) -> None:
         put("plan.toml", MEASURES + 'gold = "gold.qrels"\n' + POPULARITY)
         check_failure(
-            rankjury("run", "plan.toml"), 2, "the gold is no log", 'expected a gold of the kind "interactions"'
+            rankjury("run", "plan.toml"), 2, "the gold is not a log", 'expected a gold of the kind "interactions"'
         )
 
     def test_measures_that_need_attributes(self, rankjury: Rankjury) -> None:
@@ -257,7 +260,7 @@ class TestRecommendations:
         ("rows", "code", "fragment"),
         [
             ("1,2,nan\n", 3, "own.csv:2"),
-            ("1,2,3\n1,2,4\n", 3, "item '2' stands more than once for user '1'"),
+            ("1,2,3\n1,2,4\n", 3, "duplicate item '2' for user '1'"),
             ("zoe,2,3\n", 3, "is in the log: zoe"),
             ("1,film,3\n", 3, "is in the log: film"),
             ("", 3, "own.csv"),
