@@ -79,8 +79,7 @@ def run_plan(
         plan: The plan file.
         output: The folder for the plan's files; without it they are written where the plan is.
         archive: The archive that keeps the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the
-        nearest
-            ``.rankjury`` folder, else one made here. False: the run is not kept.
+            nearest ``.rankjury`` folder, else one made here. False: the run is not kept.
         write: Whether the plan's files are written.
         strict: Whether a gate that is unsure is false.
 
