@@ -20,7 +20,7 @@ from unittest.mock import patch
 import typer.main
 
 from rankjury.cli import main
-from rankjury.retrieval.bench import sweep_journal
+from rankjury.retrieval.bench import sweep
 from rankjury.tracking.archive import environment as surroundings
 from rankjury.tracking.archive.archive import Archive
 from tests.golden.normalise import digests, json_text, normalise_file, normalise_text
@@ -143,7 +143,7 @@ _REPLACED = [
     (surroundings.package_versions, _packages),
     (surroundings.describe_machine, _machine),
     (surroundings.git_commit, _commit_of),
-    (sweep_journal.library_versions, _versions_of),
+    (sweep.library_versions, _versions_of),
 ]
 """Functions, and what stands in for them."""
 

@@ -4,7 +4,7 @@ import pytest
 
 from rankjury.core.params import Param
 from rankjury.errors import RankjuryError, UnknownName, UsageError
-from rankjury.retrieval.bench.grid import MOST_POINTS, SweepGrid, format_params, is_at_most, params_key
+from rankjury.retrieval.bench.grid import MAX_POINTS, SweepGrid, format_params, is_at_most, params_key
 from rankjury.retrieval.engines.base import ENGINES, Engine
 
 KNOWN = {
@@ -58,7 +58,7 @@ class TestChecks:
             SweepGrid({}, {"ef_search": [16, "many"]}).check(HNSW)
 
     def test_a_value_twice_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"build\.m: 8 stands there twice"):
+        with pytest.raises(UsageError, match=r"build\.m: 8 is a duplicate"):
             SweepGrid({"m": [8, 16, 8]}, {}).check(HNSW)
 
     def test_no_value_at_all_is_refused(self) -> None:
@@ -67,7 +67,7 @@ class TestChecks:
 
     def test_more_points_than_anyone_waits_for_are_refused_without_making_them(self) -> None:
         grid = SweepGrid({"m": range(2, 5000)}, {"ef_search": range(1, 5000)})
-        with pytest.raises(UsageError, match=f"24,985,002 settings; expected {MOST_POINTS:,} or fewer"):
+        with pytest.raises(UsageError, match=f"24,985,002 settings; expected {MAX_POINTS:,} or fewer"):
             grid.check(HNSW)
 
 

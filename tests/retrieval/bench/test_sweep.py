@@ -17,8 +17,7 @@ from rankjury.core.journal import Journal
 from rankjury.core.progress import Progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.retrieval.bench.grid import SweepGrid
-from rankjury.retrieval.bench.sweep import find_dominating, run_sweep
-from rankjury.retrieval.bench.sweep_journal import library_versions, sweep_conditions
+from rankjury.retrieval.bench.sweep import find_dominating, library_versions, run_sweep, sweep_conditions
 from rankjury.retrieval.bench.sweep_result import PAIRED_ROUNDS, SweepPoint, SweepResult
 from tests.retrieval.bench.support import ITEMS, Glance, bench, journal_in, lines_of, point
 
@@ -386,7 +385,7 @@ class TestComparing:
         assert "could not be compared: 2 of 2 timed queries failed: RuntimeError: server closed" in found.notes[0]
 
     def test_more_builds_than_memory_holds_are_not_held_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rankjury.retrieval.bench.sweep._MOST_BYTES", 3 * ITEMS * 8 * 4)
+        monkeypatch.setattr("rankjury.retrieval.bench.sweep._MAX_OPEN_BYTES", 3 * ITEMS * 8 * 4)
         found = swept(SweepGrid({"m": [4, 5, 6, 7, 8]}, {"reach": [100]}), **self.AIMED)
         assert Glance.most_open == 4, "three, and the one that is being measured"
         assert found.times is not None and len(found.times.settings) == 3

@@ -16,7 +16,8 @@ from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 from rankjury.stats.resampling import Bounds
 
 if TYPE_CHECKING:
-    from rankjury.retrieval.bench.sweep_result import Cost, LatencyQuantile, SweepChoice, SweepPoint, SweepResult
+    from rankjury.retrieval.bench.latency import Percentile
+    from rankjury.retrieval.bench.sweep_result import Cost, SweepChoice, SweepPoint, SweepResult
 
 SCHEMA = "rankjury.sweeps/1"
 _INDENT = "  "
@@ -224,7 +225,7 @@ def _format_recall(point: "SweepPoint") -> str:
     return text + (_format_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
 
 
-def _format_quantile(one: "LatencyQuantile | None") -> str:
+def _format_quantile(one: "Percentile | None") -> str:
     """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
     if one is None:
         return NO_VALUE
@@ -236,7 +237,7 @@ def _format_ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
     return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
 
 
-def _format_ms(one: "LatencyQuantile | None") -> str:
+def _format_ms(one: "Percentile | None") -> str:
     return NO_VALUE if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
 
 

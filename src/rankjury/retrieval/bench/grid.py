@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from json import dumps
-from math import isfinite, prod
+from math import prod
 
 from rankjury.core.params import Param, Params, Setting, settled
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.retrieval.engines.base import Engine
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 Values = Mapping[str, Sequence[Setting]]
 
 
@@ -41,15 +41,15 @@ class SweepGrid:
         return _combined(self.search, known)
 
     def check(self, engine: type[Engine]) -> None:
-        """Refuse unknown parameters, duplicate values, and more than ``MOST_POINTS`` settings."""
+        """Refuse unknown parameters, duplicate values, and more than ``MAX_POINTS`` settings."""
         for part, values, known in (
             ("build", self.build, engine.build_params),
             ("search", self.search, engine.search_params),
         ):
             for name, tried in values.items():
                 _check_values(part, name, tried, known)
-        if len(self) > MOST_POINTS:
-            raise UsageError(f"the sweep has {len(self):,} settings", expected=f"{MOST_POINTS:,} or fewer")
+        if len(self) > MAX_POINTS:
+            raise UsageError(f"the sweep has {len(self):,} settings", expected=f"{MAX_POINTS:,} or fewer")
 
 
 def _combined(values: Values, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
@@ -72,7 +72,7 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
     values = dict(zip(keys, tried, strict=True))
     if len(values) < len(keys):
         twice = next(values[key] for place, key in enumerate(keys) if key in keys[:place])
-        raise UsageError(f"{twice!r} stands there twice", where=where, expected="each value once")
+        raise UsageError(f"{twice!r} is a duplicate", where=where, expected="each value once")
 
 
 def params_key(params: Params, known: Mapping[str, Param]) -> str:
@@ -80,9 +80,7 @@ def params_key(params: Params, known: Mapping[str, Param]) -> str:
     whole = settled(known, params, "parameter")
     for name, value in whole.items():
         if isinstance(known[name].default, float):
-            whole[name] = value = float(value)
-        if isinstance(value, float) and not isfinite(value):
-            raise UsageError(f"{name} is {value}", expected="a finite number")
+            whole[name] = float(value)
     return dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -97,8 +95,10 @@ def is_at_most(lower: Params, other: Params, known: Mapping[str, Param]) -> bool
 
 def format_params(params: Params) -> str:
     """Return ``m=16 ef_construction=64``, or "as usual" if there are no parameters."""
-    return " ".join(f"{name}={_shown(value)}" for name, value in params.items()) or "as usual"
 
+    def shown(value: Setting) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
-def _shown(value: Setting) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return " ".join(f"{name}={shown(value)}" for name, value in params.items()) or "as usual"

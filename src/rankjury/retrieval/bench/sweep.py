@@ -2,43 +2,46 @@
 
 Then the settings that meet the target are timed again, in interleaved rounds, to find the cheapest of them.
 
-What is measured is kept in a journal as soon as it is known. A later call with the same data and options takes it from
-there, builds only what still has something to measure, and tries anew what failed. A setting that the engine refuses as
-impossible is kept as skipped, and not tried again.
+Points are stored in a journal as soon as they are measured. A later call with the same data and options reads them,
+builds only what still has something to measure, and tries again what failed. A setting that the engine refuses as
+impossible is stored as skipped, and not tried again.
 
-Stated of a parameter with ``monotonic_recall``: as it grows, recall does not fall and time does not shorten. So within
-one build, of settings that differ in such parameters only:
+As a parameter with ``monotonic_recall`` grows, recall does not fall and time does not shorten. So among settings of one
+build that differ in such parameters only, a setting finds no more than any measured one above it, and takes no less
+time than any below it. If a measured one below already finds as much, the setting is dominated: it can be neither on
+the frontier (but for noise) nor the cheapest. That is the case above a setting that finds everything, and between two
+that find equally much.
 
-- a setting can find no more than any measured one above it, and no more than everything (recall 1);
-- it takes no less time than any below it.
-
-Where a measured one below already finds as much as the setting can find at most, the setting is dominated: it finds no
-more and is no quicker, whatever it would measure. That is the case above a setting that finds everything, and between
-two that find equally much. Such a point can be neither on the frontier (but for noise) nor the cheapest.
-
-What is not pruned: settings above one that meets the target. They are no cheaper, but may find more, and belong to the
-frontier. Nor are builds ever compared with each other: what a larger graph costs is stated nowhere.
+Settings above one that meets the target are not pruned: they may find more, and belong to the frontier. Builds are
+never compared with each other: what a larger graph costs is stated nowhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import scrypt, sha256
+from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import accumulate
 from json import dumps, loads
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from rankjury.core.hashing import hash_json
+from rankjury.core.hashing import hash_json, hash_vectors
 from rankjury.core.journal import Journal, JournalScope
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.secrets import Masker
 from rankjury.core.text import plural
+from rankjury.core.version import __version__
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
 from rankjury.retrieval.bench.benchmark import ROUNDS, WARM_UP, BuiltIndex, IndexBenchmark
 from rankjury.retrieval.bench.grid import SweepGrid, format_params, is_at_most, params_key
-from rankjury.retrieval.bench.latency import summarise
-from rankjury.retrieval.bench.sweep_journal import WORDS, sweep_conditions
+from rankjury.retrieval.bench.latency import Latency, summarise
 from rankjury.retrieval.bench.sweep_result import (
     COSTS,
     PAIRED_ROUNDS,
@@ -48,6 +51,7 @@ from rankjury.retrieval.bench.sweep_result import (
     SweepResult,
     setting_key,
 )
+from rankjury.retrieval.engines.base import Engine
 
 
 def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mapping[str, Param]) -> SweepPoint | None:
@@ -60,10 +64,10 @@ def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mappi
     return None
 
 
-_LONGEST_MESSAGE = 500
+_MAX_MESSAGE = 500
 _SILENT = 5.0
 """Seconds without an answer after which the engine is checked."""
-_MOST_OPEN, _MOST_BYTES = 8, 4_000_000_000
+_MAX_OPEN, _MAX_OPEN_BYTES = 8, 4_000_000_000
 """Limits on the indexes that are kept open for comparison: number and total bytes (at least two indexes)."""
 
 
@@ -84,11 +88,11 @@ def run_sweep(
 ) -> SweepResult:
     """Measure every setting of the grid that is not dominated by a measured one.
 
-    An engine that fails loses the rest of that build, and the sweep goes on with the next; both are in the result as
-    failed, with the reason. A setting that the engine refuses as impossible loses only itself, and is skipped for good.
+    If an engine fails, the remaining settings of that build are in the result as failed, with the reason, and the sweep
+    goes on with the next build. Only the setting itself is skipped if the engine refuses it as impossible.
 
-    Where there is a target, and ``cheapest`` is P95, the settings that meet it are then compared in interleaved rounds,
-    with about as many queries each as they were measured with before.
+    With a target and ``cheapest`` P95, the settings that meet it are then compared in interleaved rounds, with about as
+    many queries each as they were measured with before.
     """
     grid.check(bench.kind)
     if rounds < 1:
@@ -106,7 +110,7 @@ def run_sweep(
         whole = replace(whole, times=run.times(whole)) if compares else whole
     finally:
         run.close_all_but(())
-    return replace(whole, notes=(*run.stored.notes(WORDS), *run.notes), resumed=run.resumed)
+    return replace(whole, notes=(*run.stored.notes(_CONDITION_NAMES), *run.notes), resumed=run.resumed)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class _Part:
 
     build: dict[str, Setting]
     searches: dict[str, dict[str, Setting]]
-    found: dict[str, SweepPoint]
+    points: dict[str, SweepPoint]
 
 
 class _Run:
@@ -146,54 +150,52 @@ class _Run:
     def points(self) -> list[SweepPoint]:
         """Return all points in the order of the grid; points of an earlier call count as done."""
         parts = [self._part(build) for build in self.grid.builds()]
-        self.done = sum(len(part.found) for part in parts)
+        self.done = sum(len(part.points) for part in parts)
         self.progress.update(self.name, self.done, self.of)
         if any(next(self._left(part), None) for part in parts):
             self.bench.truth()  # faults of the data are raised here, not as failures of an engine
         points: list[SweepPoint] = []
         for part in parts:
-            points += self._of_build(part)
+            points += self._build_points(part)
             self.close_all_but(self._compared(points))
         self.progress.update(self.name, self.done, self.of)
         return points
 
     def _part(self, build: dict[str, Setting]) -> _Part:
-        key = params_key(build, self.bench.kind.build_params)
+        key = self._key(build)
         searches = {
             hash_json([key, params_key(search, self.known)]): search for search in self.grid.searches(self.known)
         }
-        found = {setting: point for setting in searches if (point := self._stored_point(setting)) is not None}
-        self.resumed += sum(point.status == "measured" for point in found.values())
-        return _Part(build, searches, found)
+        points = {}
+        for setting in searches:
+            with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured again
+                if (form := self.stored.find(setting)) is not None:
+                    points[setting] = SweepPoint.from_json(form)
+        self.resumed += sum(point.status == "measured" for point in points.values())
+        return _Part(build, searches, points)
 
-    def _stored_point(self, setting: str) -> SweepPoint | None:
-        with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured again
-            form = self.stored.find(setting)
-            return None if form is None else SweepPoint.from_json(form)
-        return None
-
-    def _of_build(self, part: _Part) -> list[SweepPoint]:
+    def _build_points(self, part: _Part) -> list[SweepPoint]:
         """Return the points of a build; it is built only if a setting must be measured."""
         if any(self._left(part)):
-            if part.found:
+            if part.points:
                 self.notes.append(f"{format_params(part.build)} was built again for the searches that were left")
             self._measure(part)
         else:
             self.done += 1
-        points = [part.found.get(setting) or self._pruned(part, setting) for setting in part.searches]
-        self.done += len(points) - len(part.found)
+        points = [part.points.get(setting) or self._pruned(part, setting) for setting in part.searches]
+        self.done += len(points) - len(part.points)
         return [point for point in points if point is not None]
 
     def _left(self, part: _Part) -> Iterator[str]:
         """Yield the settings to measure, cheap ones first; a measured point may prune later ones."""
         for setting in part.searches:
-            if setting not in part.found and self._pruned(part, setting) is None:
+            if setting not in part.points and self._pruned(part, setting) is None:
                 yield setting
 
     def _pruned(self, part: _Part, setting: str) -> SweepPoint | None:
         """Return the setting as a pruned point; None if it must be measured."""
         search = part.searches[setting]
-        known = [part.found[key] for key in part.searches if key in part.found]
+        known = [part.points[key] for key in part.searches if key in part.points]
         by = find_dominating(search, known, self.known) if self.prune else None
         if by is None:
             return None
@@ -203,11 +205,11 @@ class _Run:
 
     def _measure(self, part: _Part) -> None:
         """Measure the settings of a build; if the engine fails, the remaining settings have failed too."""
-        self._tell(part, "building")
+        self._show(part, "building")
         try:
             built = self.bench.build(part.build)
         except Exception as error:
-            why = f"could not be built: {_told(error)}"
+            why = f"could not be built: {_format_error(error)}"
             self.done += 1
             if isinstance(error, ImpossibleSetting):
                 for setting in list(self._left(part)):
@@ -219,51 +221,56 @@ class _Run:
             if not self.compares or next(self._left(part), None) is not None:
                 self._close_build(self._key(part.build))
         for setting in list(self._left(part)):
-            part.found[setting] = SweepPoint(part.build, part.searches[setting], "failed", because=why)
+            part.points[setting] = SweepPoint(part.build, part.searches[setting], "failed", because=why)
             self.done += 1
 
     def _search_all(self, built: BuiltIndex, part: _Part) -> str:
         """Measure all search settings; return the reason if it ended early."""
         for setting in self._left(part):
             search = part.searches[setting]
-            self._tell(part, format_params(search))
+            self._show(part, format_params(search))
             try:
                 point = self._point(built, part.build, search)
             except ImpossibleSetting as error:
                 self._skip(part, setting, error)
             except Exception as error:
-                part.found[setting] = SweepPoint(part.build, search, "failed", because=_told(error))
+                part.points[setting] = SweepPoint(part.build, search, "failed", because=_format_error(error))
                 self.done += 1
                 if not isinstance(error, UsageError):
-                    return f"not tried after {format_params(search)} failed: {_told(error)}"
+                    return f"not tried after {format_params(search)} failed: {_format_error(error)}"
             else:
                 self.stored.add(setting, point.to_json())
-                part.found[setting] = point
+                part.points[setting] = point
                 self.notes += [note for note in point.facts.get("notes") or () if note not in self.notes]
                 self.done += 1
         return ""
 
     def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
-        point = SweepPoint(part.build, part.searches[setting], "skipped", because=_told(error))
+        point = SweepPoint(part.build, part.searches[setting], "skipped", because=_format_error(error))
         self.stored.add(setting, point.to_json())
-        part.found[setting] = point
+        part.points[setting] = point
         self.done += 1
 
     def _point(self, built: BuiltIndex, build: Params, search: Params) -> SweepPoint:
         recall = built.recall(search)
         failed = len(built.failures)
+        latency = self._time(built, search)
+        return SweepPoint.measured(
+            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
+            failed_queries=failed, facts=loads(dumps(built.engine.metadata(), default=str)),
+        )  # fmt: skip
+
+    def _time(self, built: BuiltIndex, search: Params, total: int | None = None, seed: int = 0) -> Latency:
+        """Time ``total`` queries (None: all, in as many rounds as the sweep has) in an order drawn by the seed."""
         timed = built.timed(
-            search, rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency,
+            search, rounds=self.rounds, total=total, seed=seed, warm_up=self.warm_up, concurrency=self.concurrency,
             progress=_watch(built, search),
         )  # fmt: skip
         latency = summarise(timed)
         if latency.failed and not (latency.n and built.engine.one_request_per_query):
             why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
-        return SweepPoint.measured(
-            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
-            failed_queries=failed, facts=loads(dumps(built.engine.metadata(), default=str)),
-        )  # fmt: skip
+        return latency
 
     def times(self, whole: SweepResult) -> PairedTimes | None:
         """Compare the settings that meet the target; None where there are not two, or they cannot be compared."""
@@ -276,43 +283,48 @@ class _Run:
                 f"{plural(left, 'setting', 'settings')} that met the target took no part in the interleaved rounds, "
                 f"for which the indexes of only {len(builds)} builds are held together (those with the lowest p95)"
             )
-        found, setting = None, _together(candidates)
+        keys = sorted(setting_key(point.build, point.search) for point in candidates)
+        times, setting = None, hash_json(["comparison", *keys])
         with suppress(KeyError, TypeError, ValueError):
             form = self.stored.find(setting, noted=False) if len(candidates) > 1 else None
-            found = None if form is None else PairedTimes.from_json(form["comparison"])
-        if found is None and len(candidates) > 1:
+            times = None if form is None else PairedTimes.from_json(form["comparison"])
+        if times is None and len(candidates) > 1:
             try:
-                found = self._measure_times(candidates)
-                self.stored.add(setting, {"comparison": found.to_json()})
+                times = self._measure_times(candidates)
+                self.stored.add(setting, {"comparison": times.to_json()})
             except Exception as error:
-                self.notes.append(f"the settings that meet the target could not be compared: {_told(error)}")
+                self.notes.append(f"the settings that meet the target could not be compared: {_format_error(error)}")
         self.done += 1
         self.progress.update(self.name, self.done, self.of)
-        return found
+        return times
 
     def _measure_times(self, candidates: Sequence[SweepPoint]) -> PairedTimes:
+        """Time all candidates in interleaved rounds; in each, all answer the same queries, one after the other."""
         for point in candidates:
             key = self._key(point.build)
             if key not in self.open:
                 self.progress.update(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
                 self.open[key] = self.bench.build(point.build), point.build
                 self.notes.append(f"{point.build_title} was built again to be compared")
-        about = f"{self.name}: comparing {len(candidates)} settings"
-        return measure_paired(
-            [(self.open[self._key(point.build)][0], point) for point in candidates],
-            asked=-(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS), warm_up=self.warm_up,
-            concurrency=self.concurrency, watch=_watch,
-            progress=Progress(lambda what, done, of: self.progress.update(f"{about}, {what}", self.done, self.of)),
-        )  # fmt: skip
+        n, asked = len(candidates), -(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS)
+        p95_ms = np.empty((n, PAIRED_ROUNDS))
+        for number in range(PAIRED_ROUNDS):
+            step = f"comparing {n} settings, round {number + 1} of {PAIRED_ROUNDS}"
+            self.progress.update(f"{self.name}: {step}", self.done, self.of)
+            for place in np.random.default_rng((number, n)).permutation(n).tolist():
+                point = candidates[place]
+                built, _ = self.open[self._key(point.build)]
+                p95_ms[place, number] = self._time(built, point.search, asked, number).p95.ms
+        settings = tuple((point.build, point.search) for point in candidates)
+        return PairedTimes(settings, tuple(map(tuple, p95_ms.tolist())), asked)
 
     def _compared(self, points: Sequence[SweepPoint]) -> list[str]:
         """Return the builds with settings that meet the target, lowest P95 first, as far as they fit in memory."""
         sizes: dict[str, int] = {}
         for point in sorted(replace(self.whole, points=tuple(points)).meeting(), key=COSTS["p95"]):
             sizes.setdefault(self._key(point.build), point.size_bytes or 0)
-        totals = accumulate(sizes.values())
-        held = [place < 2 or total <= _MOST_BYTES for place, total in enumerate(totals)]
-        return [key for key, fits in zip(sizes, held, strict=True) if fits][:_MOST_OPEN]
+        totals = zip(sizes, accumulate(sizes.values()), strict=True)
+        return [key for place, (key, total) in enumerate(totals) if place < 2 or total <= _MAX_OPEN_BYTES][:_MAX_OPEN]
 
     def _key(self, build: Params) -> str:
         return params_key(build, self.bench.kind.build_params)
@@ -327,9 +339,9 @@ class _Run:
         try:
             built.close()
         except Exception as error:
-            self.notes.append(f"{format_params(build)} could not be closed: {_told(error)}")
+            self.notes.append(f"{format_params(build)} could not be closed: {_format_error(error)}")
 
-    def _tell(self, part: _Part, what: str) -> None:
+    def _show(self, part: _Part, what: str) -> None:
         self.progress.update(f"{self.name} {format_params(part.build)}: {what}", self.done, self.of)
 
 
@@ -350,53 +362,86 @@ def _watch(built: BuiltIndex, search: Params) -> Progress:
     return Progress(check)
 
 
-def _told(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Return the error in one line."""
     text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]} …"
+    return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} …"
 
 
-def measure_paired(
-    candidates: Sequence[tuple[BuiltIndex, SweepPoint]],
-    *,
-    asked: int,
-    warm_up: int,
-    concurrency: int,
-    progress: Progress,
-    watch: Callable[[BuiltIndex, Params], Progress],
-    rounds: int = PAIRED_ROUNDS,
-) -> PairedTimes:
-    """Time all candidates in interleaved rounds.
+_SECRET_WORDS = ("key", "token", "password", "secret", "header")
+_CONDITION_NAMES = {
+    "corpus": "the items' vectors",
+    "order": "the items' order",
+    "queries": "the queries' vectors",
+    "texts": "the queries' texts",
+    "settings": "where the engine is",
+}
+"""Conditions in words, where the key does not say it."""
 
-    Args:
-        candidates: The settings, each with the index it is searched on.
-        asked: Queries per candidate and round.
-        warm_up: Queries that every worker asks before each turn without measuring.
-        concurrency: Callers at a time.
-        progress: Receives each round.
-        watch: Returns what ends the loop where an engine is lost.
-        rounds: How often each candidate takes its turn.
 
-    Raises:
-        DataError: No query of a turn was answered, or some failed of an engine that answers all or none.
+def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
+    """Return the conditions of a sweep: everything but the settings that determines its values, without secrets.
+
+    Sweeps of equal conditions share points. They are stored with every point, so what is long is hashed.
     """
-    found = np.empty((len(candidates), rounds))
-    for number in range(rounds):
-        progress.update(f"round {number + 1} of {rounds}", number, rounds)
-        for place in np.random.default_rng((number, len(candidates))).permutation(len(candidates)).tolist():
-            built, point = candidates[place]
-            timed = built.timed(
-                point.search, total=asked, seed=number, warm_up=warm_up, concurrency=concurrency,
-                progress=watch(built, point.search),
-            )  # fmt: skip
-            if timed.failures and not (timed.answered.size and built.engine.one_request_per_query):
-                message = timed.failures[0][1]
-                raise DataError(f"{len(timed.failures):,} of {asked:,} timed queries failed: {message}")
-            found[place, number] = summarise(timed).p95.ms
-    settings = tuple((point.build, point.search) for _, point in candidates)
-    return PairedTimes(settings, tuple(map(tuple, found.tolist())), asked)
+    return {
+        "engine": bench.engine,
+        "metric": bench.metric,
+        "settings": _hashed_settings(bench),
+        "k": bench.k,
+        "corpus": hash_vectors(bench.corpus),
+        "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
+        "queries": hash_vectors(bench.queries),
+        "texts": None if bench.texts is None else _hashed(dumps(list(bench.texts)).encode()),
+        "filters": _hashed(dumps([str(filter_) for filter_ in bench.filters]).encode()) if any(bench.filters) else None,
+        "attributes": None if bench.attributes is None else _hashed(bench.attributes.write_csv().encode()),
+        "own": None if bench.own is None else _hashed(np.asarray(bench.own, dtype=np.int64).tobytes()),
+        "resampling": None if bench.resampling is None else bench.resampling.to_json(),
+        "rounds": rounds,
+        "warm_up": warm_up,
+        "concurrency": concurrency,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "versions": library_versions(bench.kind),
+    }
 
 
-def _together(candidates: Sequence[SweepPoint]) -> str:
-    return hash_json(["comparison", *sorted(setting_key(point.build, point.search) for point in candidates)])
+def library_versions(engine: type[Engine]) -> dict[str, str]:
+    """Return the versions of rankjury, NumPy and the libraries of the engine's extra."""
+    found = {"rankjury": __version__}
+    for library in ("numpy", *_libraries_of(engine.extra)):
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _libraries_of(extra: str | None) -> Iterator[str]:
+    """Yield the names of the libraries of an extra: psycopg for ``psycopg[binary]>=3.2; extra == 'pgvector'``."""
+    try:
+        needed = requires("rankjury") or []
+    except PackageNotFoundError:
+        return
+    for line in needed:
+        name, _, marker = line.partition(";")
+        if extra is not None and re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", marker):
+            yield re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+
+
+def _hashed_settings(bench: IndexBenchmark) -> str:
+    """Return a hash of the settings without folder and secrets; a slow hash if they may hide a secret in another."""
+    lenient, strict = (
+        {
+            name: str(masker.setting(name, value))
+            for name, value in bench.settings.items()
+            if name != "folder" and not any(word in name for word in _SECRET_WORDS)
+        }
+        for masker in (Masker(lenient=True), Masker())
+    )
+    shown = dumps(lenient, sort_keys=True).encode()
+    return _hashed(shown) if lenient == strict else scrypt(shown, salt=b"rankjury", n=2**14, r=8, p=1, dklen=32).hex()
+
+
+def _hashed(octets: bytes) -> str:
+    return sha256(octets).hexdigest()

@@ -17,24 +17,12 @@ import numpy as np
 from rankjury.core.params import Params, Setting
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.bench.grid import format_params
+from rankjury.retrieval.bench.latency import Percentile
 from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import SignedRanks
 
 Status = Literal["measured", "pruned", "skipped", "failed"]
 """skipped: the engine refuses the setting for good; failed: it may succeed another time."""
-
-
-@dataclass(frozen=True)
-class LatencyQuantile:
-    """A percentile of times, in milliseconds."""
-
-    ms: float
-    ci: Bounds | None = None
-    bounded: bool = True
-    """Whether the sample was large enough for an upper bound."""
-
-    def surely_within(self, limit: float) -> bool:
-        return self.ci is not None and self.bounded and self.ci[1] <= limit
 
 
 @dataclass(frozen=True)
@@ -49,9 +37,9 @@ class SweepPoint:
     recall_p5: float | None = None
     n: int = 0
     """Queries that recall is over."""
-    p50: LatencyQuantile | None = None
-    p95: LatencyQuantile | None = None
-    p99: LatencyQuantile | None = None
+    p50: Percentile | None = None
+    p95: Percentile | None = None
+    p99: Percentile | None = None
     qps: float | None = None
     failed_queries: int = 0
     build_seconds: float | None = None
@@ -132,10 +120,10 @@ class SweepPoint:
         )  # fmt: skip
 
 
-def _quantile(form: Mapping[str, Any] | None) -> LatencyQuantile | None:
+def _quantile(form: Mapping[str, Any] | None) -> Percentile | None:
     if form is None or form["ms"] is None:
         return None
-    return LatencyQuantile(float(form["ms"]), _bounds(form.get("ci")), bool(form.get("bounded", True)))
+    return Percentile(float(form["ms"]), _bounds(form.get("ci")), bool(form.get("bounded", True)))
 
 
 def _bounds(form: Any) -> Bounds | None:
@@ -225,6 +213,7 @@ def is_significantly_less(quick: Sequence[float], slow: Sequence[float], tests: 
 
 
 SCHEMA = "rankjury.sweep/1"
+_PLAIN_FIELDS = ("name", "engine", "metric", "k", "items", "dimensions", "queries", "level")
 Cost = Literal["p95", "size", "build"]
 COSTS: dict[str, Callable[[SweepPoint], float]] = {
     "p95": lambda point: inf if point.p95 is None else point.p95.ms,
@@ -363,14 +352,7 @@ class SweepResult:
         place = {id(point): number for number, point in enumerate(self.points)}
         return {
             "schema": SCHEMA,
-            "name": self.name,
-            "engine": self.engine,
-            "metric": self.metric,
-            "k": self.k,
-            "items": self.items,
-            "dimensions": self.dimensions,
-            "queries": self.queries,
-            "level": self.level,
+            **{key: getattr(self, key) for key in _PLAIN_FIELDS},
             "timed": dict(self.timed),
             "target": {"recall": self.target, "p95_ms": self.limit_p95_ms},
             "points": [point.to_json() for point in self.points],
@@ -390,9 +372,9 @@ class SweepResult:
             raise DataError(f"not a sweep: found {found!r}", where=where, expected=f"schema {SCHEMA}")
         try:
             return cls(
-                **{key: form[key] for key in ("name", "engine", "metric", "k", "items", "dimensions", "queries")},
+                **{key: form[key] for key in _PLAIN_FIELDS},
                 points=tuple(map(SweepPoint.from_json, form["points"])),
-                target=form["target"]["recall"], limit_p95_ms=form["target"]["p95_ms"], level=form["level"],
+                target=form["target"]["recall"], limit_p95_ms=form["target"]["p95_ms"],
                 timed=form["timed"], about=form["about"], notes=tuple(form["notes"]), resumed=form["resumed"],
                 times=None if form.get("comparison") is None else PairedTimes.from_json(form["comparison"]),
             )  # fmt: skip
@@ -409,7 +391,8 @@ def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None)
     """Decide by the worse end of each interval; a value without an interval is not sure."""
     assert point.p95 is not None
     finds = recall is None or (point.recall_ci is not None and point.recall_ci[0] >= recall)
-    return finds and (p95_ms is None or point.p95.surely_within(p95_ms))
+    quick = p95_ms is None or (point.p95.ci is not None and point.p95.bounded and point.p95.ci[1] <= p95_ms)
+    return finds and quick
 
 
 def _shortfalls(point: SweepPoint, recall: float | None, p95_ms: float | None) -> Iterator[float]:
