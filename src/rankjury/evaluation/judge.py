@@ -333,7 +333,7 @@ class MatchedRanking:
     def within(self, judged: Judged, kept: Bools) -> Judged:
         """Restrict a judging to some rows of the gold; queries that have none of them are left out."""
         starts, at = self._gold_by_grade
-        found = judged.keeping(kept[judged.gold_index], kept[at])
+        found = judged.select(kept[judged.gold_index], kept[at])
         equal = found.gold_grades[1:] == found.gold_grades[:-1]
         firsts = found.gold_starts[1:-1]
         equal[firsts[(firsts > 0) & (firsts <= equal.size)] - 1] = False

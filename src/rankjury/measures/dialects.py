@@ -1,11 +1,11 @@
-"""Named bundles of conventions, each reproducing another tool; and the names by which those tools call their measures.
+"""Dialects: named bundles of conventions, each reproducing another tool, and the resolution of measures' spellings.
 
 A name that only another tool uses (``ndcg_cut_10``, ``nDCG@10``, ``ndcg_burges@10``) is read with *that tool's*
-conventions, whatever else is asked for beside it. Under ``--dialect`` every measure takes the dialect's conventions,
+conventions, whatever the other measures are. Under ``--dialect`` every measure takes the dialect's conventions,
 save those that its spelling sets itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,18 +53,17 @@ class Dialect:
     read: NameReader = lambda text: None
     """Its own names for measures."""
 
-    def conventions(self, measure: Measure) -> dict[str, Value]:
-        return {**self.common, **self.by_metric.get(measure.name, {}), **self.refine(measure)}
-
     pinned: Mapping[str, Options] = field(default_factory=dict)
     """Conventions, by metric, that the tool's switches do not touch."""
 
     def apply(self, spelled: MetricSpec, overrides: Options) -> Measure:
-        """The measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
-        asked = Measure(spelled.name, spelled.k, tuple(spelled.options.items()))
-        conventions = self.conventions(asked)
-        pinned = self.pinned.get(spelled.name, {})
-        return Measure(spelled.name, spelled.k).with_options({**conventions, **overrides, **pinned, **spelled.options})
+        """Return the measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
+        name, k = spelled.name, spelled.k
+        refined = self.refine(Measure(name, k, tuple(spelled.options.items())))
+        conventions = {**self.common, **self.by_metric.get(name, {}), **refined}
+        return Measure(name, k).with_options(
+            {**conventions, **overrides, **self.pinned.get(name, {}), **spelled.options}
+        )
 
 
 DIALECTS: Registry[Dialect] = Registry("dialect", home="rankjury.measures.dialects", group="rankjury.dialects")
@@ -79,32 +78,53 @@ class NamedMeasure:
 
 
 def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> NamedMeasure:
-    """The measure that a spelling means, under a dialect if one is given.
+    """Return the measure that a spelling means.
 
-    ``overrides`` are conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
+    Args:
+        text: A spelling of rankjury or of another tool, or a measure.
+        dialect: Name of the dialect whose conventions it takes; None: those of the tool whose name it is.
+        overrides: Conventions that win over everything but the spelling's own options (``--ties``, ``--missing`` …).
+
+    Returns:
+        The measure, with its spelling as label.
+
+    Raises:
+        UsageError: The measure, an option or a convention is unknown.
     """
     if not isinstance(text, str | Measure):
         raise UsageError(f"a measure of type {type(text).__name__}", expected="a spelling like ndcg@10")
-    given = _known_conventions(overrides or {})
+    conventions = dict(overrides or {})
+    if conventions:
+        known = {option.name for metric in METRICS for option in metric.all_options}
+        for name in conventions:
+            if name not in known:
+                raise UnknownName("convention", name, known)
     chosen = None if dialect is None else DIALECTS.get(dialect)
     if isinstance(text, Measure):
-        return NamedMeasure(
-            str(text), _apply_conventions(MetricSpec(text.name, text.k, dict(text.options)), chosen, given)
-        )
+        spec = MetricSpec(text.name, text.k, dict(text.options))
+        return NamedMeasure(str(text), _apply_conventions(spec, chosen, conventions))
     label = text.strip()
     if len(label) > _LONGEST_SPELLING:
         raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
-    if chosen is not None and (own := chosen.read(label)) is not None:
-        return NamedMeasure(label, _apply_conventions(own, chosen, given))
-    own_spelling = _own_spelling(label)
-    if own_spelling is not None:
-        shown = label if chosen or split_spelling(label)[0] != own_spelling.name else str(Measure.parse(label))
-        return NamedMeasure(shown, _apply_conventions(own_spelling, chosen, given))
-    for home in DIALECTS:
-        foreign = home.read(label)
-        if foreign is not None:
-            return NamedMeasure(label, _apply_conventions(foreign, chosen or home, given))
-    raise _unknown(label)
+    if chosen is not None and (native := chosen.read(label)) is not None:
+        return NamedMeasure(label, _apply_conventions(native, chosen, conventions))
+    try:
+        measure = Measure.parse(label)
+    except UsageError as error:
+        for home in DIALECTS:
+            foreign = home.read(label)
+            if foreign is not None:
+                return NamedMeasure(label, _apply_conventions(foreign, chosen or home, conventions))
+        if isinstance(error, UnknownName) and error.kind == "measure":
+            raise _unknown(label) from None
+        raise
+    name, texts, _ = split_spelling(label)
+    if "empty" in texts and not measure.metric.needs_relevant:
+        found = f"empty has no effect on {measure.name}, which counts all queries alike"
+        raise UsageError(found, where=label, expected=f"{measure.name} without it")
+    spec = MetricSpec(measure.name, measure.k, {option: measure[option] for option in texts})
+    shown = label if chosen or name != measure.name else str(measure)
+    return NamedMeasure(shown, _apply_conventions(spec, chosen, conventions))
 
 
 def _unknown(label: str) -> UnknownName:
@@ -113,38 +133,6 @@ def _unknown(label: str) -> UnknownName:
     suffix = f"@{cut}" if cut.isdecimal() else ""
     own = [entry + suffix for entry in [*METRICS.names(), *metric_aliases()]]
     return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
-
-
-def _own_spelling(label: str) -> MetricSpec | None:
-    """The label read as rankjury's own; None where it names a measure of another tool."""
-    try:
-        measure = Measure.parse(label)
-    except UsageError as error:
-        if any(home.read(label) is not None for home in DIALECTS):
-            return None
-        if isinstance(error, UnknownName) and error.kind == "measure":
-            raise _unknown(label) from None
-        raise
-    return MetricSpec(measure.name, measure.k, _set_options(label, measure))
-
-
-def _set_options(label: str, measure: Measure) -> Options:
-    """The options that the spelling sets, including those set to rankjury's default."""
-    _, texts, _ = split_spelling(label)
-    if "empty" in texts and not measure.metric.needs_relevant:
-        found = f"empty has no effect on {measure.name}, which counts all queries alike"
-        raise UsageError(found, where=label, expected=f"{measure.name} without it")
-    return {name: measure[name] for name in texts}
-
-
-def _known_conventions(overrides: Options) -> dict[str, Value]:
-    """Refuse conventions that no metric has."""
-    if overrides:
-        known = {option.name for metric in METRICS for option in metric.all_options}
-        for name in overrides:
-            if name not in known:
-                raise UnknownName("convention", name, known)
-    return dict(overrides)
 
 
 def _apply_conventions(spelled: MetricSpec, dialect: Dialect | None, overrides: Options) -> Measure:
@@ -190,21 +178,11 @@ def _refine_lenskit(measure: Measure) -> Options:
 
 # --- the dialects -------------------------------------------------------------------------------------------------
 
-_TREC_EVAL: dict[str, Value] = {
-    "rel": 1.0,
-    "ties": "id-desc",
-    "scores": "single",
-    "empty": "zero",
-    "missing": "skip",
-}
+_TREC_EVAL: Options = {"rel": 1.0, "ties": "id-desc", "scores": "single", "empty": "zero", "missing": "skip"}
 # trec_eval's -l is not for measures that use the grades themselves.
 _TREC_EVAL_PINNED: dict[str, Options] = {"ndcg": {"rel": 1.0}, "rbp": {"rel": 1.0}}
 _HELD_OUT: dict[str, Value] = {"ties": "order", "empty": "skip", "missing": "zero"}
-_BINARY_OVER_MIN: dict[str, Options] = {
-    "ndcg": {"gain": "binary"},
-    "dcg": {"gain": "binary"},
-    "ap": {"over": "min"},
-}
+_BINARY_OVER_MIN: dict[str, Options] = {"ndcg": {"gain": "binary"}, "dcg": {"gain": "binary"}, "ap": {"over": "min"}}
 
 for _dialect in (
     Dialect(
@@ -343,23 +321,25 @@ HITS_NOTE = "The alias hits is recall (the movies protocol); elsewhere Hits@k is
 
 
 def metrics_table() -> list[list[str]]:
-    """Name, rankjury's own aliases, title."""
+    """Return one row per metric: name, rankjury's own aliases, title."""
     return [[metric.name, ", ".join(metric.aliases), metric.title] for metric in METRICS]
 
 
 def dialects_table() -> list[list[str]]:
-    """Name and what it reproduces."""
+    """Return one row per dialect: name and what it reproduces."""
     return [[dialect.name, dialect.about] for dialect in DIALECTS]
 
 
 def dialect_facts(dialect: Dialect) -> dict[str, Any]:
-    """What a dialect sets."""
+    """Return what a dialect sets, as JSON values."""
     by_metric = {name: dict(options) for name, options in dialect.by_metric.items()}
     return {"name": dialect.name, "about": dialect.about, "common": dict(dialect.common), "by_metric": by_metric}
 
 
 def metric_facts(metric: Metric) -> dict[str, Any]:
-    """Everything there is to say about one metric."""
+    """Return everything about one metric, as JSON values."""
+    k = 10 if metric.cut == "required" else None
+    variants = [str(Measure(metric.name, k, ((o.name, choice),))) for o in metric.options for choice in o.choices]
     return {
         "name": metric.name,
         "aliases": list(metric.aliases),
@@ -373,12 +353,5 @@ def metric_facts(metric: Metric) -> dict[str, Any]:
             for o in metric.all_options
         ],
         "elsewhere": foreign_names(metric.name),
-        "common_names": common_names({str(one): str(one) for one in _variants(metric)}),
+        "common_names": common_names({variant: variant for variant in variants}),
     }
-
-
-def _variants(metric: Metric) -> Iterator[Measure]:
-    """The metric with each choice of its own options, one at a time."""
-    k = 10 if metric.cut == "required" else None
-    for option in metric.options:
-        yield from (Measure(metric.name, k, ((option.name, choice),)) for choice in option.choices)

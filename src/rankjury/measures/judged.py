@@ -1,4 +1,4 @@
-"""Judged: a ranking with the gold looked up; and the array work that judging and metrics share."""
+"""Judged rankings: a ranking with the gold looked up, and the array work that judging and metrics share."""
 
 import math
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from rankjury.core.types import (
     Runs,
     cut_into_blocks,
     freeze,
+    gathered,
     in_threads,
     segments_within,
     sort_key,
@@ -41,13 +42,13 @@ class TieGroups:
         freeze(self)
 
     def queries_tied_at(self, k: int) -> int:
-        """How many queries have the same score at ranks k and k + 1."""
+        """Return how many queries have the same score at ranks k and k + 1."""
         return int(np.unique(self.row[(self.first <= k) & (k < self.last)]).size)
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The ranking with the gold looked up: the waist between where things come from and arithmetic.
+    """A ranking with the gold looked up: all that metrics look at.
 
     Sparse: only judged items that were retrieved are held, as parallel arrays sorted by (row, rank). Row i is the
     i-th gold query in ascending order of id, whether it was retrieved or not.
@@ -63,7 +64,7 @@ class Judged:
     gold_index: Ints
     """Which row of the Gold's arrays the item is."""
     place: Ints | None
-    """Place in the query's gold, best grade first, equal grades by id; None unless it was asked for."""
+    """Place in the query's gold, best grade first, equal grades by id; None unless requested."""
     depth: Ints
     """How many items were retrieved for each query."""
     present: Bools
@@ -102,7 +103,7 @@ class Judged:
 
     @cached_property
     def relevant_counts(self) -> dict[float | None, Floats]:
-        """How many relevant items each query has, by the threshold asked for; filled as they are asked for."""
+        """Cache of ``count_relevant`` by threshold."""
         return {}
 
     @cached_property
@@ -116,7 +117,7 @@ class Judged:
         return float(grades.max(initial=0.0))
 
     def parts(self) -> Iterator["Judged"]:
-        """The same for some queries at a time, with the gold's grades one by one; alone where they are so already."""
+        """Yield some queries at a time, with the gold's grades one by one; all at once where they are so already."""
         if self.counted is None or self.whole is not None:
             yield self
             return
@@ -128,13 +129,17 @@ class Judged:
             yield self._part(first, last, self.counted)
             first = last
 
+    def _hits(self, chosen: Any, *without: str) -> dict[str, Any]:
+        """Return the arrays of the judged items that were retrieved, by name, with only the chosen ones."""
+        arrays = {name: getattr(self, name) for name in _PER_HIT if name not in without}
+        return {name: None if array is None else array[chosen] for name, array in arrays.items()}
+
     def _part(self, first: int, last: int, counted: Runs) -> "Judged":
         hits = slice(*np.searchsorted(self.row, (first, last)).tolist())
         runs = slice(*counted.starts[[first, last]].tolist())
         numbers = counted.counts[runs]
         ends = np.concatenate(([0], np.cumsum(numbers)))
         tied = (self.ties.row >= first) & (self.ties.row < last)
-        per_hit: dict[str, Any] = {name: getattr(self, name)[hits] for name in _PER_HIT if name not in ("row", "place")}
         return Judged(
             queries=self.queries[first:last],
             row=self.row[hits] - first,
@@ -148,46 +153,42 @@ class Judged:
             ties=TieGroups(self.ties.row[tied] - first, self.ties.first[tied], self.ties.last[tied]),
             counted=Runs(counted.starts[first : last + 1] - counted.starts[first], counted.grades[runs], numbers),
             whole=self,
-            **per_hit,
+            **self._hits(hits, "row", "place"),
         )
 
     def cut_gold(self, k: int, *, tied: bool = False) -> "Judged":
-        """The same ranking judged against the k best gold items of each query only.
+        """Return the same ranking judged against the k best gold items of each query only.
 
         ``tied``: against all whose grade is the k-th's or better. Else equal grades go by id.
         """
         if tied and self.counted is not None:
             return self._cut_counted(k, self.counted)
         if tied:
-            lowest = self._kth_grades(k)
-            held, kept = self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows]
-        elif self.place is None:
+            lengths = np.diff(self.gold_starts)
+            kth = self.gold_starts[:-1] + np.minimum(lengths, k) - 1  # the last where there are fewer
+            lowest = np.where(lengths > 0, np.append(self.gold_grades, np.inf)[kth], np.inf)
+            return self.select(self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows])
+        if self.place is None:
             raise ValueError("judge with places=True to cut the gold")
-        else:
-            held, kept = self.place <= k, self.gold_places <= k
-        return self.keeping(held, kept)
+        return self.select(self.place <= k, self.gold_places <= k)
 
-    def keeping(self, held: Bools, kept: Bools) -> "Judged":
-        """With some of the judged items that were retrieved, and some of the gold's grades."""
-        hits = np.flatnonzero(held)
-        per_hit: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name).take(hits) for name in _PER_HIT
-        }
-        starts = np.concatenate(([0], np.cumsum(kept)))[self.gold_starts]
-        kept_grades = self.gold_grades[kept]
-        return replace(self, **per_hit, gold_starts=starts, gold_grades=kept_grades, highest_of_whole=self.highest)
+    def select(self, hits: Bools, gold: Bools) -> "Judged":
+        """Return it with some of the judged items that were retrieved, and some of the gold's grades."""
+        starts, grades = np.concatenate(([0], np.cumsum(gold)))[self.gold_starts], self.gold_grades[gold]
+        arrays = self._hits(np.flatnonzero(hits))
+        return replace(self, **arrays, gold_starts=starts, gold_grades=grades, highest_of_whole=self.highest)
 
     def without_empty(self) -> "Judged":
-        """Without the queries that have no gold."""
-        held = np.diff(self.gold_starts) > 0
-        number, tied = np.cumsum(held) - 1, held[self.ties.row]
+        """Return it without the queries that have no gold."""
+        has_gold = np.diff(self.gold_starts) > 0
+        number, tied = np.cumsum(has_gold) - 1, has_gold[self.ties.row]
         return replace(
             self,
-            queries=self.queries.filter(held),
+            queries=self.queries.filter(has_gold),
             row=number[self.row],
-            depth=self.depth[held],
-            present=self.present[held],
-            gold_starts=np.append(self.gold_starts[:-1][held], self.gold_starts[-1]),
+            depth=self.depth[has_gold],
+            present=self.present[has_gold],
+            gold_starts=np.append(self.gold_starts[:-1][has_gold], self.gold_starts[-1]),
             ties=TieGroups(number[self.ties.row[tied]], self.ties.first[tied], self.ties.last[tied]),
         )
 
@@ -199,16 +200,9 @@ class Judged:
         reached = (before < k) & (runs.counts > 0)
         lowest = np.full(len(self), np.inf)
         np.minimum.at(lowest, query[reached], runs.grades[reached])
-        hits = np.flatnonzero(self.grade >= lowest[self.row])
-        per_hit: dict[str, Any] = {name: getattr(self, name).take(hits) for name in _PER_HIT if name != "place"}
+        arrays = self._hits(np.flatnonzero(self.grade >= lowest[self.row]), "place")
         counts = np.where(runs.grades >= lowest[query], runs.counts, 0)
-        return replace(self, **per_hit, counted=Runs(runs.starts, runs.grades, counts))
-
-    def _kth_grades(self, k: int) -> Floats:
-        """The grade of each query's k-th gold item, or of its last; infinite where it has none."""
-        lengths = np.diff(self.gold_starts)
-        last = self.gold_starts[:-1] + np.minimum(lengths, k) - 1
-        return np.where(lengths > 0, np.append(self.gold_grades, np.inf)[last], np.inf)
+        return replace(self, **arrays, counted=Runs(runs.starts, runs.grades, counts))
 
 
 TieRule = Literal["id", "id-desc", "order"]
@@ -218,7 +212,7 @@ class RowOrder:
     """Rows of CSR segments in descending order of value.
 
     Sorted rows keep to their segment, so a *position* (index into the sorted order) and a row index belong to the
-    same segment. ``order`` is None where the rows already stood in order, which is the usual case.
+    same segment. ``order`` is None where the rows already were in order, as they mostly are.
     """
 
     def __init__(self, starts: Ints, order: Ints | None, first: Ints, last: Ints) -> None:
@@ -239,7 +233,7 @@ class RowOrder:
         return self._inverse[rows]
 
     def tie_group(self, positions: Ints) -> Ints:
-        """The group of equal values that each position stands in, −1 where it is alone."""
+        """Return the group of equal values of each position, −1 where it is alone."""
         if self.first.size == 0:
             return np.full(positions.size, -1)
         group = np.searchsorted(self.first, positions, side="right") - 1
@@ -247,7 +241,7 @@ class RowOrder:
         return np.where(alone, -1, group)
 
     def tie_bounds(self, positions: Ints) -> tuple[Ints, Ints]:
-        """First and last position of the group of equal values of each position; itself where it is alone."""
+        """Return the first and last position of each position's group of equal values; itself where it is alone."""
         group = self.tie_group(positions)
         tied = group >= 0
         first, last = positions.copy(), positions.copy()
@@ -255,14 +249,14 @@ class RowOrder:
         return first, last
 
     def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
-        """Final positions of these rows, equal values ordered by ``rule``. Only groups they stand in are looked at."""
+        """Return the final positions of these rows, equal values ordered by ``rule``; only their groups are sorted."""
         positions = self.positions(rows)
         groups = self.tie_group(positions)
         wanted = np.unique(groups[groups >= 0])
         if wanted.size == 0:
             return positions
         lengths = self.last[wanted] - self.first[wanted] + 1
-        offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        offsets = segments_within(np.concatenate(([0], np.cumsum(lengths))))
         member_positions = np.repeat(self.first[wanted], lengths) + offsets
         members = member_positions if self.order is None else self.order[member_positions]
         final = np.empty(members.size, dtype=np.int64)
@@ -275,7 +269,7 @@ class RowOrder:
 
 
 def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) -> NDArray[np.int64]:
-    """The order of the members of tie groups: by group, then by the rule."""
+    """Return the order of the members of tie groups: by group, then by the rule."""
     if rule == "order":
         return np.lexsort((members, groups))
     frame = pl.DataFrame({"group": groups, "id": sort_key(ids.gather(members))}).with_row_index("at")
@@ -294,7 +288,10 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
 
     def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
         low, high = int(starts[first]), int(starts[last])
-        block = _as_single(values[low:high]) if single else values[low:high]
+        block: NDArray[np.floating] = values[low:high]
+        if single:
+            with np.errstate(over="ignore"):  # as C casts: what is too large becomes infinite
+                block = block.astype(np.float32)
         order, *ties = _order_block(starts[first : last + 1] - low, block)
         return None if order is None else order + low, ties[0] + low, ties[1] + low
 
@@ -309,14 +306,8 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
     return RowOrder(starts, order, np.concatenate(firsts), np.concatenate(lasts))
 
 
-def _as_single(values: Floats) -> NDArray[np.float32]:
-    """As C casts: what is too large becomes infinite."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
-
-
 def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
-    """The permutation if one is needed, and first and last position of each group of equal values."""
+    """Return the permutation if one is needed, and first and last position of each group of equal values."""
     inner = starts[1:-1]
     boundaries = inner[(inner > 0) & (inner < values.size)] - 1
     rises = values[1:] > values[:-1]
@@ -331,17 +322,15 @@ def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | Non
 
 
 def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
-    """The permutation that sorts each segment that is not yet in order.
+    """Return the permutation that sorts each segment that is not yet in order.
 
     One sort of all values, then one of (segment, place in that sort) packed into 64 bits: both run at the speed of
     sorting plain numbers, which a sort on two columns does not.
     """
     segment_of_rise = np.searchsorted(starts, np.flatnonzero(rises), side="right") - 1
     unsorted = np.unique(segment_of_rise)
-    lengths = np.diff(starts)[unsorted]
-    segment = np.repeat(np.arange(unsorted.size, dtype=np.uint64), lengths)
-    offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = np.repeat(starts[unsorted], lengths) + offsets
+    bounds, rows = gathered(starts, unsorted)
+    segment = np.repeat(np.arange(unsorted.size, dtype=np.uint64), np.diff(bounds))
     by_value = np.argsort(-values[rows])
     packed = (segment[by_value] << np.uint64(32)) | np.arange(rows.size, dtype=np.uint64)
     packed.sort()
@@ -351,7 +340,7 @@ def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> 
 
 
 def _runs(equal: Bools) -> tuple[Ints, Ints]:
-    """First and last position of each run of positions that equal their successor."""
+    """Return the first and last position of each run of positions that equal their successor."""
     if not equal.any():
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
@@ -365,7 +354,7 @@ REL = Option("rel", "grade from which an item is relevant (otherwise the gold's 
 
 
 def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
-    """Which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
+    """Return which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
     threshold = judged.relevant_from if rel is None else rel
     return grades > 0 if threshold is None else grades >= threshold
 
@@ -381,28 +370,28 @@ def check_highest(judged: Judged, highest: float, expected: str, hint: str | Non
 
 
 def relevant(judged: Judged, rel: float | None) -> Bools:
-    """Which of the judged retrieved items are relevant."""
+    """Return which of the judged retrieved items are relevant."""
     return is_relevant(judged.grade, rel, judged)
 
 
 def within(judged: Judged, k: int | None) -> Bools:
-    """Which of the judged retrieved items stand at rank k or better."""
+    """Return which of the judged retrieved items are at rank k or better."""
     return np.ones(judged.rank.size, bool) if k is None else judged.rank <= k
 
 
 def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> Floats:
-    """Sums of the weights (or counts) of the chosen items by query, added in order of rank."""
+    """Return the sums of the weights (or counts) of the chosen items by query, added in order of rank."""
     chosen = None if weights is None else weights[where]
     return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
 
 
 def count_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
-    """How many relevant items each query has within the cut-off."""
+    """Return how many relevant items each query has within the cut-off."""
     return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
 
 
 def count_relevant(judged: Judged, rel: float | None) -> Floats:
-    """How many relevant items the gold has for each query; worked out once for each threshold."""
+    """Return how many relevant items the gold has for each query; computed once for each threshold."""
     if rel not in judged.relevant_counts:
         starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
         if judged.counted is not None:
@@ -416,18 +405,18 @@ def count_relevant(judged: Judged, rel: float | None) -> Floats:
 
 
 def cut_or_depth(judged: Judged, k: int | None) -> Floats:
-    """The cut-off of each query: k, or where there is none, how many were retrieved."""
+    """Return the cut-off of each query: k, or where there is none, how many were retrieved."""
     return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
 
 
 def divide(numerator: NDArray[np.number], denominator: NDArray[np.number]) -> Floats:
-    """The quotient, and 0 where nothing is divided by nothing."""
+    """Return the quotient, and 0 where nothing is divided by nothing."""
     quotient: Floats = np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
     return quotient
 
 
 def nth_in_row(rows: Ints) -> Floats:
-    """For rows in ascending order: 1, 2, 3 … within each row."""
+    """Return 1, 2, 3 … within each row, for rows in ascending order."""
     if rows.size == 0:
         return np.empty(0)
     firsts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
@@ -437,12 +426,12 @@ def nth_in_row(rows: Ints) -> Floats:
 
 @lru_cache(maxsize=8)
 def discounts(up_to: int) -> Floats:
-    """log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
+    """Return log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
     return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])
 
 
 def running_count(judged: Judged, chosen: Bools) -> Floats:
-    """How many chosen items of the same query stand above each item or at it."""
+    """Return how many chosen items of the same query are at each item's rank or above."""
     total = np.cumsum(chosen)
     starts = np.searchsorted(judged.row, np.arange(len(judged)))
     before = np.concatenate(([0], total))[starts]
@@ -450,6 +439,6 @@ def running_count(judged: Judged, chosen: Bools) -> Floats:
 
 
 def ties_option(choice: str, about: str) -> Option:
-    """The common option ``ties`` with one more choice, which the judge need not know."""
-    usual = next(option for option in COMMON_OPTIONS if option.name == "ties")
-    return Option("ties", f"{usual.about}; {choice}: {about}", (*usual.choices, choice))
+    """Return the common option ``ties`` with one more choice, which the judge need not know."""
+    ties = next(option for option in COMMON_OPTIONS if option.name == "ties")
+    return Option("ties", f"{ties.about}; {choice}: {about}", (*ties.choices, choice))

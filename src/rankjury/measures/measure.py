@@ -1,4 +1,4 @@
-"""A measure is a metric with all its conventions, as a value that prints as its own spelling and parses back.
+"""Measures: a metric with all its conventions, as a value that prints as its own spelling and parses back.
 
     ndcg@10    ndcg(gain=exp)@5    recall(over=k)@5    ap(over=found)@10    precision(rel=4)@10
 
@@ -42,7 +42,7 @@ class Option:
         return self.choices[0] if self.choices else self.default
 
     def read(self, text: str, where: str) -> Value:
-        """The value that ``text`` spells, checked."""
+        """Return the value that ``text`` spells, checked."""
         if self.choices:
             if text not in self.choices:
                 raise UnknownName(f"value for {self.name}=", text, self.choices, where=where)
@@ -76,12 +76,10 @@ COMMON_OPTIONS = (
 )  # fmt: skip
 
 
-_OF_LISTS = {
-    "missing": Option(
-        "missing", "a user whom the ranking lacks has no list, and is undefined; or an error", ("zero", "skip", "error")
-    )
-}
-"""What common options mean to metrics that look at no gold."""
+_MISSING_LISTS = Option(
+    "missing", "a user whom the ranking lacks has no list, and is undefined; or an error", ("zero", "skip", "error")
+)
+"""The common option ``missing`` of metrics that look at no gold."""
 
 
 @dataclass(frozen=True)
@@ -120,17 +118,19 @@ class Metric:
 
     @cached_property
     def all_options(self) -> tuple[Option, ...]:
-        """The metric's own options, then the common ones that it does not declare itself."""
-        own = {option.name for option in self.options}
-        common: Iterable[Option] = COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]
-        if self.of_lists and not self.needs_relevant:
-            common = (_OF_LISTS.get(option.name, option) for option in common if option.name != "empty")
-        found = self.options + tuple(option for option in common if option.name not in own)
-        return tuple(self._default_first(option) if option.name == "empty" else option for option in found)
-
-    def _default_first(self, empty: Option) -> Option:
-        default = self.empty_default({})
-        return replace(empty, choices=(default, *(choice for choice in empty.choices if choice != default)))
+        """Options of the metric itself, then the common ones that it does not declare."""
+        options = {option.name: option for option in self.options}
+        for option in COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]:
+            if self.of_lists and not self.needs_relevant:
+                if option.name == "empty":
+                    continue
+                option = _MISSING_LISTS if option.name == "missing" else option
+            options.setdefault(option.name, option)
+        if "empty" in options:  # its default comes first among the choices
+            default, empty = self.empty_default({}), options["empty"]
+            others = (choice for choice in empty.choices if choice != default)
+            options["empty"] = replace(empty, choices=(default, *others))
+        return tuple(options.values())
 
     def empty_default(self, given: Mapping[str, Value]) -> str:
         """Return the default of the option ``empty`` under the metric's other options."""
@@ -151,56 +151,34 @@ class Metric:
 
 
 METRICS: Registry[Metric] = Registry("measure", home="rankjury.measures.metrics", group="rankjury.metrics")
-_OWN_NAMES: dict[str, str] = {}
+_OWN_ALIASES: dict[str, str] = {}
 
 
 def metric(
-    name: str,
-    *options: Option,
-    aliases: tuple[str, ...] = (),
-    cut: Cut = "optional",
-    aggregate: Aggregate = "mean",
-    needs_relevant: bool | None = None,
-    zero_when_empty: bool | tuple[str, ...] = False,
-    by_position: bool = True,
-    descriptive: bool = False,
-    lower_is_better: bool = False,
-    needs_places: bool = False,
-    of_lists: bool = False,
-    whole: bool = False,
-    highest: float = float("inf"),
+    name: str, *options: Option, aliases: tuple[str, ...] = (), **fields: Any
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
 
     Its docstring is what ``rankjury metrics`` shows: a title line, then ``Formula:`` and ``Source:`` paragraphs.
+
+    Args:
+        name: The name in rankjury's spelling.
+        options: The conventions that the function takes.
+        aliases: Other names of rankjury's own.
+        fields: Other fields of ``Metric``; a metric of lists does not need relevant items unless it says so.
+
+    Returns:
+        The decorator, which returns the function unchanged.
     """
+    fields.setdefault("needs_relevant", not fields.get("of_lists", False))
 
     def add(function: Callable[..., Floats]) -> Callable[..., Floats]:
-        title, parts = _documented(function.__doc__ or "")
-        METRICS.add(
-            name,
-            Metric(
-                name,
-                title,
-                parts.get("Formula", ""),
-                parts.get("Source", ""),
-                function,
-                options,
-                aliases=aliases,
-                cut=cut,
-                aggregate=aggregate,
-                needs_relevant=not of_lists if needs_relevant is None else needs_relevant,
-                zero_when_empty=zero_when_empty,
-                by_position=by_position,
-                descriptive=descriptive,
-                lower_is_better=lower_is_better,
-                needs_places=needs_places,
-                of_lists=of_lists,
-                whole=whole,
-                highest=highest,
-            ),
-        )
-        _OWN_NAMES.update(dict.fromkeys(aliases, name))
+        title, _, rest = (function.__doc__ or "").strip().partition("\n")
+        paragraphs = (paragraph.strip().partition(":") for paragraph in re.split(r"\n\s*\n", rest.strip()))
+        parts = {key: " ".join(text.split()) for key, colon, text in paragraphs if colon}
+        formula, source = parts.get("Formula", ""), parts.get("Source", "")
+        METRICS.add(name, Metric(name, title.rstrip("."), formula, source, function, options, aliases, **fields))
+        _OWN_ALIASES.update(dict.fromkeys(aliases, name))
         return function
 
     return add
@@ -213,19 +191,9 @@ def is_descriptive(spelling: str) -> bool:
 
 
 def metric_aliases() -> dict[str, str]:
-    """rankjury's own second names of metrics."""
+    """Return the names of metrics by rankjury's own aliases."""
     METRICS.load_own()
-    return dict(_OWN_NAMES)
-
-
-def _documented(docstring: str) -> tuple[str, dict[str, str]]:
-    title, _, rest = docstring.strip().partition("\n")
-    parts: dict[str, str] = {}
-    for paragraph in re.split(r"\n\s*\n", rest.strip()):
-        key, colon, text = paragraph.strip().partition(":")
-        if colon:
-            parts[key] = " ".join(text.split())
-    return title.rstrip("."), parts
+    return dict(_OWN_ALIASES)
 
 
 @dataclass(frozen=True)
@@ -241,15 +209,11 @@ class Measure:
 
     def __post_init__(self) -> None:
         check_fields(self, "name", "k", "options")
-        found = METRICS.get(self.name)
-        object.__setattr__(self, "metric", found)
-        given = dict(self.options)
-        defaults = {option.name: found.default(option, given) for option in found.all_options}
-        kept = tuple((name, given[name]) for name, default in defaults.items() if given.get(name, default) != default)
-        object.__setattr__(self, "options", kept)
-        self._check_cut()
-
-    def _check_cut(self) -> None:
+        metric, values = METRICS.get(self.name), dict(self.options)
+        object.__setattr__(self, "metric", metric)
+        defaults = {option.name: metric.default(option, values) for option in metric.all_options}
+        others = tuple((name, values[name]) for name, value in defaults.items() if values.get(name, value) != value)
+        object.__setattr__(self, "options", others)
         if self.k is not None and self.metric.cut == "none":
             raise UsageError(f"{self.name} has no cut-off, but one was given", where=str(self))
         if self.k is None and self.metric.cut == "required":
@@ -261,60 +225,56 @@ class Measure:
             raise UsageError(f"gold={self['gold']} needs a cut-off", where=str(self), hint=f"Write {self}@10.")
 
     def __getitem__(self, name: str) -> Value:
-        """The value of an option, chosen or default; None where the metric has no such option."""
-        for option, value in self.options:
-            if option == name:
-                return value
-        given = dict(self.options)
-        return next((self.metric.default(o, given) for o in self.metric.all_options if o.name == name), None)
+        """Return the value of an option, chosen or default; None where the metric has no such option."""
+        values = dict(self.options)
+        if name in values:
+            return values[name]
+        return next((self.metric.default(o, values) for o in self.metric.all_options if o.name == name), None)
 
     @check_arguments
     def with_options(self, changes: Mapping[str, Value]) -> "Measure":
-        """The same measure with other conventions; those that the metric does not know are passed over."""
+        """Return the measure with other conventions; those that the metric does not know are ignored."""
         known = {option.name for option in self.metric.all_options}
         merged = {**dict(self.options), **{name: value for name, value in changes.items() if name in known}}
         return Measure(self.name, self.k, tuple(merged.items()))
 
     def metric_options(self) -> dict[str, Any]:
-        """The options that the metric's function takes."""
+        """Return the options that the metric's function takes."""
         return {option.name: self[option.name] for option in self.metric.options}
 
     def spelled_out(self) -> str:
-        """The spelling with every convention written, defaults too."""
+        """Return the spelling with every convention written, defaults too."""
         known = [(option.name, self[option.name]) for option in self.metric.all_options]
         return _spell(self.name, [(name, value) for name, value in known if value is not None], self.k)
 
     def __str__(self) -> str:
-        return _spell(self.name, list(self.options), self.k)
+        return _spell(self.name, self.options, self.k)
 
     @classmethod
     def parse(cls, text: str) -> "Measure":
         """Read rankjury's own spelling."""
         name, options, k = split_spelling(text)
         name = metric_aliases().get(name, name)
-        found = METRICS.find(name)
-        if found is None:
-            raise UnknownName("measure", name, [*METRICS.names(), *_OWN_NAMES])
-        values = {key: found.option(key, where=text).read(value, where=text) for key, value in options.items()}
+        metric = METRICS.find(name)
+        if metric is None:
+            raise UnknownName("measure", name, [*METRICS.names(), *_OWN_ALIASES])
+        values = {key: metric.option(key, where=text).read(value, where=text) for key, value in options.items()}
         return cls(name, k, tuple(values.items()))
 
 
-def _spell(name: str, options: list[tuple[str, Value]], k: int | None) -> str:
-    inside = ",".join(f"{key}={_shown(value)}" for key, value in options)
+def _spell(name: str, options: Iterable[tuple[str, Value]], k: int | None) -> str:
+    def spell(value: Value) -> str:
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+    inside = ",".join(f"{key}={spell(value)}" for key, value in options)
     return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value)
 
 
 _SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^\s()@]+))?")
 
 
 def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
-    """``name(key=value, …)@k`` taken apart, unchecked but for its form."""
+    """Split ``name(key=value, …)@k``; only its syntax is checked."""
     # Markdown reports have a zero-width space behind @, which comes along when a name is copied.
     match = _SPELLING.fullmatch(text.strip().replace("\u200b", "")) if isinstance(text, str) else None
     if match is None:
@@ -334,29 +294,29 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
 
 
 LEGEND = "After =: what the measure is usually called"
-_USUAL = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
+_COMMON_NAMES = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
 """By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name."""
 
 
 def common_name(measure: Measure | str) -> str | None:
-    """``precision@5`` for ``recall(over=k)@5``; None where there is no other name for exactly the same quantity.
+    """Return ``precision@5`` for ``recall(over=k)@5``; None where exactly the same quantity has no other name.
 
     The other conventions (``rel``, ``self``, ``empty`` …) hold for both names. A measure whose gold is cut has no other
     name: wherever the gold is long enough, as many items are relevant as are shown, and precision and recall are one.
     """
     name, options, k = split_spelling(str(measure))
-    common = _USUAL.get((name, options.get("over", "")))
+    common = _COMMON_NAMES.get((name, options.get("over", "")))
     if common is None or options.get("gold", "all") != "all":
         return None
     return common if k is None else f"{common}@{k}"
 
 
 def common_names(conventions: Mapping[str, str]) -> dict[str, str]:
-    """By label, from the spellings by label: the common names of those that have one."""
-    found = {label: common_name(spelling) for label, spelling in conventions.items()}
-    return {label: common for label, common in found.items() if common is not None}
+    """Return the common names of those measures that have one, by label, from their spellings by label."""
+    names = {label: common_name(spelling) for label, spelling in conventions.items()}
+    return {label: name for label, name in names.items() if name is not None}
 
 
 def with_common_name(label: str, common: str | None) -> str:
-    """``Recall@5 = precision@5``: both names where there are two."""
+    """Return both names where there are two: ``Recall@5 = precision@5``."""
     return label if common is None else f"{label} = {common}"

@@ -1,8 +1,8 @@
-"""Measures of where relevant items stand: average precision, reciprocal rank, preferences, and cascade models."""
+"""Metrics of the ranks of relevant items: average precision, reciprocal rank, preferences, and cascade models."""
 
 import numpy as np
 
-from rankjury.core.types import Bools, Floats, Ints
+from rankjury.core.types import Floats, Ints
 from rankjury.measures.judged import (
     HIGHEST_SUMMED,
     NEGATIVE,
@@ -38,8 +38,14 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
     over=least as in LensKit, ties=group as in scikit-learn's average_precision_score.
     """
     chosen = relevant(judged, rel) & within(judged, k)
-    at_rank = _precision_at_hits(judged, chosen, grouped=ties == "group")
-    total = np.bincount(judged.row[chosen], at_rank, minlength=len(judged))
+    rows = judged.row[chosen]
+    found = nth_in_row(rows)
+    precisions = found / judged.rank[chosen]
+    if ties == "group" and rows.size:
+        last = judged.tie_last[chosen]
+        group_end = np.flatnonzero(np.concatenate(((np.diff(last) != 0) | (np.diff(rows) != 0), [True])))
+        precisions = found[group_end[np.searchsorted(group_end, np.arange(rows.size))]] / last
+    total = np.bincount(rows, precisions, minlength=len(judged))
     if over == "found":
         return divide(total, sum_by_row(judged, chosen))
     divisor = count_relevant(judged, rel)
@@ -48,19 +54,6 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
     if over == "least":
         divisor = np.minimum(judged.depth, divisor)
     return divide(total, divisor)
-
-
-def _precision_at_hits(judged: Judged, chosen: Bools, *, grouped: bool) -> Floats:
-    rows = judged.row[chosen]
-    found = nth_in_row(rows)
-    if not grouped:
-        return found / judged.rank[chosen]
-    last = judged.tie_last[chosen]
-    if rows.size == 0:
-        return found
-    group_end = np.flatnonzero(np.concatenate(((np.diff(last) != 0) | (np.diff(rows) != 0), [True])))
-    ends = group_end[np.searchsorted(group_end, np.arange(rows.size))]
-    return np.asarray(found[ends] / last, dtype=np.float64)
 
 
 @metric("gm_ap", _OVER, REL, _TIES, aliases=("gm_map",), aggregate="geometric")

@@ -1,4 +1,4 @@
-"""Counts, and how much of what was retrieved is judged at all."""
+"""Count metrics, and how much of what was retrieved is judged at all."""
 
 import numpy as np
 
@@ -134,19 +134,19 @@ def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None,
 
     Source: precision of implicit's ranking_metrics_at_k.
     """
-    everybody = judged if judged.whole is None else judged.whole
-    pooled = everybody.present if missing == "skip" else np.ones(len(everybody), bool)
-    most = _most_hits(everybody, k, rel)[pooled]
+    whole = judged if judged.whole is None else judged.whole
+    pooled = whole.present if missing == "skip" else np.ones(len(whole), bool)
+    most = _most_hits(whole, k, rel)[pooled]
     total, counted = most.sum(), np.count_nonzero(most)
     if total == 0:
         return np.zeros(len(judged))
-    share = count_hits(everybody, k, rel)[pooled].sum() / total
+    share = count_hits(whole, k, rel)[pooled].sum() / total
     beyond = count_hits(judged, k, rel) - share * _most_hits(judged, k, rel)
     return np.asarray(share + beyond * (counted / total), dtype=np.float64)
 
 
 def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
-    """How many relevant items each query could have within the cut-off."""
+    """Return how many relevant items each query could have within the cut-off."""
     return np.minimum(cut_or_depth(judged, k), count_relevant(judged, rel))
 
 

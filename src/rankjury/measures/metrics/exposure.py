@@ -1,7 +1,7 @@
-"""What all lists together show of the catalogue, and how alike they are: one figure over all users.
+"""Metrics of all lists together: coverage, exposure and personalisation, each one value over all users.
 
-Each user's value is a contribution: the figure, and n − 1 times what it loses without the user, less the mean of that
-(a centred jackknife pseudo-value). Their mean is the figure; their standard error is its jackknife standard error.
+Each user's value is a contribution: that value, and n − 1 times what it loses without the user, less the mean of that
+(a centred jackknife pseudo-value). Their mean is the value; their standard error is its jackknife standard error.
 """
 
 from dataclasses import dataclass
@@ -26,37 +26,27 @@ class _Shown:
 
     codes: Ints
     counts: Ints
+    """By item of the catalogue."""
     counted: Bools
+    total: int
+    """Number of recommendations."""
+    lengths: Floats
 
-    @property
-    def size(self) -> int:
-        """Of the catalogue."""
-        return int(self.counts.size)
-
-    @property
-    def total(self) -> int:
-        """How many recommendations there are."""
-        return int(self.counts.sum())
-
-    @property
-    def lengths(self) -> Floats:
-        return np.asarray((self.codes >= 0).sum(axis=1), dtype=np.float64)
-
-    def contributions(self, figure: float, without: Floats) -> Floats:
-        """From the figure and what it is without each user.
+    def contributions(self, value: float, without: Floats) -> Floats:
+        """Return each user's contribution, from the value and what it is without each user.
 
         Where the value is undefined without some user, no contribution is known: one user carries the value, so that no
         interval comes of it.
         """
         n = int(self.counted.sum())
-        if n == 0 or np.isnan(figure):
+        if n == 0 or np.isnan(value):
             return np.full(self.counted.size, np.nan)
         needed = self.counted & np.isnan(without)
         if needed.any():
-            return np.where(np.arange(needed.size) == np.argmax(needed), figure, np.nan)
-        loss = np.where(self.counted, figure - without, 0.0)
-        values = figure + (n - 1) * (loss - loss.sum() / n)
-        values += figure - values[self.counted].mean()
+            return np.where(np.arange(needed.size) == np.argmax(needed), value, np.nan)
+        loss = np.where(self.counted, value - without, 0.0)
+        values = value + (n - 1) * (loss - loss.sum() / n)
+        values += value - values[self.counted].mean()
         return np.where(self.counted, values, np.nan)
 
 
@@ -64,7 +54,8 @@ def _shown(judged: Judged, k: int | None, missing: str) -> _Shown:
     lists = shown_lists(judged)
     codes = lists.first(k)
     counts = np.bincount(codes[codes >= 0], minlength=len(lists.background.items))
-    return _Shown(codes, counts, judged.present | (missing != "skip"))
+    lengths = np.asarray((codes >= 0).sum(axis=1), dtype=np.float64)
+    return _Shown(codes, counts, judged.present | (missing != "skip"), int(counts.sum()), lengths)
 
 
 @metric("coverage", _MISSING, of_lists=True, whole=True, highest=1.0)
@@ -79,7 +70,7 @@ def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     shown = _shown(judged, k, missing)
     covered = int((shown.counts > 0).sum())
     alone = sum_per_list(shown.counts == 1, shown.codes)
-    size = shown.size or np.nan
+    size = shown.counts.size or np.nan
     return shown.contributions(covered / size, (covered - alone) / size)
 
 
@@ -101,7 +92,7 @@ def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", mis
     Source: Shani & Gunawardana, Evaluating Recommendation Systems (2011), on item space coverage.
     """
     shown = _shown(judged, k, missing)
-    size, lengths, ascending = shown.size, shown.lengths, np.sort(shown.counts)
+    size, lengths, ascending = shown.counts.size, shown.lengths, np.sort(shown.counts)
     apart = int(((2 * np.arange(size) - size + 1) * ascending).sum())
     below = np.searchsorted(ascending, shown.counts)
     # Without a user, each of their items moves away from those outside the list that it is not above, else nearer.
@@ -110,19 +101,19 @@ def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", mis
     if over == "recommended":
         never = int((shown.counts == 0).sum())
         never_without = never + sum_per_list(shown.counts == 1, shown.codes)
-    figure = _gini(np.array([apart]), np.array([shown.total]), size, np.array([never]))
-    return shown.contributions(float(figure[0]), _gini(apart_without, shown.total - lengths, size, never_without))
+    value = _gini(np.array([apart]), np.array([shown.total]), size, np.array([never]))
+    return shown.contributions(float(value[0]), _gini(apart_without, shown.total - lengths, size, never_without))
 
 
 def _gini(apart: Matrix | Ints, total: Matrix | Ints, size: int, never: Matrix | Ints) -> Floats:
-    """From the sum of all differences, without those to items that are never recommended and do not count."""
+    """Return the coefficient from the sum of all differences, without those to items that are not counted."""
     items = np.maximum(1, size - never)
     values = (apart - never * total) / (items * np.maximum(1, total))
     return np.where(total > 0, values, np.nan)
 
 
 def _tied_pairs(shown: _Shown) -> Floats:
-    """How many pairs of each list's items are recommended equally often."""
+    """Return how many pairs of each list's items are recommended equally often."""
     often = np.sort(np.append(shown.counts, 0)[shown.codes], axis=1)
     place = np.broadcast_to(np.arange(often.shape[1]), often.shape)
     begins = np.ones(often.shape, dtype=bool)
@@ -151,14 +142,14 @@ def exposure_entropy(judged: Judged, k: int | None, *, scale: str = "bits", miss
     weight = often * np.log(np.maximum(1.0, often))
     less = np.maximum(0.0, often - 1)
     change = less * np.log(np.maximum(1.0, less)) - weight
-    figure = _entropy(weight.sum(keepdims=True), np.array([float(shown.total)]))
+    value = _entropy(weight.sum(keepdims=True), np.array([float(shown.total)]))
     without = _entropy(weight.sum() + sum_per_list(change, shown.codes), shown.total - shown.lengths)
-    unit = np.log(2.0) if scale == "bits" else np.log(max(1, shown.size)) or np.nan
-    return shown.contributions(float(figure[0] / unit), without / unit)
+    unit = np.log(2.0) if scale == "bits" else np.log(max(1, shown.counts.size)) or np.nan
+    return shown.contributions(float(value[0] / unit), without / unit)
 
 
 def _entropy(weight: Floats, total: Floats) -> Floats:
-    """In nats, from Σ x · ln x and Σ x."""
+    """Return the entropy in nats, from Σ x · ln x and Σ x."""
     some = np.maximum(1.0, total)
     return np.where(total > 0, np.maximum(0.0, np.log(some) - weight / some), np.nan)
 
@@ -178,8 +169,8 @@ def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> 
     if lists < 2:
         return np.full(len(judged), np.nan)
     shared = sum_per_list(shown.counts - 1, shown.codes)
-    figure = 1 - shared.sum() / (lists * (lists - 1) * width)
+    value = 1 - shared.sum() / (lists * (lists - 1) * width)
     if lists == 2:
-        return shown.contributions(figure, np.where(shown.lengths > 0, np.nan, figure))
+        return shown.contributions(value, np.where(shown.lengths > 0, np.nan, value))
     without = 1 - (shared.sum() - 2 * shared) / ((lists - 1) * (lists - 2) * width)
-    return shown.contributions(figure, np.where(shown.lengths > 0, without, figure))
+    return shown.contributions(value, np.where(shown.lengths > 0, without, value))

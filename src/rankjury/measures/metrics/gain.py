@@ -1,4 +1,4 @@
-"""Cumulated gain, discounted by rank."""
+"""Metrics of cumulated gain, discounted by rank: DCG and nDCG."""
 
 import numpy as np
 
@@ -97,26 +97,19 @@ def ndcg(
     if gain == "exp" and judged.highest > _HIGHEST:  # 2^g overflows a float, but the quotient does not
         np.maximum.at(scale, judged.gold_rows, judged.gold_grades)
         scale[scale <= _HIGHEST] = 0.0
-    if ideal == "full":
-        best = _full(judged, k, gain, discount, scale)
-    else:
-        best = _best(judged, k, gain, ideal, discount, rel, scale)
+    best = _ideal_dcg(judged, k, gain, ideal, discount, rel, scale)
     return divide(_dcg(judged, k, gain, discount, rel, ties, scale), best)
 
 
-def _full(judged: Judged, k: int | None, gain: str, discount: str, scale: Floats) -> Floats:
-    """The DCG of k items of each query's best grade; without a cut-off, of as many as were retrieved."""
-    firsts = np.append(judged.gold_grades, 0.0)[judged.gold_starts[:-1]]
-    best = np.where(np.diff(judged.gold_starts) > 0, np.maximum(firsts, 0.0), 0.0)
-    cut = cut_or_depth(judged, k).astype(np.int64)
-    total = np.cumsum(1.0 / _table(int(cut.max(initial=1)), discount))
-    return _gain_of(best, gain, scale) * total[cut]
-
-
-def _best(
+def _ideal_dcg(
     judged: Judged, k: int | None, gain: str, ideal: str, discount: str, rel: float | None, scale: Floats
 ) -> Floats:
-    """The DCG of the gold by grade descending."""
+    if ideal == "full":  # k items of each query's best grade; without a cut-off, as many as were retrieved
+        firsts = np.append(judged.gold_grades, 0.0)[judged.gold_starts[:-1]]
+        best = np.where(np.diff(judged.gold_starts) > 0, np.maximum(firsts, 0.0), 0.0)
+        cut = cut_or_depth(judged, k).astype(np.int64)
+        total = np.cumsum(1.0 / _table(int(cut.max(initial=1)), discount))
+        return _gain_of(best, gain, scale) * total[cut]
     places = judged.gold_places
     counted = is_relevant(judged.gold_grades, rel, judged) & (judged.gold_grades > 0)
     if k is not None and ideal != "all":
@@ -137,16 +130,15 @@ def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:
 
 
 def _table(up_to: int, discount: str) -> Floats:
-    """What a gain is divided by, at index ``rank``; infinite at 0, where nothing stands."""
-    usual = discounts(up_to)
-    return usual if discount == "next" else np.concatenate(([np.inf, 1.0], usual[1:-1]))
+    """Return what a gain is divided by, at index ``rank``; infinite at 0, which is no rank."""
+    table = discounts(up_to)
+    return table if discount == "next" else np.concatenate(([np.inf, 1.0], table[1:-1]))
 
 
 def _tied_discounts(judged: Judged, counted: Bools, k: int | None, discount: str) -> Floats:
-    """One over the mean of 1/discount over the group of equal scores, ranks past k giving 0."""
+    """Return one over the mean of 1/discount over the group of equal scores, ranks past k giving 0."""
     first, last = judged.tie_first[counted], judged.tie_last[counted]
-    deepest = int(last.max(initial=1))
-    weights = 1.0 / _table(deepest, discount)
+    weights = 1.0 / _table(int(last.max(initial=1)), discount)
     if k is not None:
         weights[k + 1 :] = 0.0
     total = np.cumsum(weights)

@@ -1,7 +1,6 @@
-"""Measures of recommended lists beyond accuracy: popularity, novelty, serendipity, diversity and calibration."""
+"""Metrics of recommended lists beyond accuracy: popularity, novelty, serendipity, diversity and calibration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,37 +15,37 @@ _CELLS_AT_ONCE = 1 << 16
 
 
 def shown_lists(judged: Judged) -> Lists:
-    """The lists that were shown."""
+    """Return the lists that were shown."""
     if judged.lists is None:
         raise ValueError("judge with lists to look at them")
     return judged.lists
 
 
 def sum_per_list(values: Matrix | Ints, codes: Ints) -> Floats:
-    """Sums of a figure of items over each list; where a list has no item, nothing is added."""
+    """Return the sums of a value of items over each list; where a list has no item, nothing is added."""
     return np.asarray(np.append(values, values.dtype.type(0))[codes].sum(axis=1), dtype=np.float64)
 
 
 def mean_per_list(values: Floats, codes: Ints) -> Floats:
-    """Means of a figure of items over each list, without those whose figure is NaN; NaN where none is left."""
-    held = ~np.isnan(values)
-    total, number = sum_per_list(np.where(held, values, 0.0), codes), sum_per_list(held, codes)
+    """Return the means of a value of items over each list, without NaN; NaN where no item is left."""
+    known = ~np.isnan(values)
+    total, number = sum_per_list(np.where(known, values, 0.0), codes), sum_per_list(known, codes)
     means: Floats = np.divide(total, number, out=np.full(number.size, np.nan), where=number > 0)
     return means
 
 
 def compute_in_blocks(work: Callable[[int, int], Floats], users: int, width: int) -> Floats:
-    """What is worked out for some users at a time (first, past the last), with a row of so many cells for each."""
+    """Compute a function for some users at a time (first, past the last), with a row of so many cells for each."""
     parts = cut_rows(users, max(1, _CELLS_AT_ONCE // max(1, width)))
     return np.concatenate([np.empty(0), *in_threads(work, parts)])
 
 
 def row_sums(table: Floats, codes: Ints) -> Floats:
-    """Of each list the sum of its items' rows of a table whose last row is zero."""
-    found = np.zeros((codes.shape[0], table.shape[1]))
+    """Return for each list the sum of its items' rows of a table whose last row is zero."""
+    sums = np.zeros((codes.shape[0], table.shape[1]))
     for places in codes.T:
-        found += table.take(places, axis=0, mode="wrap")
-    return found
+        sums += table.take(places, axis=0, mode="wrap")
+    return sums
 
 
 def feature(judged: Judged, by: str, measure: str) -> Floats:
@@ -151,7 +150,7 @@ def serendipity(
 
 
 def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
-    """By how much of the catalogue hits stand above the places that popularity gives them."""
+    """Return by how much of the catalogue hits are above the places that popularity gives them."""
     popularity = shown_lists(judged).background.popularity
     levels = np.unique(popularity[popularity > 0])
     place = levels.size - np.searchsorted(levels, popularity)
@@ -160,14 +159,14 @@ def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
 
 
 def _unexpected(judged: Judged, row: Ints, codes: Ints, cut: Floats) -> Bools:
-    """Which hits are not among the most popular items that their users had not taken; one that they had is not."""
+    """Return which hits are not among the most popular items that their users had not taken; taken ones are not."""
     lists = shown_lists(judged)
     popularity = lists.background.popularity
     place = np.empty(popularity.size + 1, dtype=np.int64)
     place[np.argsort(-popularity, kind="stable")] = np.arange(popularity.size)
     place[-1] = np.iinfo(np.int64).max
     hit_at = place[codes]
-    # What a user took moves a hit up by no more than its number: only some places have to be worked out.
+    # What a user took moves a hit up by no more than its number: only some places have to be computed.
     unsure = np.flatnonzero(hit_at < cut + np.diff(lists.starts)[row])
     users, of_hit = np.unique(row[unsure], return_inverse=True)
     furthest = np.zeros(users.size, dtype=np.int64)
@@ -247,56 +246,36 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
 
 
 def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
-    """The mixture that each user took before; worked out once for all systems that are evaluated on the same users."""
-    remembered, name = lists.background.remembered, f"mixtures by {by}"
-    of, found = remembered.get(name, (None, None))
-    if of is not lists.history:
-        genres = _Genres.of(shares)
-
-        def of_some(first: int, last: int) -> Floats:
-            starts = lists.starts[first : last + 1]
-            return genres.sums(starts - starts[0], lists.history[starts[0] : starts[-1]]).reshape(-1)
-
+    """Return the mixture that each user took before; computed once for all systems that have the same users."""
+    cache, name = lists.background.remembered, f"mixtures by {by}"
+    history, mixtures = cache.get(name, (None, None))
+    if history is not lists.history:
+        item, column = np.nonzero(shares)  # the genres of each item with their shares (CSR)
+        genre_starts, share = np.searchsorted(item, np.arange(shares.shape[0] + 1)), shares[item, column]
         width = shares.shape[1]
-        sums = compute_in_blocks(of_some, lists.starts.size - 1, width).reshape(-1, width)
-        found = _normalised(sums, np.nan)
-        remembered[name] = lists.history, found
-    return cast(Floats, found)
 
+        def sum_genres(first: int, last: int) -> Floats:
+            starts = lists.starts[first : last + 1]
+            ends, at = gathered(genre_starts, lists.history[starts[0] : starts[-1]])
+            users = last - first
+            cell = np.repeat(np.arange(users) * width, np.diff(ends[starts - starts[0]])) + column[at]
+            return np.asarray(np.bincount(cell, share[at], minlength=users * width), dtype=np.float64)
 
-@dataclass(frozen=True, eq=False)
-class _Genres:
-    """The genres of each item with their shares (CSR)."""
-
-    starts: Ints
-    column: Ints
-    share: Floats
-    width: int
-
-    @classmethod
-    def of(cls, shares: Floats) -> "_Genres":
-        item, column = np.nonzero(shares)
-        starts = np.searchsorted(item, np.arange(shares.shape[0] + 1))
-        return cls(starts, column, shares[item, column], shares.shape[1])
-
-    def sums(self, starts: Ints, items: Ints) -> Floats:
-        """Of each segment of items the sum of their shares by genre."""
-        ends, at = gathered(self.starts, items)
-        users = starts.size - 1
-        cell = np.repeat(np.arange(users) * self.width, np.diff(ends[starts])) + self.column[at]
-        sums = np.bincount(cell, self.share[at], minlength=users * self.width)
-        return np.asarray(sums.reshape(users, self.width), dtype=np.float64)
+        sums = compute_in_blocks(sum_genres, lists.starts.size - 1, width).reshape(-1, width)
+        mixtures = _normalised(sums, np.nan)
+        cache[name] = lists.history, mixtures
+    return cast(Floats, mixtures)
 
 
 def _normalised(sums: Floats, nothing: float) -> Floats:
-    """Each row divided by its sum; where that is 0, nothing."""
+    """Return each row divided by its sum; ``nothing`` where that is 0."""
     total = sums.sum(axis=1, keepdims=True)
     quotients: Floats = np.divide(sums, total, out=np.full_like(sums, nothing), where=total > 0)
     return quotients
 
 
 def _divergence(taken: Floats, shown: Floats, kind: str) -> Floats:
-    """Of the mixture that was shown from the one that was taken, in bits; undefined where one of them is."""
+    """Return the divergence of the shown mixture from the taken one, in bits; undefined where one of them is."""
     if kind == "js":
         middle = (taken + shown) / 2
         values = (_relative_entropy(taken, middle) + _relative_entropy(shown, middle)) / 2
@@ -307,6 +286,6 @@ def _divergence(taken: Floats, shown: Floats, kind: str) -> Floats:
 
 
 def _relative_entropy(p: Floats, q: Floats) -> Floats:
-    """Row by row in bits; q is above 0 wherever p is."""
+    """Return the relative entropy of each row in bits; q is above 0 wherever p is."""
     ratio = np.divide(p, q, out=np.ones_like(p), where=p > 0)
     return np.asarray((p * np.log(ratio)).sum(axis=1) / np.log(2.0))

@@ -1,8 +1,8 @@
-"""Measures of the set within the cut-off (precision, recall and their kin) and overlap with the gold's own order."""
+"""Metrics of the set within the cut-off (precision, recall and their kin) and overlap with the gold's own order."""
 
 import numpy as np
 
-from rankjury.core.types import Floats, Ints
+from rankjury.core.types import Floats
 from rankjury.errors import DataError
 from rankjury.measures.judged import REL, Judged, count_hits, count_relevant, cut_or_depth, divide, relevant, sum_by_row
 from rankjury.measures.measure import Option, metric
@@ -128,14 +128,10 @@ def rbo(judged: Judged, k: int | None, *, p: float = 0.9, tail: str = "extrapola
             hint="Number the places: grade = length + 1 − position.",
         )
     retrieved, wanted = judged.depth, np.diff(judged.gold_starts)
-    meets = np.maximum(judged.rank, judged.place)
+    meets = np.maximum(judged.rank, judged.place)  # the depth from which on an item is in both lists
     if k is not None:
         retrieved, wanted = np.minimum(retrieved, k), np.minimum(wanted, k)
-    return _overlap(judged, meets, np.minimum(retrieved, wanted), np.maximum(retrieved, wanted), p, tail)
-
-
-def _overlap(judged: Judged, meets: Ints, short: Ints, long: Ints, p: float, tail: str) -> Floats:
-    """RBO from the depth at which each shared item stands in both lists."""
+    short, long = np.minimum(retrieved, wanted), np.maximum(retrieved, wanted)
     depth = np.arange(1, int(long.max(initial=1)) + 1)
     powers = np.concatenate(([0.0], np.cumsum(np.power(p, depth))))
     harmonic = np.concatenate(([0.0], np.cumsum(np.power(p, depth) / depth)))
