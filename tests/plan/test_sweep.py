@@ -79,7 +79,7 @@ def faults_of(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
 def test_faults_say_which_key(folder: Path) -> None:
     plan: Plan = checked(folder, PLAN.replace("\\\n", "").format(top="", sweep="", lab="")).plan
     off = plan.model_copy(update={"sweep": {"graph": plan.sweep["graph"].model_copy(update={"build": {"m": [8, 8]}})}})
-    assert faults_of(off) == [(("sweep", "graph", "build", "m"), "8 stands there twice; expected each value once")]
+    assert faults_of(off) == [(("sweep", "graph", "build", "m"), "8 is a duplicate; expected each value once")]
     other = plan.model_copy(update={"sweep": {"grap": plan.sweep["graph"]}})
     ((path, message),) = faults_of(other)
     assert path == ("sweep", "grap") and "Did you mean graph" in message

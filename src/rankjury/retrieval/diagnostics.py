@@ -12,7 +12,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
-from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
+from rankjury.retrieval.knn.search import Neighbours, nearest, score_neighbours
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import COSINES, norms_of
 
@@ -283,7 +283,11 @@ def _near_duplicates(
         rows = np.sort(np.lexsort((rows, hashed))[:size])
         found, scored = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places), True
     candidates = found.items[:, :deep]
-    scores = found.scores[:, : candidates.shape[1]] if scored else _cosines(corpus.values, rows, candidates)
+    scores = (
+        found.scores[:, : candidates.shape[1]]
+        if scored
+        else score_neighbours(corpus.values, corpus.values, candidates, rows=rows)
+    )
     other = (candidates != MISSING) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
     has = np.flatnonzero(other.any(axis=1))
     best = other[has].argmax(axis=1)
@@ -293,15 +297,6 @@ def _near_duplicates(
         for row, place in zip(has[order].tolist(), best[order].tolist(), strict=True)
     ]
     return NearDuplicates(int(has.size), int(rows.size), tuple(pairs))
-
-
-def _cosines(values: Matrix, rows: Ints, candidates: Ints) -> Floats:
-    """Return the cosine of each row with its candidates."""
-    known = candidates != MISSING
-    found = np.full(candidates.shape, -np.inf)
-    of_rows = np.broadcast_to(rows[:, None], candidates.shape)
-    found[known] = score_listed(values, values, of_rows[known], candidates[known])
-    return found
 
 
 def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:

@@ -98,12 +98,14 @@ def rank_vectors(
         progress=Progress.of(progress),
     )
     hygiene = diagnose_space(pool, found, itself=itself, scored=scored, metric=metric, cuts=cuts)
-    ranking = _ranking_of(asked.ids, pool.items, found, k, source or corpus.source)
+    first = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
+    ranks_only = not scored and search is None
+    ranking = ranking_from_neighbours(asked.ids, pool.items, first, source or corpus.source, ranks_only=ranks_only)
     # Where the queries are not the corpus: say what became of items that have the id of a query.
     n = 0 if resolve_exclude_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
     notes = (self_note(n, len(asked.ids), exclude=exclude),) if n else ()
     depth = WHOLE if k is None or k >= len(pool) - 1 else None
-    return Space(replace(ranking, ranks_only=not scored and search is None, notes=notes, depth=depth), hygiene)
+    return Space(replace(ranking, notes=notes, depth=depth), hygiene)
 
 
 def rank_listed(
@@ -226,11 +228,14 @@ def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
                 raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 
-def _ranking_of(queries: pl.Series, items: pl.Series, found: Neighbours, k: int | None, source: str) -> Ranking:
-    kept = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
-    present = kept.items != MISSING
-    starts: Ints = np.concatenate(([0], np.cumsum(kept.found))).astype(np.int64)
-    return Ranking(queries.rename(QUERY), starts, items.gather(kept.items[present]), kept.scores[present], source)
+def ranking_from_neighbours(
+    queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
+) -> Ranking:
+    """Return the neighbours as a ranking by id, best first; ``judge`` orders equal scores."""
+    present = found.items != MISSING
+    starts: Ints = np.concatenate(([0], np.cumsum(found.found))).astype(np.int64)
+    shown = items.gather(found.items[present])
+    return Ranking(queries.rename(QUERY), starts, shown, found.scores[present], source, ranks_only=ranks_only)
 
 
 def resolve_exclude_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -> bool:

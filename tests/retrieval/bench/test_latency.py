@@ -145,19 +145,11 @@ def test_nothing_answered_is_null_and_no_crash(values: list[float]) -> None:
     assert form["max_ms"] is form["mean_ms"] is form["qps"] is None
     assert np.isnan([found.p50.ms, found.p95.ms, found.p99.ms]).all()
     assert Latency.from_json(form) == found
-    assert found.figures("latency") == {}
 
 
 def test_one_answer_is_its_own_interval() -> None:
     form = summarise(timed(np.array([0.004]))).to_json()
     assert form["p99"] == {"ms": 4.0, "ci": [4.0, 4.0], "bounded": False}
-
-
-def test_figures_for_targets_are_milliseconds() -> None:
-    found = summarise(timed(np.linspace(0.001, 0.1, 100))).figures("latency")
-    assert list(found) == ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_mean_ms", "latency_max_ms"]
-    assert (found["latency_p50_ms"], found["latency_mean_ms"]) == (pytest.approx(50.5), pytest.approx(50.5))
-    assert found["latency_max_ms"] == pytest.approx(100.0)
 
 
 def test_the_level_widens_the_interval() -> None:

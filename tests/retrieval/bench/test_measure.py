@@ -15,14 +15,14 @@ from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.measure import (
     Clock,
     IndexMeasurement,
-    _shown,
+    _masked_settings,
     compare_metrics,
     measure_index,
-    ranking_from_neighbours,
 )
 from rankjury.retrieval.bench.result import FilterResult, IndexResult, index_value_names
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
+from rankjury.retrieval.rank import ranking_from_neighbours
 from tests.retrieval.bench.support import vectors
 from tests.retrieval.bench.test_benchmark import (
     BOOTS,
@@ -145,7 +145,7 @@ class TestWhole:
             measure_index(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
         assert watched.opened > 0 and watched.open_now == 0
 
-    def test_secrets_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_secrets_are_not_masked_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A header's value is only in the environment; its name may be shown."""
         monkeypatch.setenv("RANKJURY_TEST_TOKEN", "s3cr3t")
         settings = {
@@ -157,7 +157,7 @@ class TestWhole:
         with pytest.raises(DataError) as caught:
             measure_index(bench)
         with bench.build() as built:
-            shown = _shown(built.engine)
+            shown = _masked_settings(built.engine)
         assert shown["headers"] == "X-Key=env:RANKJURY_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
             caught.value
         )

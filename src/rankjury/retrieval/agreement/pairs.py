@@ -1,6 +1,5 @@
 """Query-item pairs over which the similarities of two models are compared, and sampling of queries and items."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,6 +13,7 @@ from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.query_lists import top_rows
 from rankjury.retrieval.agreement.stats import Agreement, SimilarityPairs, estimate_agreement
 from rankjury.retrieval.knn.search import score_listed
+from rankjury.retrieval.knn.select import repeated
 from rankjury.stats.resampling import Keys, Resampling, query_keys, random_words
 
 
@@ -158,29 +158,17 @@ def _shuffled(keys: Keys, others: Ints, size: int) -> Ints:
 
 def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
     """Draw with replacement until there are enough different numbers; return the first of these."""
-    found = np.empty((keys.size, size), dtype=np.int64)
+    drawn = np.empty((keys.size, size), dtype=np.int64)
     short = np.arange(keys.size)
     words = 2 * size + _SPARE
     while short.size:
         numbers = _below(random_words(keys[short], _FIRST, _FIRST + words), others[short])
-        enough = []
-        for row, line in zip(short, _firsts(numbers, size), strict=True):
-            if line is not None:
-                found[row] = line
-            enough.append(line is not None)
-        short, words = short[~np.array(enough)], words * 2
-    return found
-
-
-def _firsts(numbers: Ints, size: int) -> Iterator[Ints | None]:
-    """Yield the first ``size`` different numbers of each row; None if there are fewer."""
-    order = np.argsort(numbers, axis=1, kind="stable")
-    ordered = np.take_along_axis(numbers, order, axis=1)
-    again = np.zeros(numbers.shape, dtype=bool)
-    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    for row, repeated in zip(numbers, again, strict=True):
-        different = row[~repeated]
-        yield different[:size] if different.size >= size else None
+        first = ~repeated(numbers)
+        first &= np.cumsum(first, axis=1) <= size
+        enough = first.sum(axis=1) == size
+        drawn[short[enough]] = numbers[enough][first[enough]].reshape(int(enough.sum()), size)
+        short, words = short[~enough], words * 2
+    return drawn
 
 
 def _below(words: Keys, limits: Ints) -> Ints:

@@ -14,24 +14,22 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, Vectors
 from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.retrieval.bench.latency import QueryTimes
-from rankjury.retrieval.bench.loops import closed_loop, open_loop
+from rankjury.retrieval.bench.loops import WARM_UP, Ask, closed_loop, open_loop
 from rankjury.retrieval.bench.result import AnnRecall, estimate_recall, recall_by_query
 from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import Resampling
 
-Ask = Callable[[int], object]
-"""Runs the query of this number and waits for the answer."""
 Embed = Callable[[list[str]], Matrix]
 
 
-class _Over(BaseException):
+class _EngineLostSignal(BaseException):
     """The engine is lost: ends the loop, unlike a failed query, which is counted."""
 
 
-ROUNDS, WARM_UP, WORKERS = 5, 20, 4
-_ALL_FAILED = 10
+ROUNDS, WORKERS = 5, 4
+_MIN_FAILURES = 10
 """This many failures before any answer are a fault of the request, not of single queries."""
 
 
@@ -62,6 +60,7 @@ class IndexBenchmark:
         self.filters: list[Filter | None] = list(filters) if filters is not None else [None] * len(queries)
         self.own = own if own is not None and (own != MISSING).any() else None
         self.resampling = resampling
+        self._truths: dict[int, Neighbours] = {}
 
     @property
     def kind(self) -> type[Engine]:
@@ -70,39 +69,39 @@ class IndexBenchmark:
     @cached_property
     def groups(self) -> list[tuple[Filter | None, Ints]]:
         """The rows of the queries by filter."""
-        names = dict.fromkeys(self.filters)
-        return [
-            (filter_, np.array([row for row, given in enumerate(self.filters) if given == filter_]))
-            for filter_ in names
-        ]
+        rows: dict[Filter | None, list[int]] = {}
+        for row, only in enumerate(self.filters):
+            rows.setdefault(only, []).append(row)
+        return [(only, np.array(numbers)) for only, numbers in rows.items()]
 
     def truth(self, k: int | None = None) -> Neighbours:
         """Return the exact neighbours among the items that pass each query's filter."""
-        return self._truth if k is None or k == self.k else self._exactly(k)
+        k = self.k if k is None else k
+        if k not in self._truths:
+            self._truths[k] = self._search_exactly(k)
+        return self._truths[k]
 
-    @cached_property
-    def _truth(self) -> Neighbours:
-        return self._exactly(self.k)
-
-    def _exactly(self, k: int) -> Neighbours:
+    def _search_exactly(self, k: int) -> Neighbours:
         places = self.corpus.places
         items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         for only, rows in self.groups if self.corpus.dimensions else ():
-            held = np.arange(len(self.corpus)) if only is None else np.flatnonzero(filter_mask(self.attributes, only))
-            if not held.size:
+            passing = (
+                np.arange(len(self.corpus)) if only is None else np.flatnonzero(filter_mask(self.attributes, only))
+            )
+            if not passing.size:
                 continue
             own = None
             if self.own is not None:  # the row, among the filtered items, of the query itself
                 place = np.full(len(self.corpus) + 1, MISSING, dtype=np.int64)
-                place[held] = np.arange(held.size)
+                place[passing] = np.arange(passing.size)
                 own = place[self.own[rows]]
             found = nearest(
-                self.queries.values[rows], self.corpus.values if only is None else self.corpus.values[held],
-                k, metric=self.metric, places=places[held], own=own,
+                self.queries.values[rows], self.corpus.values if only is None else self.corpus.values[passing],
+                k, metric=self.metric, places=places[passing], own=own,
             )  # fmt: skip
             width = found.items.shape[1]
-            items[rows, :width] = np.where(found.items == MISSING, MISSING, held[found.items])
+            items[rows, :width] = np.where(found.items == MISSING, MISSING, passing[found.items])
             scores[rows, :width] = found.scores
         return Neighbours(items, scores)
 
@@ -138,22 +137,22 @@ class BuiltIndex:
     def search(self, params: Params | None = None, *, k: int | None = None, exact: bool = False) -> Neighbours:
         """Return the neighbours of every query; a query that fails has none and is recorded in ``failures``."""
         bench, wanted = self.bench, self.bench.k if k is None else k
-        asked = self._asked()
+        queries = self._query_inputs()
         deep = wanted + (bench.own is not None)
         if len(bench.groups) == 1 and bench.own is None and not self.engine.one_request_per_query:
-            return self.engine.search(asked, deep, params, filter=bench.groups[0][0], exact=exact)
+            return self.engine.search(queries, deep, params, filter=bench.groups[0][0], exact=exact)
         items = np.full((len(bench.queries), deep), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         self.failures, self.answered = [], 0
         for only, rows in bench.groups:
             for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.one_request_per_query else [rows]:
-                found = self._try(asked, part, deep, params, only, exact)
+                found = self._try(queries, part, deep, params, only, exact)
                 if found is not None:
                     items[part, : found.items.shape[1]] = found.items
                     scores[part, : found.items.shape[1]] = found.scores
         return _without_own(Neighbours(items, scores), bench.own, wanted)
 
-    def _asked(self) -> Any:
+    def _query_inputs(self) -> Any:
         if not self.engine.takes_texts:
             if not self.bench.corpus.dimensions:
                 raise UsageError(
@@ -169,9 +168,9 @@ class BuiltIndex:
         return list(self.bench.texts)
 
     def _try(
-        self, asked: Any, rows: Ints, k: int, params: Params | None, only: Filter | None, exact: bool
+        self, queries: Any, rows: Ints, k: int, params: Params | None, only: Filter | None, exact: bool
     ) -> Neighbours | None:
-        chosen = [asked[row] for row in rows] if self.engine.takes_texts else asked[rows]
+        chosen = [queries[row] for row in rows] if self.engine.takes_texts else queries[rows]
         try:
             found = self.engine.search(chosen, k, params, filter=only, exact=exact)
             self.answered += 1
@@ -180,7 +179,7 @@ class BuiltIndex:
             if not self.engine.one_request_per_query:
                 raise
             self.failures.append((int(rows[0]), str(error)))
-            if self.answered == 0 and len(self.failures) >= min(_ALL_FAILED, len(self.bench.queries)):
+            if self.answered == 0 and len(self.failures) >= min(_MIN_FAILURES, len(self.bench.queries)):
                 raise error from None  # not a few single queries
             return None
 
@@ -250,14 +249,15 @@ class BuiltIndex:
     ) -> Iterator[list[Ask]]:
         """Yield one query function per thread; engines of other threads are closed. A lost engine ends the loop."""
         bench, texts = self.bench, self.bench.texts
-        asked = self._asked() if to_ids else self.engine.prepare_queries(self._asked())
-        singles = [asked[row : row + 1] for row in range(len(bench.queries))]
+        inputs = self._query_inputs()
+        inputs = inputs if to_ids else self.engine.prepare_queries(inputs)
+        singles = [inputs[row : row + 1] for row in range(len(bench.queries))]
         ids = bench.corpus.ids.to_list() if to_ids else None
         if embed is not None and texts:  # refused at once, before every query fails
-            made, held = embed([texts[0]]).shape[1], bench.corpus.dimensions
-            if made != held:
+            made, stored = embed([texts[0]]).shape[1], bench.corpus.dimensions
+            if made != stored:
                 raise UsageError(
-                    f"the model makes vectors of {made:,} dimensions, and the index holds {held:,}",
+                    f"the model makes vectors of {made:,} dimensions, and the index holds {stored:,}",
                     expected="lab.model = the model that made the vectors",
                 )
 
@@ -269,7 +269,7 @@ class BuiltIndex:
                 try:
                     found = search(query, k, params, filter=filters[row])
                 except EngineLost as error:
-                    raise _Over from error
+                    raise _EngineLostSignal from error
                 return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != MISSING]
 
             return ask
@@ -283,9 +283,9 @@ class BuiltIndex:
                 engines.append(other)
             try:
                 yield [ask_of(engine) for engine in engines]
-            except _Over as over:
-                assert isinstance(over.__cause__, EngineLost)
-                raise over.__cause__ from None
+            except _EngineLostSignal as signal:
+                assert isinstance(signal.__cause__, EngineLost)
+                raise signal.__cause__ from None
 
     def close(self) -> None:
         self.engine.close()
@@ -298,12 +298,11 @@ class BuiltIndex:
 
 
 def _without_own(found: Neighbours, own: Ints | None, k: int) -> Neighbours:
-    """Each row's own item left out, and no more than k kept."""
-    if own is None:
-        return Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy())
-    itself = found.items == own[:, None]
-    itself[own == MISSING] = False
-    order = np.argsort(itself, axis=1, kind="stable")
-    items = np.take_along_axis(np.where(itself, MISSING, found.items), order, axis=1)
-    scores = np.take_along_axis(np.where(itself, -np.inf, found.scores), order, axis=1)
+    """Return the first k neighbours of each query without its own item."""
+    items, scores = found.items, found.scores
+    if own is not None:
+        itself = (items == own[:, None]) & (own != MISSING)[:, None]
+        order = np.argsort(itself, axis=1, kind="stable")
+        items = np.take_along_axis(np.where(itself, MISSING, items), order, axis=1)
+        scores = np.take_along_axis(np.where(itself, -np.inf, scores), order, axis=1)
     return Neighbours(items[:, :k].copy(), scores[:, :k].copy())

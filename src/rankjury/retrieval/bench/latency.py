@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, floor, fsum, isnan, lgamma, log, log1p, nan, sqrt
+from math import ceil, exp, floor, fsum, lgamma, log, log1p, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from rankjury.core.validation import Record
 from rankjury.errors import UsageError
 from rankjury.stats.resampling import Bounds
 
-_DEVIATIONS, _STEPS = 12, 40
+_MAX_DEVIATIONS, _MIN_REACH = 12, 40
 """Beyond this distance from the mean a binomial distribution has less than 1e-25 left."""
 
 
@@ -57,7 +57,7 @@ def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:
 def binomial_quantile(chance: float, n: int, share: float) -> int:
     """Return the quantile of a binomial distribution of ``n`` trials with probability ``share``."""
     mean = n * share
-    reach = _DEVIATIONS * sqrt(mean * (1.0 - share)) + _STEPS
+    reach = _MAX_DEVIATIONS * sqrt(mean * (1.0 - share)) + _MIN_REACH
     first, last = max(0, floor(mean - reach)), min(n, ceil(mean + reach))
     odds, none = log(share) - log1p(-share), lgamma(n + 1) + n * log1p(-share)
     chances = [exp(none - lgamma(k + 1) - lgamma(n - k + 1) + k * odds) for k in range(first, last + 1)]
@@ -105,7 +105,7 @@ class QueryTimes:
 
 
 SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_MESSAGES_KEPT = 3
+_MAX_MESSAGES = 3
 
 
 @dataclass(frozen=True)
@@ -146,16 +146,8 @@ class Latency(Record):
 
     @property
     def percentiles(self) -> dict[str, Percentile]:
-        """By name."""
-        return {"p50": self.p50, "p95": self.p95, "p99": self.p99}
-
-    def figures(self, prefix: str) -> dict[str, float]:
-        """Milliseconds by name, such as ``latency_p95_ms`` for the prefix ``latency``; only those that are known."""
-        found = {name: percentile.ms for name, percentile in self.percentiles.items()} | {
-            "mean": self.mean_ms,
-            "max": self.max_ms,
-        }
-        return {f"{prefix}_{name}_ms": ms for name, ms in found.items() if not isnan(ms)}
+        """Return the percentiles by name."""
+        return {name: getattr(self, name) for name in SHARES}
 
 
 def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
@@ -175,6 +167,6 @@ def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
         gc_ms=timed.gc_seconds * 1e3,
         overhead_us=timed.overhead_seconds * 1e6,
         late=timed.late if timed.kind == "open" else None,
-        messages=tuple(FailureCount(*message) for message in messages.most_common(_MESSAGES_KEPT)),
+        messages=tuple(FailureCount(*message) for message in messages.most_common(_MAX_MESSAGES)),
         not_asked=max(0, timed.planned - timed.seconds.size),
     )

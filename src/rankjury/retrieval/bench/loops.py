@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import count
 from math import isfinite
 from threading import Barrier, BrokenBarrierError, Event, Thread
-from time import perf_counter_ns, perf_counter_ns as clock, sleep
+from time import perf_counter_ns as clock, sleep
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -30,10 +30,10 @@ _LEAD = 1_000_000
 """From the start to the first arrival, so that all workers are ready."""
 _SPIN = 200_000
 """A sleep may end this late: the rest of the wait is a busy loop."""
-_TELL_EVERY = 100_000_000
-_SPARE = 1_000_000
+_UPDATE_EVERY = 100_000_000
+_UPDATE_TIME = 1_000_000
 """Time needed to show progress without delaying the next arrival."""
-_WHAT = "Timing"
+_STEP = "Timing"
 _PATIENCE = 5_000_000_000
 """Time for workers to end their queries after a stop."""
 # A busy loop that keeps the interpreter lock would delay the other workers' answers.
@@ -77,7 +77,7 @@ class QueryQueue:
         order, moments, starts, ends = self.order, self._moments, self.starts, self.ends
         total, deadline, stopped, turns = len(order), self.deadline, self.stop.is_set, self._turns
         now = clock()
-        tell_at = now + _TELL_EVERY if progress.is_visible else _NEVER
+        update_at = now + _UPDATE_EVERY if progress.is_visible else _NEVER
         while now < deadline and not stopped():
             place = next(turns)
             if place >= total or (moments is not None and not self._wait_until(moments[place])):
@@ -90,11 +90,11 @@ class QueryQueue:
                 now = clock()
                 self.failures.append((place, f"{type(error).__name__}: {error}"))
             starts[place], ends[place] = start, now
-            if now >= tell_at and self._spare(place + 1, now):
-                progress.update(_WHAT, place + 1, total)
-                told = clock()
-                tell_at = told + _TELL_EVERY
-                self.paused += told - now if moments is None else 0
+            if now >= update_at and (moments is None or moments[min(place + 1, total - 1)] - now > _UPDATE_TIME):
+                progress.update(_STEP, place + 1, total)
+                updated = clock()
+                update_at = updated + _UPDATE_EVERY
+                self.paused += updated - now if moments is None else 0
 
     def _wait_until(self, moment: int) -> bool:
         """Wait until a query is due; return False if it must not be asked."""
@@ -107,38 +107,28 @@ class QueryQueue:
             _let_others_run()
         return True
 
-    def _spare(self, place: int, now: int) -> bool:
-        if self._moments is None:
-            return True
-        return place < len(self._moments) and self._moments[place] - now > _SPARE
-
     @property
     def asked(self) -> int:
         return int(np.count_nonzero(self.ends))
 
 
-def run_workers(
-    work: QueryQueue, asks: Sequence[Ask], warming: Sequence[int], progress: Progress = NO_PROGRESS
-) -> None:
-    """Warm up every worker with its share of queries, then answer all queries."""
-    shares = [warming[worker :: len(asks)] for worker in range(len(asks))]
+def _run_workers(work: QueryQueue, asks: Sequence[Ask], warming: Sequence[int], progress: Progress) -> None:
+    """Warm up every worker with its share of queries, then answer all queries.
+
+    In threads, an error that is not a failed query (such as Ctrl-C) stops all workers and is raised here.
+    """
     if len(asks) == 1:
         work.warm(asks[0], warming)
         work.begin()
         work.take_turns(asks[0], progress)
-    else:
-        _run_in_threads(work, asks, shares, progress)
-    progress.update(_WHAT, work.asked, len(work.order))
-
-
-def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequence[int]], progress: Progress) -> None:
-    """Run the workers in threads; an error that is not a failed query (such as Ctrl-C) stops all and is raised here."""
+        progress.update(_STEP, work.asked, len(work.order))
+        return
     together = Barrier(len(asks), action=work.begin)
     fatal: list[BaseException] = []
 
-    def serve(ask: Ask, share: Sequence[int]) -> None:
+    def serve(worker: int, ask: Ask) -> None:
         try:
-            work.warm(ask, share)
+            work.warm(ask, warming[worker :: len(asks)])
             together.wait()
             work.take_turns(ask)
         except BrokenBarrierError:
@@ -148,14 +138,14 @@ def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequ
             work.stop.set()
             together.abort()
 
-    threads = [Thread(target=serve, args=pair, daemon=True) for pair in zip(asks, shares, strict=True)]
+    threads = [Thread(target=serve, args=numbered, daemon=True) for numbered in enumerate(asks)]
     try:
         for thread in threads:
             thread.start()
         for thread in threads:
             while thread.is_alive() and not fatal:
-                thread.join(_TELL_EVERY / 1e9)
-                progress.update(_WHAT, work.asked, len(work.order))
+                thread.join(_UPDATE_EVERY / 1e9)
+                progress.update(_STEP, work.asked, len(work.order))
     finally:
         work.stop.set()
         together.abort()
@@ -165,6 +155,7 @@ def _run_in_threads(work: QueryQueue, asks: Sequence[Ask], shares: Sequence[Sequ
                 thread.join(max(0, until - clock()) / 1e9)
     if fatal:
         raise fatal[0]
+    progress.update(_STEP, work.asked, len(work.order))
 
 
 class GcMonitor:
@@ -175,14 +166,14 @@ class GcMonitor:
         self._started: int | None = None
 
     def __enter__(self) -> Self:
-        gc.callbacks.append(self._hear)
+        gc.callbacks.append(self._record)
         return self
 
     def __exit__(self, *error: object) -> None:
-        gc.callbacks.remove(self._hear)
+        gc.callbacks.remove(self._record)
 
-    def _hear(self, phase: str, info: dict[str, Any]) -> None:
-        now = perf_counter_ns()
+    def _record(self, phase: str, info: dict[str, Any]) -> None:
+        now = clock()
         if phase == "start":
             self._started = now
         elif self._started is not None:
@@ -195,13 +186,13 @@ class GcMonitor:
 
 
 Arrivals = Literal["even", "random"]
-_ORDER, _GAPS = 0, 1
+_ORDER_STREAM, _GAPS_STREAM = 0, 1
 _SEEDS = 2**64
 
 
 def query_order(n: int, total: int, seed: int) -> Ints:
     """Return ``total`` of ``n`` queries: all of them in a random order, then again in another."""
-    random = _random(seed, _ORDER)
+    random = _random(seed, _ORDER_STREAM)
     rounds = [random.permutation(n) for _ in range(-(-total // n))]
     return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
 
@@ -212,7 +203,7 @@ def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Flo
         raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
     if arrivals == "even":
         return np.arange(total) / rate
-    return np.cumsum(_random(seed, _GAPS).exponential(1.0 / rate, total))
+    return np.cumsum(_random(seed, _GAPS_STREAM).exponential(1.0 / rate, total))
 
 
 def _random(seed: int, stream: int) -> np.random.Generator:
@@ -244,11 +235,11 @@ def closed_loop(
     """
     wanted = n * rounds if total is None else total
     _check(asks, n, wanted, warm_up, give_up)
-    overhead = _closed_overhead()
-    work = QueryQueue(query_order(n, wanted, seed), give_up=give_up)
-    with GcMonitor() as collections:
-        run_workers(work, asks, _warming(asks, n, warm_up, seed), progress)
-    return _timed(work, len(asks), None, collections, overhead)
+    # The overhead is the time from the start of an empty query to the start of the next.
+    empty = QueryQueue(np.zeros(_EMPTY_CLOSED, dtype=np.int64))
+    _run_workers(empty, [lambda query: None], [], NO_PROGRESS)
+    overhead = float(np.median(np.diff(empty.starts))) / 1e9
+    return _run_loop(asks, n, wanted, None, None, warm_up, seed, progress, give_up, overhead)
 
 
 def open_loop(
@@ -273,11 +264,14 @@ def open_loop(
     if not (isfinite(rate) and rate > 0):
         raise UsageError(f"the rate is {rate}", expected="queries a second, more than 0")
     times = arrival_times(wanted, rate, arrivals, seed)
-    overhead = _open_overhead()
-    work = QueryQueue(query_order(n, wanted, seed), (times * 1e9).astype(np.int64), give_up)
-    with GcMonitor() as collections:
-        run_workers(work, asks, _warming(asks, n, warm_up, seed), progress)
-    return _timed(work, len(asks), rate, collections, overhead)
+    # The overhead is the time from the arrival of an empty query to its end if a worker waited for it.
+    empty = QueryQueue(np.zeros(_EMPTY_OPEN, dtype=np.int64), np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
+    _run_workers(empty, [lambda query: None], [], NO_PROGRESS)
+    due = empty.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
+    waited = np.append(True, empty.ends[:-1] <= due[1:])
+    overhead = float(np.median((empty.ends - due)[waited])) / 1e9
+    arrivals_ns = (times * 1e9).astype(np.int64)
+    return _run_loop(asks, n, wanted, arrivals_ns, rate, warm_up, seed, progress, give_up, overhead)
 
 
 def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float | None) -> None:
@@ -291,11 +285,22 @@ def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float
         raise UsageError(f"to give up after {give_up} s leaves no time", expected="more than 0 seconds")
 
 
-def _warming(asks: Sequence[Ask], n: int, warm_up: int, seed: int) -> list[int]:
-    return list(map(int, query_order(n, warm_up * len(asks), seed + 1)))
-
-
-def _timed(work: QueryQueue, workers: int, rate: float | None, collections: GcMonitor, overhead: float) -> QueryTimes:
+def _run_loop(
+    asks: Sequence[Ask],
+    n: int,
+    total: int,
+    arrivals: Ints | None,
+    rate: float | None,
+    warm_up: int,
+    seed: int,
+    progress: Progress,
+    give_up: float | None,
+    overhead: float,
+) -> QueryTimes:
+    """Ask queries at their arrivals, in nanoseconds from the beginning on; None: as soon as a worker is free."""
+    work = QueryQueue(query_order(n, total, seed), arrivals, give_up)
+    with GcMonitor() as collections:
+        _run_workers(work, asks, query_order(n, warm_up * len(asks), seed + 1).tolist(), progress)
     asked, last = work.asked, int(work.ends.max())
     counted = asked
     if work.due is not None and asked < len(work.order):  # what was due when the loop gave up, and was not asked
@@ -312,29 +317,10 @@ def _timed(work: QueryQueue, workers: int, rate: float | None, collections: GcMo
         failures=failures,
         wall=max(0, last - work.began - work.paused) / 1e9,
         kind="closed" if work.due is None else "open",
-        concurrency=workers,
+        concurrency=len(asks),
         rate=rate,
         gc_seconds=collections.seconds(work.began, last),
         overhead_seconds=overhead,
         late=int(np.count_nonzero(starts[:asked] - due[:asked] > _LATE)),
         planned=len(work.order),
     )
-
-
-def _closed_overhead() -> float:
-    """Return the time from the start of an empty query to the start of the next."""
-    return float(np.median(np.diff(_empty(_EMPTY_CLOSED, None).starts))) / 1e9
-
-
-def _open_overhead() -> float:
-    """Return the time from the arrival of an empty query to its end if a worker waited for it."""
-    work = _empty(_EMPTY_OPEN, np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
-    due = work.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
-    waited = np.append(True, work.ends[:-1] <= due[1:])
-    return float(np.median((work.ends - due)[waited])) / 1e9
-
-
-def _empty(total: int, due: Ints | None) -> QueryQueue:
-    work = QueryQueue(np.zeros(total, dtype=np.int64), due)
-    run_workers(work, [lambda query: None], [])
-    return work

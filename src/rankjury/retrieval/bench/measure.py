@@ -9,14 +9,12 @@ from math import nan
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from rankjury.core.convert import QUERY
 from rankjury.core.params import Params, settled
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_settings
 from rankjury.core.text import join_names
-from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors
+from rankjury.core.types import Floats, Gold, Ranking, Vectors
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import evaluate
@@ -34,14 +32,19 @@ from rankjury.retrieval.bench.result import (
     MetricEquivalence,
 )
 from rankjury.retrieval.engines.base import ENGINES, Engine, filter_mask
-from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
-from rankjury.retrieval.knn.select import MISSING
+from rankjury.retrieval.knn.search import nearest, score_neighbours
 from rankjury.retrieval.knn.similarity import norms_of
-from rankjury.retrieval.rank import as_vectors, check_comparable, resolve_exclude_self, rows_of_queries
+from rankjury.retrieval.rank import (
+    as_vectors,
+    check_comparable,
+    ranking_from_neighbours,
+    resolve_exclude_self,
+    rows_of_queries,
+)
 from rankjury.stats.comparison import PairedValues, compare_pairs
 from rankjury.stats.resampling import Resampling, query_keys
 
-_ROUNDED = {2: 2e-3, 4: 1e-5}
+_ROUNDING = {2: 2e-3, 4: 1e-5}
 """By bytes of a stored number: what rounding and an export as text may change, as a share of the largest number."""
 _ROWS_AT_ONCE = 4096
 
@@ -80,7 +83,7 @@ def read_stored_vectors(
 
 def _differences(stored: Vectors, given: Vectors) -> list[str]:
     rows = stored.rows_of(given.ids.cast(stored.ids.dtype))
-    share = _ROUNDED.get(stored.values.dtype.itemsize, 0.0)
+    share = _ROUNDING.get(stored.values.dtype.itemsize, 0.0)
     differing = []
     for first in range(0, len(given), _ROWS_AT_ONCE):
         block = np.asarray(given.values[first : first + _ROWS_AT_ONCE], dtype=np.float64)
@@ -97,7 +100,7 @@ def _differences(stored: Vectors, given: Vectors) -> list[str]:
     ]
 
 
-_OFF_ONE = 1e-5
+_UNIT_TOLERANCE = 1e-5
 """Tolerance for the norm of normalised vectors; 16-bit vectors exceed it."""
 
 
@@ -138,13 +141,11 @@ def measure_index(
 ) -> IndexMeasurement:
     """Build an index, search ``depth`` results for the ranking, and measure recall and latency at the benchmark's k."""
     kind = bench.kind
-    chosen = (
-        settled(kind.build_params, build, "build parameter"),
-        settled(kind.search_params, search, "search parameter"),
-    )
+    build_params = settled(kind.build_params, build, "build parameter")
+    search_params = settled(kind.search_params, search, "search parameter")
     deep = max(bench.k, depth or 0)
     progress.update("Building", 0, 1)
-    with bench.build(chosen[0], progress) as built:
+    with bench.build(build_params, progress) as built:
         progress.update("Searching", 0, 1)
         found = built.search(search, k=deep)
         failed = len(built.failures)
@@ -159,35 +160,25 @@ def measure_index(
         if built.failures:
             facts["failures"] = [{"query": bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
         indexed = IndexResult(
-            bench.engine, bench.metric, chosen[0], chosen[1], _shown(engine), len(bench.corpus),
+            bench.engine, bench.metric, build_params, search_params, _masked_settings(engine), len(bench.corpus),
             bench.corpus.dimensions, built.seconds, built.size, recall, own, failed,
             {**(build or {}), **(search or {})}, timings, filters=tuple(_by_filter(built, recall, timed)),
             facts=facts,
         )  # fmt: skip
-    truth = bench.truth(deep)
     ids = bench.corpus.items
+    # Exact similarities: a quantised index returns rough scores, an endpoint perhaps ranks.
+    if bench.corpus.dimensions:
+        scores = score_neighbours(bench.queries.values, bench.corpus.values, found.items, metric=bench.metric)
+    else:
+        scores = found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
     return IndexMeasurement(
         indexed, ranking_from_neighbours(bench.queries.ids, ids, found, source, ranks_only=not engine.has_scores),
-        ranking_from_neighbours(bench.queries.ids, ids, truth, "exact"),
-        _similarities(bench, engine, found),
+        ranking_from_neighbours(bench.queries.ids, ids, bench.truth(deep), "exact"),
+        scores,
     )  # fmt: skip
 
 
-def _similarities(bench: IndexBenchmark, engine: Engine, found: Neighbours) -> Floats:
-    """Return exact similarities: a quantised index returns rough scores, an endpoint perhaps ranks."""
-    if not bench.corpus.dimensions:
-        return found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
-    held = found.items != MISSING
-    rows = np.broadcast_to(np.arange(len(held))[:, None], held.shape)
-    scores = np.full(held.shape, -np.inf)
-    scores[held] = score_listed(
-        bench.queries.values, bench.corpus.values, rows[held], found.items[held], metric=bench.metric
-    )
-    return scores
-
-
-def _shown(engine: Engine) -> dict[str, Any]:
-    """Return where the engine is, without secrets."""
+def _masked_settings(engine: Engine) -> dict[str, Any]:
     return mask_settings({name: value for name, value in engine.settings.items() if value})
 
 
@@ -195,19 +186,19 @@ def _timings(
     built: BuiltIndex, params: Params | None, clock: Clock, progress: Progress
 ) -> tuple[IndexLatency, QueryTimes]:
     """Return the latency, and the times of the search alone (of the whole request for an engine that takes texts)."""
-    beside: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
+    options: dict[str, Any] = {"rounds": clock.rounds, "warm_up": clock.warm_up}
     alone: QueryTimes | None = None
     if not built.engine.takes_texts:
-        alone = built.timed(params, **beside, progress=progress.step("Timing the index"))
+        alone = built.timed(params, **options, progress=progress.step("Timing the index"))
     embed = clock.embed if built.bench.texts is not None and not built.engine.takes_texts else None
-    whole = built.timed(params, **beside, embed=embed, to_ids=True, progress=progress.step("Timing end to end"))
+    whole = built.timed(params, **options, embed=embed, to_ids=True, progress=progress.step("Timing end to end"))
     closed = []
     for callers in clock.concurrency:
         progress.update(f"Timing {callers} callers at a time", 0, 1)
         once = alone if callers == 1 else None
-        closed.append(summarise(once or built.timed(params, **beside, concurrency=callers)))
+        closed.append(summarise(once or built.timed(params, **options, concurrency=callers)))
     progress.update("Timing the open loop", 0, 1)
-    at_rate = None if clock.rate is None else summarise(built.timed_at(clock.rate, params, **beside))
+    at_rate = None if clock.rate is None else summarise(built.timed_at(clock.rate, params, **options))
     includes = (*(("text to vector",) if embed is not None else ()), "search", "rows to ids")
     if built.engine.takes_texts:
         includes = "request with the text", "search", "answer to ids"
@@ -238,23 +229,13 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
         )
 
 
-def ranking_from_neighbours(
-    queries: pl.Series, items: pl.Series, found: Neighbours, source: str, *, ranks_only: bool = False
-) -> Ranking:
-    """Return the search results as a ranking by id, best first; ``judge`` orders equal scores."""
-    present = found.items != MISSING
-    starts: Ints = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
-    shown = items.gather(found.items[present])
-    return Ranking(queries.rename(QUERY), starts, shown, found.scores[present], source, ranks_only=ranks_only)
-
-
 def compare_metrics(
     corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
 ) -> MetricEquivalence:
     """Return whether two similarities rank the same k items in the same order, by exact search; ties go by id."""
     one, other = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
     apart = np.flatnonzero((one.items != other.items).any(axis=1))
-    normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _OFF_ONE)
+    normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _UNIT_TOLERANCE)
     example: Mapping[str, Any] | None = None
     if apart.size:
         row = int(apart[np.argmin(queries.ids.gather(apart).rank("ordinal").to_numpy())])

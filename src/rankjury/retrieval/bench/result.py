@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.core.types import Floats, Matrix
 from rankjury.core.validation import Record
 from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import Section
 from rankjury.retrieval.bench.latency import Latency
-from rankjury.retrieval.knn.search import Neighbours, score_listed
-from rankjury.retrieval.knn.select import MISSING
+from rankjury.retrieval.knn.search import Neighbours, score_neighbours
+from rankjury.retrieval.knn.select import MISSING, repeated
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Bounds, Resampling, query_keys
 
@@ -58,26 +58,12 @@ def recall_by_query(
     """Return for each query the share of its exact k nearest that was found; ``truth`` has k columns or all items."""
     available = np.minimum(k, truth.found)
     returned = np.array(found.items[:, :k])
-    returned[_repeated(returned)] = MISSING
-    held = returned != MISSING
-    rows: Ints = np.broadcast_to(np.arange(len(returned))[:, None], returned.shape)
-    scores = np.full(returned.shape, -np.inf)
-    scores[held] = score_listed(queries, items, rows[held], returned[held], metric=metric)
+    returned[repeated(returned)] = MISSING
+    scores = score_neighbours(queries, items, returned, metric=metric)
     last = truth.scores[np.arange(len(returned)), np.maximum(available - 1, 0)]
-    hits = (held & (scores >= last[:, None])).sum(axis=1)
+    hits = ((returned != MISSING) & (scores >= last[:, None])).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(available > 0, np.minimum(hits, available) / available, np.nan), dtype=np.float64)
-
-
-def _repeated(items: Ints) -> Bools:
-    """Return which items of a row are duplicates of an earlier one."""
-    order = np.argsort(items, axis=1, kind="stable")
-    ordered = np.take_along_axis(items, order, axis=1)
-    again = np.zeros(items.shape, dtype=bool)
-    again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    found = np.empty_like(again)
-    np.put_along_axis(found, order, again, axis=1)
-    return found
 
 
 CLOCKS = ("latency", "end_to_end", "open_loop")
@@ -87,16 +73,9 @@ _TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 
 def index_value_names(k: int) -> list[str]:
     """Return the names of index values that targets may use."""
-    times = [f"{clock}_{time}" for clock in CLOCKS for time in _TIMES]
-    return [
-        f"ann_recall@{k}",
-        f"ann_recall_p5@{k}",
-        *times,
-        "build_seconds",
-        "index_mb",
-        "failed_queries",
-        *drift_value_names(k),
-    ]
+    times = (f"{clock}_{time}" for clock in CLOCKS for time in _TIMES)
+    others = ("build_seconds", "index_mb", "failed_queries")
+    return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, *others, *drift_value_names(k)]
 
 
 def drift_value_names(k: int) -> list[str]:
@@ -231,28 +210,28 @@ class IndexResult(Section):
     def figures(self) -> dict[str, RecordedValue]:
         """Return the values that targets may use."""
         recall = self.recall
-        found = {
+        values = {
             "build_seconds": RecordedValue(self.build_seconds),
             "failed_queries": RecordedValue(float(self.failed)),
         }
         if recall.n:
-            found[f"ann_recall@{recall.k}"] = RecordedValue(recall.mean, recall.ci, recall.n)
-            found[f"ann_recall_p5@{recall.k}"] = RecordedValue(recall.p5)
+            values[f"ann_recall@{recall.k}"] = RecordedValue(recall.mean, recall.ci, recall.n)
+            values[f"ann_recall_p5@{recall.k}"] = RecordedValue(recall.p5)
         if self.size_bytes is not None:
-            found["index_mb"] = RecordedValue(self.size_bytes / 1e6)
+            values["index_mb"] = RecordedValue(self.size_bytes / 1e6)
         if self.latency is not None:
             # The search time of a service cannot be separated from the request.
-            found |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
-            found |= _latencies("end_to_end", self.latency.end_to_end)
+            values |= _latencies("latency", self.latency.index_only or self.latency.end_to_end)
+            values |= _latencies("end_to_end", self.latency.end_to_end)
             if self.latency.open is not None:
-                found |= _latencies("open_loop", self.latency.open)
-        return found
+                values |= _latencies("open_loop", self.latency.open)
+        return values
 
 
 def _latencies(prefix: str, latency: Latency) -> dict[str, RecordedValue]:
-    found = {
+    values = {
         f"{prefix}_{name}_ms": RecordedValue(percentile.ms, percentile.ci, latency.n)
         for name, percentile in latency.percentiles.items()
     }
-    found |= {f"{prefix}_max_ms": RecordedValue(latency.max_ms), f"{prefix}_qps": RecordedValue(latency.qps)}
-    return {name: value_ for name, value_ in found.items() if not isnan(value_.value)}
+    values |= {f"{prefix}_max_ms": RecordedValue(latency.max_ms), f"{prefix}_qps": RecordedValue(latency.qps)}
+    return {name: recorded for name, recorded in values.items() if not isnan(recorded.value)}

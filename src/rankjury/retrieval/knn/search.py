@@ -5,6 +5,7 @@ the products leave open who is the last of the k, all who may be are scored. So 
 whatever the size of a tile and the number of threads, and no more is held than a tile.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -373,7 +374,7 @@ class _Search:
             scores[rows] = values
             self.progress.update("Scoring neighbours", last, chosen.size)
 
-        _all_done(in_threads(of_rows, blocks))
+        deque(in_threads(of_rows, blocks), maxlen=0)
 
 
 class _Held:
@@ -411,11 +412,6 @@ class _Held:
         return items, scores
 
 
-def _all_done(results: Iterator[None]) -> None:
-    for _ in results:
-        pass
-
-
 def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, metric: str = "cosine") -> Floats:
     """The scores of the pairs (rows[i], columns[i]): for queries that have candidates of their own."""
     similarity = similarity_of(metric, queries, items)
@@ -424,3 +420,14 @@ def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, m
         in_threads(lambda first, last: similarity.scores(rows[first:last], columns[first:last, None])[:, 0], parts)
     )
     return np.concatenate([np.empty(0), *found])
+
+
+def score_neighbours(
+    queries: Matrix, items: Matrix, columns: Ints, *, rows: Ints | None = None, metric: str = "cosine"
+) -> Floats:
+    """Return the scores of each query (those of ``rows``; None: all) with the items in its columns; −∞ if MISSING."""
+    known = columns != MISSING
+    of_rows = np.broadcast_to((np.arange(len(columns)) if rows is None else rows)[:, None], columns.shape)
+    scores = np.full(columns.shape, -np.inf)
+    scores[known] = score_listed(queries, items, of_rows[known], columns[known], metric=metric)
+    return scores

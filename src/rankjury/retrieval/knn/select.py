@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.core.types import Ints, cut_rows
+from rankjury.core.types import Bools, Ints, cut_rows
 from rankjury.retrieval.knn.similarity import Singles
 
 MISSING = -1
@@ -142,3 +142,12 @@ class _Folded:
 def taken(table: NDArray[Any], columns: Ints) -> NDArray[Any]:
     """The cells of each row in its ``columns``; several times faster than ``np.take_along_axis``."""
     return cast(NDArray[Any], table.reshape(-1).take(columns + (np.arange(len(table)) * table.shape[1])[:, None]))
+
+
+def repeated(items: Ints) -> Bools:
+    """Return which items of each row are duplicates of an earlier one in it."""
+    order = np.argsort(items, axis=1, kind="stable")
+    ordered = np.take_along_axis(items, order, axis=1)
+    again = np.zeros(items.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return again
