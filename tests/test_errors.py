@@ -1,8 +1,24 @@
-"""Messages of errors: no larger than a reader can take in, whatever the data holds."""
+"""Messages of errors, the guard at the boundary of reading, and the capture of panics."""
 
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
 import pytest
 
-from rankjury.errors import DataError, DuplicatePair, RankjuryError, UnknownName, list_some, shorten
+from rankjury.errors import (
+    NATIVE_STDERR,
+    DataError,
+    DuplicatePair,
+    RankjuryError,
+    UnknownName,
+    UsageError,
+    guard_reading,
+    list_some,
+    shorten,
+)
 
 LONG = "x" * 1_000_000
 
@@ -49,3 +65,77 @@ def test_some_of_many_are_listed() -> None:
     assert list_some(f"d{n}" for n in range(1000)) == "d0, d1, d2, d3, d4, d5, d6, d7, d8, d9 and 990 more"
     assert list_some(["a", 1]) == "a, 1"
     assert list_some([]) == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("odd"), KeyError("x"), MemoryError(), RecursionError(), OSError(5, "I/O error"), OverflowError(),
+     pl.exceptions.PanicException("index out of bounds")],
+)  # fmt: skip
+def test_whatever_a_library_raises_becomes_an_error_with_the_file(error: BaseException) -> None:
+    with pytest.raises(DataError) as caught, guard_reading("run.parquet", "Parquet"):
+        raise error
+    assert caught.value.where == "run.parquet"
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), UsageError("own")])
+def test_interrupts_exits_and_own_errors_pass(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught, guard_reading("run.parquet"):
+        raise error
+    assert caught.value is error
+
+
+def test_the_line_is_named_and_long_reasons_are_cut() -> None:
+    with pytest.raises(DataError) as caught, guard_reading("run.jsonl", "JSON", line=7):
+        json.loads("[" * 100_000)
+    assert caught.value.where == "run.jsonl:7"
+    with pytest.raises(DataError) as caught, guard_reading("run.jsonl"):
+        raise ValueError("x" * 10_000)
+    assert len(str(caught.value)) < 300
+
+
+PANIC = b"thread 'async-executor-1' (7) panicked at crates/x.rs:1:2:\nassertion failed\n"
+
+
+@pytest.fixture
+def enabled() -> Iterator[None]:
+    NATIVE_STDERR.enabled = True
+    yield
+    NATIVE_STDERR.enabled = False
+
+
+@pytest.mark.usefixtures("enabled")
+def test_a_panic_is_held_back_and_other_messages_are_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DataError), guard_reading("a.parquet", "Parquet"):
+        os.write(2, PANIC)
+        raise ValueError
+    with guard_reading("a.parquet", "Parquet"):
+        os.write(2, b"a warning of a library\n")
+    os.write(2, b"afterwards\n")
+    assert capfd.readouterr().err == "a warning of a library\nafterwards\n"
+
+
+@pytest.mark.usefixtures("enabled")
+def test_several_threads_read_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def read(number: int) -> None:
+        with guard_reading(f"{number}.parquet", "Parquet"), guard_reading(f"{number}.parquet", "Parquet"):
+            os.write(2, PANIC)
+
+    before = os.dup(2)  # the lowest number that is free
+    os.close(before)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(200)))
+    os.write(2, b"afterwards\n")
+    assert capfd.readouterr().err == "afterwards\n"
+    after = os.dup(2)
+    os.close(after)
+    assert after == before
+
+
+@pytest.mark.usefixtures("enabled")
+def test_a_library_leaves_the_descriptor_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    NATIVE_STDERR.enabled = False
+    with guard_reading("a.parquet", "Parquet"):
+        os.write(2, PANIC)
+        assert b"panicked" in capfd.readouterr().err.encode()

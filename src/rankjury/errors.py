@@ -1,14 +1,14 @@
-"""Errors that users meet.
+"""Exception tree: the errors that users meet.
 
     RankjuryError                 exit 1   anything below; never raised itself
-    ├── UsageError             exit 2   the request is off: an option, a name, a combination
+    ├── UsageError             exit 2   the request is wrong: an option, a name, a combination
     │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
     │   ├── ImpossibleSetting  exit 2   parameters that an engine cannot be built or searched with, on this corpus
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
-    └── DataError              exit 3   the data is off: unreadable, malformed, inconsistent
-        ├── DuplicatePair      exit 3   an item is listed more than once for a query
+    └── DataError              exit 3   the data is wrong: unreadable, malformed, inconsistent
+        ├── DuplicatePair      exit 3   a duplicate (query, item) pair
         ├── DamagedRun         exit 3   an archived run whose manifest, report or table is not as it was stored
-        └── EngineLost         exit 3   a search engine that answered before does so no more
+        └── EngineLost         exit 3   a search engine that answered before cannot be reached
 
 Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
 values and long lists are cut (``shorten``, ``list_some``).
@@ -31,7 +31,7 @@ _PANIC = b"panicked at "
 
 
 class _NativeStderr:
-    """Descriptor 2 while a file is read: Rust prints a panic there, before Polars raises it.
+    """Capture of descriptor 2 while a file is read: Rust prints a panic there, before Polars raises it.
 
     Only a command enables this, and gives Python's own standard error another descriptor: the descriptor belongs to the
     process, and so not to a library. What was printed is passed on afterwards, unless it is a panic: that is raised.
@@ -45,7 +45,7 @@ class _NativeStderr:
         self._text: IO[bytes] | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def capture(self) -> Iterator[None]:
         """Hold back what is printed within the block; several threads may be in one at once."""
         if not self.enabled:
             yield
@@ -88,12 +88,12 @@ class _NativeStderr:
 NATIVE_STDERR = _NativeStderr()
 
 
-_LONGEST_PART = 1_000
+_MAX_PART = 1_000
 """Characters of a part of a message: more than any that rankjury words itself, ten lines of a terminal."""
-_MOST_DETAILS = 50
-_MOST_KNOWN = 100
+_MAX_DETAILS = 50
+_MAX_KNOWN = 100
 """Known names listed for one that is unknown: all measures or keys of a table, but not all columns of a file."""
-_LONGEST_INTEGER = 40
+_MAX_DIGITS = 40
 """Digits of an integer that is written out; Python refuses to write more than 4,300."""
 
 
@@ -109,17 +109,17 @@ def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
         >>> shorten("a" * 1000, 20)
         'aaaaaaaaaaaaaa…aaaaaa (1,000 characters)'
     """
-    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER * 10 / 3:
+    if isinstance(value, int) and value.bit_length() > _MAX_DIGITS * 10 / 3:
         return f"an integer of {value.bit_length():,} bits"
     text = value if isinstance(value, str) else repr(value)
     end = most // 3
-    kept = text if len(text) <= most else f"{text[: most - end]}…{text[len(text) - end :]}"
-    shown = repr(kept) if quoted and isinstance(value, str) else kept
+    cut = text if len(text) <= most else f"{text[: most - end]}…{text[len(text) - end :]}"
+    shown = repr(cut) if quoted and isinstance(value, str) else cut
     return shown if len(text) <= most else f"{shown} ({len(text):,} characters)"
 
 
 def list_some(values: Iterable[object], most: int = 10, *, longest: int = 80) -> str:
-    """Return the values one after the other; of many, the first ones and the number of the others.
+    """Return the values separated by commas; of many, the first ones and the number of the others.
 
     Args:
         values: Ids or names; each is cut where it is long.
@@ -153,12 +153,12 @@ class RankjuryError(Exception):
     ) -> None:
         self.found = f"{found} ({count_note})" if count_note else found
         self.count_note = count_note
-        """The number of such faults, shown in brackets: 3 such pairs."""
+        """The number of such faults, shown in brackets: 3 duplicate pairs."""
         self.where = where
         self.expected = expected
         self.hint = hint
         self.details = tuple(details)
-        """Single faults, a line each, where several are reported together."""
+        """Single faults, one line each, where several are reported together."""
         super().__init__(found, where, expected, hint)
 
     def drop_count(self) -> None:
@@ -167,15 +167,15 @@ class RankjuryError(Exception):
             self.found, self.count_note = self.found.removesuffix(f" ({self.count_note})"), None
 
     def lines(self) -> list[str]:
-        """Return the message and its details, a text each; long parts are cut."""
-        found = shorten(self.found, _LONGEST_PART)
-        text = f"{shorten(self.where, _LONGEST_PART)}: {found}" if self.where else found
+        """Return the message and each of its details; long parts are cut."""
+        found = shorten(self.found, _MAX_PART)
+        text = f"{shorten(self.where, _MAX_PART)}: {found}" if self.where else found
         if self.expected:
-            text += f"; expected {shorten(self.expected, _LONGEST_PART)}"
+            text += f"; expected {shorten(self.expected, _MAX_PART)}"
         if self.hint:
-            text += f". {shorten(self.hint, _LONGEST_PART)}"
-        details = [shorten(detail, _LONGEST_PART) for detail in self.details[:_MOST_DETAILS]]
-        others = len(self.details) - _MOST_DETAILS
+            text += f". {shorten(self.hint, _MAX_PART)}"
+        details = [shorten(detail, _MAX_PART) for detail in self.details[:_MAX_DETAILS]]
+        others = len(self.details) - _MAX_DETAILS
         return [text, *details, *([f"and {others:,} more"] if others > 0 else [])]
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class RankjuryError(Exception):
 
 
 class UsageError(RankjuryError):
-    """What was asked for makes no sense as it stands."""
+    """The request is wrong: an option, a name, a combination."""
 
     exit_code = 2
 
@@ -195,7 +195,7 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
         names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] for match in get_close_matches(shorten(name).lower(), folded, n=3, cutoff=0.5)]
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MOST_KNOWN)}"
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MAX_KNOWN)}"
         super().__init__(f"unknown {kind} {shorten(name, quoted=True)}", where=where, hint=hint)
         self.kind = kind
         self.name = name
@@ -228,15 +228,15 @@ class DataError(RankjuryError):
 
 
 class DuplicatePair(DataError):  # noqa: N818
-    """An item stands more than once for a query."""
+    """A duplicate (query, item) pair."""
 
     def __init__(self, query: str, item: str, pairs: int, where: str) -> None:
         super().__init__(
-            f"item {shorten(item)!r} stands more than once for query {shorten(query)!r}",
+            f"duplicate item {shorten(item)!r} for query {shorten(query)!r}",
             where=where,
             expected="each (query, item) pair once",
             hint="Keep one of them with --duplicates first, last or max.",
-            count_note=f"{pairs:,} such {'pair' if pairs == 1 else 'pairs'}",
+            count_note=f"{pairs:,} duplicate {'pair' if pairs == 1 else 'pairs'}",
         )
         self.query = query
         self.item = item
@@ -258,10 +258,10 @@ class DamagedRun(DataError):  # noqa: N818
 
 
 class EngineLost(DataError):  # noqa: N818
-    """An engine cannot be reached any more: to ask it for the next query is of no use."""
+    """An engine cannot be reached any more: sending it the next query is useless."""
 
 
-_LONGEST_REASON = 200
+_MAX_REASON = 200
 """Characters of a library's message that are shown; some quote the whole file."""
 
 
@@ -282,7 +282,7 @@ def guard_reading(
     """
     place = where if line is None else f"{where}:{line}"
     try:
-        with NATIVE_STDERR.held():
+        with NATIVE_STDERR.capture():
             yield
     except (RankjuryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
@@ -329,6 +329,6 @@ def _reason(error: BaseException) -> str:
     if type(error).__name__ == "PanicException":
         return "its data is damaged"
     text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
-    if len(text) > _LONGEST_REASON:
-        text = f"{text[:_LONGEST_REASON]}…"
+    if len(text) > _MAX_REASON:
+        text = f"{text[:_MAX_REASON]}…"
     return text or type(error).__name__

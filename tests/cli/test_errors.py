@@ -29,7 +29,11 @@ BAD_RUNS: dict[str, tuple[str, str | bytes, tuple[str, ...]]] = {
     "letters for a score": ("r.trec", RUN + "q2 Q0 d5 3 best tag\n", ("r.trec:5:", "'best'", "expected a finite")),
     "nan": ("r.trec", RUN + "q2 Q0 d5 3 nan tag\n", ("r.trec:5:", "the score is 'nan'")),
     "inf": ("r.trec", RUN + "q2 Q0 d5 3 inf tag\n", ("r.trec:5:", "the score is 'inf'")),
-    "duplicate": ("r.trec", RUN + "q2 Q0 d1 3 0.1 tag\n", ("r.trec: item 'd1'", "query 'q2'", "--duplicates first")),
+    "duplicate": (
+        "r.trec",
+        RUN + "q2 Q0 d1 3 0.1 tag\n",
+        ("r.trec: duplicate item 'd1'", "query 'q2'", "--duplicates first"),
+    ),
     "duplicate, unjudged": ("r.trec", RUN + "q2 Q0 x 3 0.2 t\nq2 Q0 x 4 0.1 t\n", ("item 'x'", "query 'q2'")),
     "empty": ("r.trec", "", ("r.trec: the file is empty",)),
     "blank": ("r.trec", " \n\t\n", ("r.trec: found only blank lines",)),
@@ -56,7 +60,7 @@ BAD_RUNS: dict[str, tuple[str, str | bytes, tuple[str, ...]]] = {
     "JSON with text": ("r.json", '{"q1": {"d1": "x"}}', ("r.json, query 'q1'", "item 'd1'", "expected a number")),
     "JSON with NaN": ("r.json", '{"q1": {"d1": NaN}}', ("r.json: the score of item 'd1' for query 'q1' is nan",)),
     "JSON without items": ("r.json", "{}", ("r.json: found no items",)),
-    "JSON with a pair twice": ("r.json", '{"q1": {"d1": 1, "d1": 2}}', ("item 'd1' stands more than once",)),
+    "JSON with a pair twice": ("r.json", '{"q1": {"d1": 1, "d1": 2}}', ("duplicate item 'd1'",)),
     "broken JSONL": (
         "r.jsonl",
         '{"query_id": "q1", "item_id": "d1", "score": 1}\n{"query_id": \n',
@@ -85,7 +89,7 @@ BAD_GOLDS: dict[str, tuple[str, str | bytes, tuple[str, ...]]] = {
     "five columns": ("g.qrels", GOLD + "q2 0 d5 1 2\n", ("g.qrels:5: found 5 columns in the line 'q2 0 d5 1 2'",)),
     "letters for a grade": ("g.qrels", GOLD + "q2 0 d5 good\n", ("g.qrels:5:", "the grade is 'good'")),
     "nan": ("g.qrels", GOLD + "q2 0 d5 nan\n", ("g.qrels:5:", "the grade is 'nan'")),
-    "duplicate": ("g.qrels", GOLD + "q2 0 d1 1\n", ("g.qrels: item 'd1' stands more than once for query 'q2'",)),
+    "duplicate": ("g.qrels", GOLD + "q2 0 d1 1\n", ("g.qrels: duplicate item 'd1' for query 'q2'",)),
     "empty": ("g.qrels", "", ("g.qrels: the file is empty",)),
     "run as gold, TREC": ("g.trec", RUN, ("g.trec:1: found 6 columns", "looks like a TREC run", "GOLD RUN")),
     "run as gold, CSV with rank": (

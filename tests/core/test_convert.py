@@ -301,7 +301,7 @@ print(rankjury.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
         ({"q": {"a": float("inf")}}, "is inf"),
         ({"q": {"a": None}}, "found the value None"),
         ({"q": {"a": "high"}}, "found the value 'high'"),
-        ({"q": ["a", "b", "a"]}, "an item stands twice in the list of query 'q'"),
+        ({"q": ["a", "b", "a"]}, "duplicate item in the list of query 'q'"),
         ({}, "found no rows"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"]}), "no column for score or rank"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "grade": [1]}), "Is this the gold?"),
@@ -353,7 +353,7 @@ def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
         ({"q": [("a", 1)]}, "item of query 'q' ('a', 1)"),
         ({1: {"a": 1}, "1": {"b": 1}}, "the query '1' is there as a string and as a number"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "score": [2], "rank": [1]}), "are those of a run"),
-        (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "grade": [1, 2]}), "stands more than once"),
+        (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "grade": [1, 2]}), "duplicate item"),
     ],
 )
 def test_a_gold_that_is_off_is_refused(gold: Any, found: str) -> None:
@@ -393,7 +393,7 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
     run = pl.DataFrame(
         {"query_id": ["q"] * 5, "item_id": ["a", "b", "a", "c", "a"], "score": [3.0, 5.0, 9.0, 2.0, 1.0]}
     )
-    with pytest.raises(DataError, match="stands more than once"):
+    with pytest.raises(DataError, match="duplicate item"):
         rankjury.evaluate({"q": {"a": 1}}, run, "rr")
     scores = rankjury.evaluate({"q": {"a": 1}}, run, "rr", duplicates=rule)
     assert scores.mean() == {"rr": rr}

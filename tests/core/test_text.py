@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 
-from rankjury.core.text import align_columns, escape_markdown, escape_spreadsheet, join_names, plural, visible
+from rankjury.core.text import (
+    align_columns,
+    escape_markdown,
+    escape_spreadsheet,
+    join_names,
+    plural,
+    timestamp,
+    visible,
+)
+from rankjury.errors import UsageError
 
 READER = MarkdownIt("gfm-like", {"linkify": False}).disable("linkify")
 PLACES = ["{}", "### {}", "- {}", "> {}", "**x** {} y", "| a | b |\n|:--|:--|\n| {} | y |", "<b>{}</b>"]
@@ -149,3 +158,11 @@ def test_lines_of_a_table() -> None:
 )
 def test_some_of_many_are_named(most: int, expected: str) -> None:
     assert join_names(iter("abc"), most) == expected
+
+
+def test_the_time_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert timestamp() == "1970-01-02T00:00:00Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH is 'yesterday'"):
+        timestamp()

@@ -95,7 +95,7 @@ class TestCompare:
     def test_duplicates(self) -> None:
         rows = pl.DataFrame({"query_id": ["q00", "q00"], "item_id": ["d1", "d1"], "score": [2.0, 1.0]})
         twice = {"a": SYSTEMS["poor"], "b": rows}
-        with pytest.raises(rankjury.DataError, match="stands more than once"):
+        with pytest.raises(rankjury.DataError, match="duplicate item"):
             rankjury.compare(GOLD, twice, "ap", resampling=QUICK)
         found = rankjury.compare(GOLD, twice, "ap", resampling=QUICK, duplicates="first")
         assert any("1 duplicate row was dropped" in warning for warning in found.warning_lines)

@@ -239,7 +239,7 @@ class TestDuplicatesInTheRanking:
 
     def test_the_error_names_the_ranking(self) -> None:
         gold = by_items(CLIPS, "all").gold_by_number()
-        with pytest.raises(rankjury.DataError, match=r"^ranking: item 'car' stands more than once"):
+        with pytest.raises(rankjury.DataError, match=r"^ranking: duplicate item 'car'"):
             evaluate(gold, rankjury.as_ranking(TWICE), resolve_measures(["rr"]))
 
     def test_how_many_were_dropped(self) -> None:

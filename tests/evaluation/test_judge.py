@@ -111,7 +111,7 @@ class TestDuplicates:
 
     def test_an_error_by_default(self) -> None:
         ranking = rankjury.as_ranking(frame_of(self.ROWS, "score"))
-        with pytest.raises(rankjury.DataError, match=r"item 'a' stands more than once for query 'q' \(1 such pair\)"):
+        with pytest.raises(rankjury.DataError, match=r"duplicate item 'a' for query 'q' \(1 duplicate pair\)"):
             judge(rankjury.as_gold({"q": {"a": 1}}), ranking)
 
     @pytest.mark.parametrize(("rule", "rank"), [("first", 2), ("last", 1), ("max", 1)])
@@ -121,7 +121,7 @@ class TestDuplicates:
     def test_in_the_gold(self) -> None:
         gold = rankjury.as_gold(frame_of([("q", "a", 1.0), ("q", "a", 3.0)], "grade"))
         ranking = rankjury.as_ranking({"q": ["a"]})
-        with pytest.raises(rankjury.DataError, match="gold: item 'a'"):
+        with pytest.raises(rankjury.DataError, match="gold: duplicate item 'a'"):
             judge(gold, ranking)
         assert judge(gold, ranking, duplicates="max").grade.tolist() == [3.0]
         assert judge(gold, ranking, duplicates="first").grade.tolist() == [1.0]

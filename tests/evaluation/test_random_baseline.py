@@ -269,7 +269,7 @@ def test_a_query_without_a_number_of_candidates() -> None:
 def test_an_item_judged_twice() -> None:
     gold = rankjury.as_gold(rankjury.as_gold({"q": {"x": 1, "y": 1}}).frame().with_columns(item_id="query_id"))
     asked = resolve_measures(["hits@1"])
-    with pytest.raises(rankjury.DataError, match="stands more than once"):
+    with pytest.raises(rankjury.DataError, match="duplicate item"):
         expected_scores(gold, RandomRanking(4), asked)
     assert expected_scores(gold, RandomRanking(4), asked, duplicates="first").values.tolist() == [[0.25]]
 

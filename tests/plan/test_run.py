@@ -84,7 +84,7 @@ class TestRuns:
     def test_conventions(self, tmp_path: Path) -> None:
         text = SHORT + "measures = ['rr']\n"
         put(with_runs(tmp_path), x__trec=RUN.replace("q3 Q0 d", "q4 Q0 d") + "q1 Q0 a 3 1 t\n")
-        with pytest.raises(DataError, match="more than once"):
+        with pytest.raises(DataError, match="duplicate item"):
             carried_out(tmp_path, text)
         first = text + "[conventions]\nduplicates = 'first'\n"
         assert means(carried_out(tmp_path, first), "x") == {"rr": pytest.approx((1 + 1 / 2 + 0) / 3)}

@@ -49,7 +49,7 @@ def sweep_command(
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
-    from rankjury.core.clock import timestamp
+    from rankjury.core.text import timestamp
     from rankjury.plan.parse import read_plan
     from rankjury.plan.systems.index import on_database
     from rankjury.reporting.tables.sweep import sweeps_to_json

@@ -424,7 +424,7 @@ def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any)
     ]
     if [len(mapping) for mapping in mappings] != lengths:
         twice = next(q for q, m, n in zip(queries, mappings, lengths, strict=True) if len(m) != n)
-        raise DataError(f"an item stands twice in the list of query {twice!r}", expected="each item once per query")
+        raise DataError(f"duplicate item in the list of query {twice!r}", expected="each item once per query")
     return pl.DataFrame(
         {
             QUERY: pl.Series(np.repeat(np.asarray(queries, dtype=object), lengths), dtype=pl.String),

@@ -1,15 +1,17 @@
-"""Plain text: plurals, lists of names, aligned columns, and escaping of untrusted text for terminals, Markdown and CSV.
+"""Plain text: plurals, lists, time stamps, aligned columns; escaping of untrusted text for terminals, Markdown and CSV.
 
 Also the registry of HTML snippets for notebooks, so that a value can render itself without importing its renderer.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from rankjury.core.registry import Registry
-from rankjury.errors import shorten
+from rankjury.errors import UsageError, shorten
 
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
@@ -20,7 +22,7 @@ SNIPPETS: Registry[Callable[[Any], str]] = Registry(
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 _ZERO_WIDTH_SPACE = "&#8203;"
-_LONGEST_HASH_PART = 6
+_MAX_HASH_PART = 6
 """GitHub links a commit by seven digits of its hash."""
 _MARKDOWN = re.compile(
     r"""
@@ -74,15 +76,15 @@ def escape_markdown(text: str) -> str:
 
 
 def _as_reference(match: re.Match[str]) -> str:
-    found = match[0]
+    text = match[0]
     if match["split"]:
-        return f"{found}{_ZERO_WIDTH_SPACE}"
+        return f"{text}{_ZERO_WIDTH_SPACE}"
     if match["hash"]:
-        parts = range(0, len(found), _LONGEST_HASH_PART)
-        return _ZERO_WIDTH_SPACE.join(found[start : start + _LONGEST_HASH_PART] for start in parts)
+        parts = range(0, len(text), _MAX_HASH_PART)
+        return _ZERO_WIDTH_SPACE.join(text[start : start + _MAX_HASH_PART] for start in parts)
     if match["number"]:
-        return f"{found[:-1]}&#{ord(found[-1])};"
-    return {"&": "&amp;", "<": "&lt;"}.get(found, f"&#{ord(found)};")
+        return f"{text[:-1]}&#{ord(text[-1])};"
+    return {"&": "&amp;", "<": "&lt;"}.get(text, f"&#{ord(text)};")
 
 
 def escape_spreadsheet(text: str) -> str:
@@ -104,6 +106,22 @@ def join_names(ids: Iterable[object], limit: int = 100) -> str:
     """Return the ids separated by commas; ``…`` follows the first ``limit`` if there are more."""
     names = list(islice(ids, limit + 1))
     return ", ".join(shorten(str(name)) for name in names[:limit]) + (" …" if len(names) > limit else "")
+
+
+def timestamp() -> str:
+    """Return the current time in UTC to the second, ``2026-01-01T00:00:00Z``, or that of SOURCE_DATE_EPOCH.
+
+    Raises:
+        UsageError: SOURCE_DATE_EPOCH is not a number of seconds.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        moment = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"SOURCE_DATE_EPOCH is {epoch!r}", expected="whole seconds since 1970", hint="Unset it to use the clock."
+        ) from error
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:

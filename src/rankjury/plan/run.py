@@ -7,10 +7,9 @@ from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
-from rankjury.core.clock import timestamp
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_entry
-from rankjury.core.text import join_names, plural
+from rankjury.core.text import join_names, plural, timestamp
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError

@@ -57,7 +57,7 @@ def test_pairs_that_stand_in_two_files(spark: "SparkSession", rankjury: Rankjury
     outcome = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
     assert outcome.code == 3 and outcome.out == ""
     first, *files = outcome.err.splitlines()
-    assert first.startswith("error: run: item '") and "stands more than once for query '3'; expected" in first
+    assert first.startswith("error: run: duplicate item '") and " for query '3'; expected" in first
     assert first.endswith("Keep the highest of them with --duplicates max.")
     assert files == ["  in run/1.parquet", "  in run/2.parquet"]
     by_its_reader = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)

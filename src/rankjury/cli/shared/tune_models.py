@@ -318,7 +318,7 @@ def _to_json(
     """Return everything as JSON."""
     from json import dumps
 
-    from rankjury.core.clock import timestamp
+    from rankjury.core.text import timestamp
     from rankjury.core.version import __version__
 
     form: dict[str, Any] = {

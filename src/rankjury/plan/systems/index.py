@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.params import Params, Setting, settled
+from rankjury.core.params import Params, Setting, resolve_params
 from rankjury.core.text import plural
 from rankjury.core.types import Ints, Vectors
 from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
@@ -72,7 +72,7 @@ class IndexSystem(VectorFiles, SystemTable):
             ("open", kind.open_params, self.open),
         ):
             try:
-                settled(known, given, "parameter")
+                resolve_params(known, given, "parameter")
             except RankjuryError as error:
                 yield key, str(error)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rankjury.core.params import Params, Setting, settled
+from rankjury.core.params import Params, Setting, resolve_params
 from rankjury.core.types import WHOLE
 from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
 from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
@@ -43,7 +43,7 @@ class RecommenderSystem(SystemTable):
             yield "model", str(UnknownName("recommender", self.model, RECOMMENDERS.names()))
             return
         try:
-            settled(kind.params, self.params, "parameter")
+            resolve_params(kind.params, self.params, "parameter")
         except RankjuryError as error:
             yield "params", str(error)
 

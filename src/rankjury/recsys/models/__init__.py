@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, Setting, resolve_params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.types import Bools, Ints, Matrix
@@ -42,7 +42,7 @@ class Recommender(ABC):
     """The values that fitting chose for settings that were left to the model (0 where ``Param.auto``)."""
 
     def __init__(self, settings: Params | None = None) -> None:
-        self.settings = settled(self.params, settings, "parameter")
+        self.settings = resolve_params(self.params, settings, "parameter")
         self.chosen = {}
 
     @classmethod

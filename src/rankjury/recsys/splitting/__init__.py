@@ -10,7 +10,7 @@ from datetime import date
 from numbers import Real
 from typing import Any
 
-from rankjury.core.params import Param, Setting, settled
+from rankjury.core.params import Param, Setting, resolve_params
 from rankjury.core.registry import Registry
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
@@ -138,7 +138,7 @@ def check_options(kind: str, options: Mapping[str, object]) -> dict[str, Setting
     """Return all settings of a kind; an error where the kind or an option is not known or not valid."""
     params = SPLITS.get(kind).params
     given = {name: _as_setting(value, params.get(name)) for name, value in options.items() if value is not None}
-    return settled(params, given, f"option of the {kind} split:")
+    return resolve_params(params, given, f"option of the {kind} split:")
 
 
 def _as_setting(value: object, param: Param | None) -> Any:

@@ -16,7 +16,7 @@ from zlib import (
 import numpy as np
 import polars as pl
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, Setting, resolve_params
 from rankjury.core.text import plural
 from rankjury.core.types import Floats, freeze
 from rankjury.measures.measure import Aggregate
@@ -162,7 +162,7 @@ class ModelTuning:
         """Return whether a trial that differs from the best in this parameter alone has the same mean."""
 
         def others(trial: Trial) -> Params:
-            whole = settled(self.known, trial.params, "parameter")
+            whole = resolve_params(self.known, trial.params, "parameter")
             return {name: value for name, value in whole.items() if name != parameter}
 
         best = self.ranked[0]
@@ -229,7 +229,7 @@ class ModelTuning:
 
     def spelled(self, trial: Trial) -> str:
         """Return ``factors=64 alpha=0.1``: the parameters in which settings differ."""
-        whole = settled(self.known, trial.params, "parameter")
+        whole = resolve_params(self.known, trial.params, "parameter")
         return format_params({name: whole[name] for name in self.tried})
 
     def to_json(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ class ModelTuning:
             "place": None if trial.failed else place,
             "number": trial.number,
             "params": dict(trial.params),
-            "settings": settled(self.known, trial.params, "parameter"),
+            "settings": resolve_params(self.known, trial.params, "parameter"),
             "in_use": trial is self.current,
             "status": "failed" if trial.failed else "done",
             "error": trial.error,

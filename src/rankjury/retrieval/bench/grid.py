@@ -6,7 +6,7 @@ from itertools import product
 from json import dumps
 from math import prod
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, Setting, resolve_params
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.retrieval.engines.base import Engine
 
@@ -77,7 +77,7 @@ def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping
 
 def params_key(params: Params, known: Mapping[str, Param]) -> str:
     """Return a canonical key: equal settings have equal keys, whatever their order; defaults may be omitted."""
-    whole = settled(known, params, "parameter")
+    whole = resolve_params(known, params, "parameter")
     for name, value in whole.items():
         if isinstance(known[name].default, float):
             whole[name] = float(value)
@@ -86,7 +86,7 @@ def params_key(params: Params, known: Mapping[str, Param]) -> str:
 
 def is_at_most(lower: Params, other: Params, known: Mapping[str, Param]) -> bool:
     """Return whether two settings differ only in ``monotonic_recall`` parameters, and the first is higher in none."""
-    first, second = (settled(known, params, "parameter") for params in (lower, other))
+    first, second = (resolve_params(known, params, "parameter") for params in (lower, other))
     return all(
         first[name] <= second[name] if param.monotonic_recall else first[name] == second[name]  # type: ignore[operator]
         for name, param in known.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.params import Params, settled
+from rankjury.core.params import Params, resolve_params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_settings
 from rankjury.core.text import join_names
@@ -141,8 +141,8 @@ def measure_index(
 ) -> IndexMeasurement:
     """Build an index, search ``depth`` results for the ranking, and measure recall and latency at the benchmark's k."""
     kind = bench.kind
-    build_params = settled(kind.build_params, build, "build parameter")
-    search_params = settled(kind.search_params, search, "search parameter")
+    build_params = resolve_params(kind.build_params, build, "build parameter")
+    search_params = resolve_params(kind.search_params, search, "search parameter")
     deep = max(bench.k, depth or 0)
     progress.update("Building", 0, 1)
     with bench.build(build_params, progress) as built:

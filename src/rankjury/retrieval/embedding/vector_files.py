@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from rankjury.core.clock import timestamp
 from rankjury.core.hashing import hash_vectors
 from rankjury.core.journal import lock_file
 from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.text import timestamp
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import make_folder, write_text

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, Setting, resolve_params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
 from rankjury.core.temp_files import TemporaryFolder
@@ -118,7 +118,7 @@ class Engine(ABC):
         if metric not in self.metrics:
             raise UnknownName(f"similarity of {self.name}", metric, self.metrics)
         self.metric = metric
-        self.settings = settled(self.open_params, settings, "setting")
+        self.settings = resolve_params(self.open_params, settings, "setting")
         self._index: Any = None
         """The library's index or connection; dropped by ``close``."""
         self._items = self._dimensions = 0
@@ -168,7 +168,7 @@ class Engine(ABC):
             attributes: One row per item, one column per attribute that filters may name.
             progress: Reports the rows added.
         """
-        values = settled(self.build_params, params, "build parameter")
+        values = resolve_params(self.build_params, params, "build parameter")
         converted = to_float32(vectors, self.metric) if self.float32 else vectors
         self._items, self._dimensions = converted.shape
         self._attributes = attributes
@@ -224,7 +224,7 @@ class Engine(ABC):
         try:
             values = self._search_values[key]
         except (KeyError, TypeError):  # TypeError: a value that is not hashable, which is refused here
-            values = settled(self.search_params, params, "search parameter")
+            values = resolve_params(self.search_params, params, "search parameter")
             self._search_values[key] = values
         if exact and not self.exact_mode:
             raise UsageError(f"{self.name} has no exact mode")

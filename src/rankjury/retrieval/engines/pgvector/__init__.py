@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
-from rankjury.core.params import Param, Params, Setting, settled
+from rankjury.core.params import Param, Params, Setting, resolve_params
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UnknownName, UsageError
@@ -249,7 +249,7 @@ class Pgvector(Engine):
         """Return the time that the server needs to plan and answer one query, by EXPLAIN ANALYZE."""
         self.search(query.reshape(1, -1), k, params, exact=exact)
         table, database = self._opened()
-        values = settled(self.search_params, params, "search parameter")
+        values = resolve_params(self.search_params, params, "search parameter")
         request, (vector,) = self._request(k, values, None, exact), encode_vectors(query.reshape(1, -1), table.kind)
         return database.retrying(lambda: request.server_seconds(database, vector))
 
