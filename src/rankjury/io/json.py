@@ -77,11 +77,11 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
 
 def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame:
     rows = [dict(record) for record in records if isinstance(record, _Pairs)]
-    for number, (row, record) in enumerate(zip(rows, records, strict=False), start=1):
-        if len(row) < len(record):
-            raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
     if not rows or len(rows) != len(records):
         raise DataError("found a list", where=source.name, expected="{query: {item: number}} or a list of objects")
+    for number, (row, record) in enumerate(zip(rows, records, strict=True), start=1):
+        if len(row) < len(record):
+            raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
     frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     return table_of(frame, source, kind, lambda row: f"{source.name}, object {row + 1}")
 

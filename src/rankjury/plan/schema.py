@@ -17,8 +17,8 @@ from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable, TableForSystem
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space
-from rankjury.retrieval.bench.benchmark import WARM_UP
 from rankjury.retrieval.bench.grid import SweepGrid
+from rankjury.retrieval.bench.loops import WARM_UP
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 

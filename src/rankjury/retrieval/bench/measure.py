@@ -20,8 +20,9 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import evaluate
 from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import NamedMeasure
-from rankjury.retrieval.bench.benchmark import ROUNDS, WARM_UP, BuiltIndex, Embed, IndexBenchmark
+from rankjury.retrieval.bench.benchmark import ROUNDS, BuiltIndex, Embed, IndexBenchmark
 from rankjury.retrieval.bench.latency import QueryTimes, summarise
+from rankjury.retrieval.bench.loops import WARM_UP
 from rankjury.retrieval.bench.result import (
     AnnRecall,
     FilterResult,

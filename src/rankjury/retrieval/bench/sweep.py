@@ -39,9 +39,10 @@ from rankjury.core.secrets import Masker
 from rankjury.core.text import plural
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UsageError
-from rankjury.retrieval.bench.benchmark import ROUNDS, WARM_UP, BuiltIndex, IndexBenchmark
+from rankjury.retrieval.bench.benchmark import ROUNDS, BuiltIndex, IndexBenchmark
 from rankjury.retrieval.bench.grid import SweepGrid, format_params, is_at_most, params_key
 from rankjury.retrieval.bench.latency import Latency, summarise
+from rankjury.retrieval.bench.loops import WARM_UP
 from rankjury.retrieval.bench.sweep_result import (
     COSTS,
     PAIRED_ROUNDS,

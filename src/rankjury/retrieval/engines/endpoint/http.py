@@ -261,7 +261,7 @@ class HttpClient:
                 return response, response.read(_MOST_BYTES)  # all of it: what is longer is refused by the socket
         except _TooLong:
             self.close()
-            raise self._failed(f"the answer is longer than {_MOST_BYTES >> 20} MB") from None
+            raise self._failed(f"the answer is longer than {_MOST_BYTES // 1_000_000} MB") from None
         except BaseException:
             self.close()
             raise
