@@ -106,6 +106,12 @@ def test_what_is_neither_gold_nor_run_is_refused(tmp_path: Path, text: str) -> N
         read(put(tmp_path, "run.json", text), "run", "json")
 
 
+def test_a_list_of_objects_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    text = '[1, {"query_id": "q1", "doc_id": "d1", "score": 1.0}]'
+    with pytest.raises(DataError, match="found a list"):
+        read(put(tmp_path, "run.json", text), "run", "json")
+
+
 def test_deep_nesting_is_an_error_of_the_data(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nested too deeply"):
         read(put(tmp_path, "run.json", "[" * 100_000), "run")
