@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.params import settled
+from rankjury.core.params import resolve_params
 from rankjury.core.progress import NO_PROGRESS
 from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.connection import DatabaseAddress, DatabaseConnection, Session, quote_name
@@ -79,7 +79,7 @@ def make_ways(vectors: Any) -> dict[str, Callable[[Any], object]]:
     # The engine's build without its server and connection, so that all ways share those of this process.
     engine = Pgvector()
     engine._schema, (engine._items, engine._dimensions) = SCHEMA, vectors.shape
-    engine._build_values = settled(engine.build_params, {"index": "none"}, "build parameter")
+    engine._build_values = resolve_params(engine.build_params, {"index": "none"}, "build parameter")
 
     return {
         "bare": lambda connection: fill_alone(connection, plain, send_ready),
