@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
@@ -24,20 +24,21 @@ LONG = "x" * 1_000_000
 
 
 @pytest.mark.parametrize(
-    "error",
+    "make",
     [
-        DataError(f"found {LONG}"),
-        DataError("found", where=LONG, expected=LONG, hint=LONG),
-        DataError("found", details=[LONG] * 1000),
-        UnknownName("measure", LONG, ["ndcg"]),
-        UnknownName("column", "a", [f"{LONG}{n}" for n in range(3)]),
-        UnknownName("column", "a", map(str, range(1_000_000))),
-        DuplicatePair(LONG, LONG, 3, LONG),
+        lambda: DataError(f"found {LONG}"),
+        lambda: DataError("found", where=LONG, expected=LONG, hint=LONG),
+        lambda: DataError("found", details=[LONG] * 1000),
+        lambda: UnknownName("measure", LONG, ["ndcg"]),
+        lambda: UnknownName("column", "a", [f"{LONG}{n}" for n in range(3)]),
+        lambda: UnknownName("column", "a", map(str, range(100_000))),
+        lambda: DuplicatePair(LONG, LONG, 3, LONG),
     ],
 )
-def test_no_message_grows_with_the_data(error: RankjuryError) -> None:
-    assert len(str(error)) < 60_000
-    assert max(map(len, str(error).splitlines())) < 5_000
+def test_no_message_grows_with_the_data(make: Callable[[], RankjuryError]) -> None:
+    message = str(make())
+    assert len(message) < 60_000
+    assert max(map(len, message.splitlines())) < 5_000
 
 
 def test_a_cut_message_keeps_its_end() -> None:

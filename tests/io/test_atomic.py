@@ -9,7 +9,7 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import check_destination, replacing, together, write_text
-from rankjury.io.formats import write, write_table
+from rankjury.io.formats import write
 
 FRAME = pl.DataFrame({"query_id": ["q1"], "item_id": ["d1"], "score": [1.5]})
 
@@ -98,7 +98,7 @@ def test_a_pipe_is_written_into_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        write_table(FRAME, pipe)
+        write(FRAME, pipe, "table")
         assert pipe.is_fifo()
         assert b"q1,d1,1.5" in os.read(reader, 1000)
     finally:
@@ -115,7 +115,7 @@ def test_names_that_tell_no_format_write_nothing(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("name", ["out.trec", "out.json", "out.txt"])
 def test_a_table_is_not_written_as_gold_or_run(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot tell the format"):
-        write_table(FRAME, tmp_path / name)
+        write(FRAME, tmp_path / name, "table")
     assert _names(tmp_path) == []
 
 
@@ -123,7 +123,7 @@ def test_a_table_is_not_written_as_gold_or_run(tmp_path: Path, name: str) -> Non
     "name", ["out.csv", "out.tsv", "out.jsonl", "out.ndjson", "out.parquet", "out.pq", "out.csv.gz"]
 )
 def test_a_table_is_written_by_suffix(tmp_path: Path, name: str) -> None:
-    write_table(FRAME, tmp_path / name)
+    write(FRAME, tmp_path / name, "table")
     assert _names(tmp_path) == [name]
     assert (tmp_path / name).stat().st_size > 20
 
@@ -132,7 +132,7 @@ class TestTogether:
     def test_nothing_appears_before_all_is_written(self, tmp_path: Path) -> None:
         with together():
             write_text(tmp_path / "a.txt", "a")
-            write_table(FRAME, tmp_path / "b.parquet")
+            write(FRAME, tmp_path / "b.parquet", "table")
             assert not (tmp_path / "a.txt").exists() and not (tmp_path / "b.parquet").exists()
         assert _names(tmp_path) == ["a.txt", "b.parquet"]
 

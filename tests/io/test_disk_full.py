@@ -13,7 +13,7 @@ import json, resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from rankjury.errors import DataError
-from rankjury.io.formats import write, write_table
+from rankjury.io.formats import write, write
 from rankjury.io.atomic import together, write_text
 from rankjury.io.vectors.write import write_vectors
 from rankjury.recsys.data.log import log_from_frame
@@ -42,10 +42,10 @@ def rows():
 def several():
     with together():
         write_text(folder / "small.txt", "it would fit")
-        write_table(table, folder / "large.parquet")
+        write(table, folder / "large.parquet", "table")
 
 writers = {
-    **{name: lambda name=name: write_table(table, folder / name)
+    **{name: lambda name=name: write(table, folder / name, "table")
        for name in ("t.parquet", "t.csv", "t.tsv", "t.jsonl", "t.csv.gz", "t.jsonl.zst")},
     **{name: lambda name=name: write(run, folder / name, "run") for name in ("r.trec", "r.json", "r.trec.gz")},
     "text.html": lambda: write_text(folder / "text.html", "x" * 9000),

@@ -131,7 +131,7 @@ class TestOtherForms:
             "mood": {"q": ["z"], "r": ["y", "x"]},
         }
         assert lists_of(golds["plot"])["q"] == [("a", 3.0), ("b", 2.0), ("c", 1.0)]
-        assert "q, plot: b is no query's id" in violations(put(tmp_path, entries), closed=True)
+        assert "q, plot: b is not the id of a query" in violations(put(tmp_path, entries), closed=True)
 
     def test_a_mapping_to_lists(self, tmp_path: Path) -> None:
         golds = read_ordered(put(tmp_path, {"q": ["b", "a"], "r": ["c"]}))
@@ -167,7 +167,10 @@ class TestOtherForms:
 
     def test_a_table_is_held_to_the_same(self, tmp_path: Path) -> None:
         path = put(tmp_path, "query_id,item_id,rank\nq,a,1\nq,a,2\nq,q,3\n", "g.csv")
-        assert violations(path) == ("q, list: the query itself is listed, at 3", "q, list: a stands 2 times")
+        assert violations(path) == (
+            "q, list: the query itself is listed, at 3",
+            "q, list: duplicate item a, listed 2 times",
+        )
 
     def test_parquet(self, tmp_path: Path) -> None:
         path = tmp_path / "g.parquet"
@@ -183,9 +186,9 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "too many": (lambda e: e[0].update({OVERALL: MOVIES[1:]}), f"{A}, {OVERALL}: 6 items, expected exactly 5"),
     "none": (lambda e: e[0].update({OVERALL: []}), f"{A}, {OVERALL}: 0 items, expected exactly 5"),
     "itself": (lambda e: e[1].update({CONTENT: [C, D, E, F, B]}), f"{B}, {CONTENT}: the query itself is listed, at 5"),
-    "twice": (lambda e: e[2].update({VIBES: [A, B, A, F, G]}), f"{C}, {VIBES}: {A} stands 2 times"),
-    "stranger": (lambda e: e[3].update({VIBES: [A, B, "tt9", F, G]}), f"{D}, {VIBES}: tt9 is no query's id"),
-    "two entries": (lambda e: e.append(dict(e[4])), f"{E}, movie_id: stands more than once (entry 8)"),
+    "twice": (lambda e: e[2].update({VIBES: [A, B, A, F, G]}), f"{C}, {VIBES}: duplicate item {A}, listed 2 times"),
+    "stranger": (lambda e: e[3].update({VIBES: [A, B, "tt9", F, G]}), f"{D}, {VIBES}: tt9 is not the id of a query"),
+    "two entries": (lambda e: e.append(dict(e[4])), f"{E}, movie_id: duplicate (entry 8)"),
     "missing": (lambda e: e[5].pop(CONTENT), f"{F}, {CONTENT}: missing"),
     "null": (lambda e: e[5].update({VIBES: None}), f"{F}, {VIBES}: found null, expected a list of ids"),
     "text": (lambda e: e[6].update({OVERALL: "tt1"}), f'{G}, {OVERALL}: found "tt1", expected a list of ids'),
@@ -231,13 +234,13 @@ def test_queries_that_have_no_id(tmp_path: Path, name: Any) -> None:
 class TestNothingIsLostInSilence:
     """What a JSON reader or a dict would swallow."""
 
-    def test_a_query_that_stands_twice_in_a_mapping(self, tmp_path: Path) -> None:
+    def test_a_duplicate_query_in_a_mapping(self, tmp_path: Path) -> None:
         (told,) = violations(put(tmp_path, '{"q": ["a"], "r": ["b"], "q": ["c"]}'))
-        assert re.match(r"q\b.*more than once", told)
+        assert re.match(r"q\b.*duplicate", told)
 
-    def test_a_field_that_stands_twice_in_an_entry(self, tmp_path: Path) -> None:
+    def test_a_duplicate_field_in_an_entry(self, tmp_path: Path) -> None:
         (told,) = violations(put(tmp_path, '[{"id": "q", "plot": ["a"], "plot": ["b"]}]'))
-        assert told == "q, plot: stands more than once"
+        assert told == "q, plot: duplicate key"
 
     def test_two_fields_of_one_aspect(self, tmp_path: Path) -> None:
         fields = ["1_most_similar_movies_mood_ordered", "1_most_similar_books_mood_ordered"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from rankjury.errors import DataError
 from rankjury.io import trec
@@ -270,3 +270,35 @@ def test_ids_that_trec_cannot_hold_are_refused(tmp_path: Path, column: str, bad:
         write(frame, tmp_path / "out.qrels", "gold")
     assert repr(bad) in caught.value.found
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+LAYOUTS = st.text("ab#\n\r \t", max_size=40)
+
+
+def plain_layout(text: str, separator: str) -> tuple[int, bool] | None:
+    """The same by looking at every character and its successor."""
+    other = "\t" if separator == " " else " "
+    followers = zip(text, (text + "\n")[1:], strict=True)
+    if other in text or any(one == separator and next_ in " \t\r\n" for one, next_ in followers):
+        return None
+    return text.count(separator), "#" in text
+
+
+@pytest.mark.parametrize("chunk", [2, 3, 5, 1 << 17])
+@pytest.mark.parametrize("separator", [" ", "\t"])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(text=LAYOUTS)
+@example(text="a b")
+@example(text="a b ")
+@example(text="ab  a")
+@example(text="aaa b\na\n")
+def test_the_scan_of_bytes_is_like_a_plain_reading(chunk: int, separator: str, text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trec, "_CHUNK", chunk)
+        assert trec.scan_bytes(text.encode(), separator) == plain_layout(text, separator)
+
+
+def test_the_scan_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_bytes(b"q Q0 d 1 1.5 t\n" * 20_000)
+    assert trec.scan_bytes(path, " ") == trec.scan_bytes(path.read_bytes(), " ") == (100_000, False)

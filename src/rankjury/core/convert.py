@@ -1,4 +1,4 @@
-"""Frames, dicts and arrays become a Gold or a Ranking: names of columns, checks, conversion."""
+"""Conversion of frames, dicts and arrays to a Gold or a Ranking: names of columns, checks."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,18 +16,7 @@ QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank
 _FEWEST_SCORES = 20
 _GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."
 
-_QUERY_NAMES = (
-    QUERY,
-    "query",
-    "qid",
-    "q_id",
-    "query_identifier",
-    "topic",
-    "topic_id",
-    "user_id",
-    "user",
-    "userid",
-)
+_QUERY_NAMES = (QUERY, "query", "qid", "q_id", "query_identifier", "topic", "topic_id", "user_id", "user", "userid")
 _ITEM_NAMES = (
     *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
     *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
@@ -52,13 +41,13 @@ def _folded(name: str) -> str:
 
 
 def looks_like_header(names: Iterable[str]) -> bool:
-    """Whether these cells name a query and an item column."""
+    """Return whether these cells name a query and an item column."""
     folded = {_folded(name) for name in names}
     return bool(folded & set(_QUERY_NAMES)) and bool(folded & set(_ITEM_NAMES))
 
 
 def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
-    """Which column holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
+    """Return the column that holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
 
     Queries may be items themselves, as in a search for what is alike. A column called query or topic beside one called
     id holds a text.
@@ -77,7 +66,7 @@ def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
 
 
 def is_item_column(name: str) -> bool:
-    """Whether a column of ids is called as an item's is."""
+    """Return whether the name of a column of ids is that of an item."""
     return _folded(name) in _ITEM_NAMES
 
 
@@ -112,7 +101,7 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
 
 
 def are_whole(numbers: pl.Series) -> bool:
-    """Whether all are whole numbers that can be written as such without loss; negative zero cannot."""
+    """Return whether all are whole numbers that can be written as such without loss; negative zero cannot."""
     exact = (numbers == numbers.round()) & (numbers.abs() <= 2**53) & ~((numbers == 0) & (1 / numbers < 0))
     return bool(exact.all())
 
@@ -182,7 +171,7 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
 
 @check_arguments
 def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") -> Gold:
-    """Gold from ordered lists, best first: the grade of an item is length + 1 − position."""
+    """Return a gold from ordered lists, best first: the grade of an item is length + 1 − position."""
     with guard_reading(source, expected=f"ids that are {_IDS}"):
         frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
     return gold_from_frame(frame, source=source, ordered=True)
@@ -190,7 +179,7 @@ def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") ->
 
 @guard_reading("the ranking", expected=_KINDS_OF_INPUT)
 def as_ranking(given: Any) -> Ranking:
-    """Ranking from anything in memory.
+    """Return a ranking from anything in memory.
 
     A dict maps query to ``{item: score}`` or to a list of items, best first; an array holds one row of items per
     query, best first (negative numbers are padding, as faiss writes them).
@@ -217,7 +206,7 @@ def gold_from_frame(
     relevant_from: float | None = None,
     ordered: bool = False,
 ) -> Gold:
-    """Gold from a frame with the columns query_id, item_id, grade."""
+    """Return a gold from a frame with the columns query_id, item_id, grade."""
     _check_rows(frame, source)
     grades = finite_numbers(frame, GRADE, source)
     queries, starts, order = _grouped(frame[QUERY])
@@ -230,7 +219,7 @@ def gold_from_frame(
 def ranking_from_frame(
     frame: pl.DataFrame, *, source: str = "ranking", queries_without_rows: Iterable[Any] = ()
 ) -> Ranking:
-    """Ranking from a frame with the columns query_id, item_id and score, or rank, or neither (rows are in order).
+    """Return a ranking from a frame with query_id, item_id and score, or rank, or neither (rows are in order).
 
     Where both score and rank are given the score decides, as in trec_eval. A row with neither item nor score nor rank
     is a query that found nothing, unless the query has other rows: an outer join leaves both.
@@ -278,7 +267,7 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
 
 
 def _heads(query: pl.Series) -> Ints:
-    """The rows whose query is not that of the row before."""
+    """Return the rows whose query is not that of the row before."""
 
     def changes(first: int, last: int) -> Ints:
         hashes = query.slice(first, last - first + 1).hash(_HASH_SEED).to_numpy()
@@ -289,7 +278,7 @@ def _heads(query: pl.Series) -> Ints:
 
 
 def stable_order(codes: Ints) -> Ints:
-    """A stable sort of small numbers, 16 bits at a time, for which NumPy has a radix sort."""
+    """Sort small numbers in a stable way, 16 bits at a time, for which NumPy has a radix sort; return the order."""
     order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
     for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
         digits = ((codes[order] >> shift) & 0xFFFF).astype(np.uint16)
@@ -298,7 +287,7 @@ def stable_order(codes: Ints) -> Ints:
 
 
 def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
-    """Ids as strings, or as 64-bit whole numbers where they came as whole numbers."""
+    """Return ids as strings, or as 64-bit whole numbers where they came as whole numbers."""
     if column.dtype == pl.String:
         return column
     if column.dtype.is_integer():
@@ -314,7 +303,7 @@ def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
 
 
 def _found_nothing(frame: pl.DataFrame) -> pl.Series | None:
-    """Which rows hold neither an item nor a score nor a rank; None where all have an item."""
+    """Return which rows hold neither an item nor a score nor a rank; None where all have an item."""
     if not frame[ITEM].null_count():
         return None
     empty = frame[ITEM].is_null()
@@ -341,7 +330,7 @@ def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | N
 
 
 def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: int | None = None) -> Floats:
-    """A column as 64-bit floats; ``rows_before``: as many of the source's rows came before this part of them."""
+    """Return a column as 64-bit floats; ``rows_before``: as many of the source's rows came before this part."""
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise DataError(f"column {name!r} is of type {column.dtype}", where=source, expected="numbers")
@@ -382,22 +371,16 @@ def frame_of(given: Any) -> pl.DataFrame:
     if isinstance(given, pl.LazyFrame):
         return given.collect()
     if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
-        return _frame_of_pandas(given)
+        try:
+            return pl.DataFrame(given)
+        except ImportError:  # pandas offers Arrow but needs pyarrow for it, a large library that may be missing
+            return pl.DataFrame([_pandas_series(str(name), given[name]) for name in given.columns])
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return pl.DataFrame(given)
     raise DataError(f"found an object of type {type(given).__name__}", expected=_KINDS_OF_INPUT)
 
 
-def _frame_of_pandas(given: Any) -> pl.DataFrame:
-    """Columns of a pandas frame, which offers Arrow but needs pyarrow for it, a large library that may be missing."""
-    try:
-        return pl.DataFrame(given)
-    except ImportError:
-        columns = {str(name): given[name] for name in given.columns}
-        return pl.DataFrame([_column_of_pandas(name, column) for name, column in columns.items()])
-
-
-def _column_of_pandas(name: str, column: Any) -> pl.Series:
+def _pandas_series(name: str, column: Any) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy(), nan_to_null=True)
     missing = column.isna().to_list()
@@ -443,11 +426,11 @@ def _check_ids(ids: Iterable[Any], kind: str) -> None:
 
 
 def _as_floats(values: Iterable[Any]) -> list[float]:
-    held, numbers = list(values), list[float]()
+    given, numbers = list(values), list[float]()
     try:
-        numbers.extend(map(float, held))
+        numbers.extend(map(float, given))
     except (TypeError, ValueError, OverflowError):
-        bad = held[len(numbers)]
+        bad = given[len(numbers)]
         shown = shorten(bad) if isinstance(bad, int) else repr(bad)
         raise DataError(f"found the value {shown}", expected="a number for every item") from None
     return numbers
@@ -467,7 +450,9 @@ def _frame_of_array(given: Any) -> pl.DataFrame:
     else:
         if items.dtype.kind == "O" and any(item is None or isinstance(item, float) for item in items):
             bad = next(place for place, item in enumerate(items) if item is None or isinstance(item, float))
-            raise DataError(f"row {queries[bad]} holds the item {items[bad]}", expected="an id in every cell",
-                            hint="Give rows of unequal length as a dict: {query: [items]}.")  # fmt: skip
+            hint = "Give rows of unequal length as a dict: {query: [items]}."
+            raise DataError(
+                f"row {queries[bad]} holds the item {items[bad]}", expected="an id in every cell", hint=hint
+            )
         items = items.astype(str)
     return pl.DataFrame({QUERY: queries, ITEM: items})

@@ -62,21 +62,21 @@ def missing_library(module: str, purpose: str) -> MissingExtra:
 
 
 def is_function_name(spelling: str) -> bool:
-    """Whether a text may be the name of a function."""
+    """Return whether a text may be the name of a function, ``module:function``."""
     module, colon, function = spelling.partition(":")
     return bool(colon) and all(part.replace(".", "_").isidentifier() for part in (module, function))
 
 
 def import_function(spelling: str, takes: str) -> Callable[..., Any]:
-    """The function, from a module that is installed or lies in the current folder; ``takes`` is said of what it is."""
+    """Import a function from a module, installed or in the current folder; ``takes``: its arguments, for errors."""
     found = import_object(spelling)
     if not callable(found):
-        raise UsageError(f"{spelling} is no function", expected=f"one that takes {takes}")
+        raise UsageError(f"{spelling} is not a function", expected=f"one that takes {takes}")
     return found  # type: ignore[no-any-return]
 
 
 def import_object(spelling: str) -> Any:
-    """Whatever a module has under a name."""
+    """Import what a module has under a name, ``module:name``."""
     module, _, name = spelling.partition(":")
     with cwd_on_path():
         try:
@@ -113,7 +113,7 @@ def hash_code(spelling: str, function: Callable[..., Any]) -> str | None:
 
 @contextmanager
 def cwd_on_path() -> Iterator[None]:
-    """The current folder is first where modules are looked for, and last afterwards, for what they import later."""
+    """Put the current folder first on the module path, and last afterwards, for what the modules import later."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

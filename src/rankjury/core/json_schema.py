@@ -4,69 +4,43 @@ A schema checks what a file holds and returns nothing: the values stay as they w
 """
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema, from_json
 
+from rankjury.core.validation import LARGEST_COUNT, LARGEST_NUMBER, check_interval, check_json_value
 from rankjury.errors import DataError, shorten
-
-_LARGEST = 1e150
-"""Bound of the numbers that others are computed from: their differences and squares stay finite."""
-_LARGEST_COUNT = 2**53
 
 TEXT: CoreSchema = core_schema.str_schema(strict=True)
 FLAG: CoreSchema = core_schema.bool_schema(strict=True)
-COUNT: CoreSchema = core_schema.int_schema(strict=True, ge=0, le=_LARGEST_COUNT)
-NUMBER: CoreSchema = core_schema.float_schema(strict=True, allow_inf_nan=False, ge=-_LARGEST, le=_LARGEST)
-FINITE: CoreSchema = core_schema.float_schema(strict=True, allow_inf_nan=False)
-
-
-def _check_value(value: Any) -> None:
-    """Accept any JSON value but infinity, which JSON writes as 1e999 and cannot be written again."""
-    if isinstance(value, float):
-        if not isfinite(value):
-            raise ValueError("the number is infinite")
-    elif isinstance(value, dict):
-        for held in value.values():
-            _check_value(held)
-    elif isinstance(value, list):
-        for held in value:
-            _check_value(held)
-
-
-VALUE: CoreSchema = core_schema.no_info_plain_validator_function(_check_value)
+COUNT: CoreSchema = core_schema.int_schema(strict=True, ge=0, le=LARGEST_COUNT)
+NUMBER: CoreSchema = core_schema.float_schema(strict=True, allow_inf_nan=False, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
+VALUE: CoreSchema = core_schema.no_info_plain_validator_function(check_json_value)
 
 
 def optional(schema: CoreSchema) -> CoreSchema:
-    """A value that may be null."""
+    """Return the schema of a value that may be null."""
     return core_schema.nullable_schema(schema)
 
 
 def array(items: CoreSchema, *, length: int | None = None) -> CoreSchema:
-    """A list of values; of so many where ``length`` is given."""
+    """Return the schema of a list of values; of so many where ``length`` is given."""
     return core_schema.list_schema(items, min_length=length, max_length=length, strict=True)
 
 
 def table(values: CoreSchema, keys: CoreSchema = TEXT, *, least: int = 0) -> CoreSchema:
-    """An object with any keys, ``least`` at least."""
+    """Return the schema of an object with any keys, ``least`` at least."""
     return core_schema.dict_schema(keys, values, min_length=least, strict=True)
 
 
 def record(required: Mapping[str, CoreSchema], **others: CoreSchema) -> CoreSchema:
-    """An object with known keys: ``required``, and ``others`` that may be absent or null. Others hold any value."""
+    """Return the schema of an object: ``required`` keys, ``others`` that may be absent or null, and any more."""
     fields = {key: core_schema.typed_dict_field(schema) for key, schema in required.items()}
-    fields |= {key: core_schema.typed_dict_field(optional(one), required=False) for key, one in others.items()}
+    fields |= {key: core_schema.typed_dict_field(optional(schema), required=False) for key, schema in others.items()}
     return core_schema.typed_dict_schema(fields, extras_schema=VALUE, extra_behavior="allow", strict=True)
 
 
-def _check_interval(ends: list[float]) -> list[float]:
-    if len(ends) != 2 or ends[0] > ends[1]:
-        raise ValueError("expected a lower and an upper end")
-    return ends
-
-
-INTERVAL: CoreSchema = core_schema.no_info_after_validator_function(_check_interval, array(NUMBER))
+INTERVAL: CoreSchema = core_schema.no_info_after_validator_function(check_interval, array(NUMBER, length=2))
 
 
 def parse_strict_json(octets: bytes, where: str) -> Any:

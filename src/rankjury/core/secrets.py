@@ -10,6 +10,7 @@ import os
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from html import escape
 from pathlib import PurePath
 from typing import Any
@@ -139,7 +140,9 @@ class Masker:
         of_web = scheme.lower() in ("http", "https")
         user, rest = self._split_off_user(rest, of_web)
         place, mark, query = rest.partition("?")
-        place = "/".join(self._path_part(part) for part in place.split("/"))
+        for more in re.findall(r";([^/]+)", place):
+            self._hide(more)
+        place = re.sub(r";[^/]*", f";{MASK}", place)
         keep = self._keeps if of_web else self._keeps_in_dsn
         pairs = "&".join(self._pair(pair, keep) for pair in re.split("[&;]", query))
         return f"{scheme}://{user}{place}{mark}{pairs}"
@@ -157,12 +160,6 @@ class Masker:
         if of_web and user:
             self._hide(user)
         return (MASK if of_web else user + (f":{MASK}" if colon else "")) + "@", rest[end + 1 :]
-
-    def _path_part(self, part: str) -> str:
-        name, mark, more = part.partition(";")
-        if more:
-            self._hide(more)
-        return f"{name};{MASK}" if mark else name
 
     def _pair(self, pair: str, keep: Callable[[str], bool]) -> str:
         name, mark, value = pair.partition("=")
@@ -208,9 +205,9 @@ class Masker:
 
     def _json(self, value: Any, kept: bool) -> Any:
         if isinstance(value, Mapping):
-            return {name: self._json(one, kept and self._keeps(name)) for name, one in value.items()}
+            return {name: self._json(inner, kept and self._keeps(name)) for name, inner in value.items()}
         if isinstance(value, list):
-            return [self._json(one, kept) for one in value]
+            return [self._json(element, kept) for element in value]
         if isinstance(value, str) and (not value or _is_place(value) or _VARIABLE.fullmatch(value)):
             return value
         if kept:
@@ -300,22 +297,16 @@ def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    for text in dict.fromkeys((secret, unquote_plus(secret), *_decoded(secret))):
+    texts = [secret, unquote_plus(secret)]
+    with suppress(ValueError):  # base64, as of HTTP's basic scheme: the pair, and the password alone
+        pair = b64decode(secret, validate=True).decode()
+        texts += [pair, pair.partition(":")[2]] if pair.isprintable() else []
+    for text in dict.fromkeys(texts):
         octets = text.encode("utf-8", "surrogatepass")
         yield from (text, text.strip(), quote(octets, safe=""), quote(octets), quote_plus(octets), escape(text))
         yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
         for encode in (b64encode, urlsafe_b64encode):
             yield from (encode(octets).decode(), encode(octets).decode().rstrip("="))
-
-
-def _decoded(secret: str) -> Iterator[str]:
-    """What stands in base64, as of HTTP's basic scheme: the pair, and the password alone."""
-    try:
-        pair = b64decode(secret, validate=True).decode()
-    except ValueError:
-        return
-    if pair.isprintable():
-        yield from (pair, pair.partition(":")[2])
 
 
 def redact(text: str, forms: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from json import dumps
 from typing import Any
 
 from rankjury.core.registry import Registry
@@ -122,6 +123,11 @@ def timestamp() -> str:
             f"SOURCE_DATE_EPOCH is {epoch!r}", expected="whole seconds since 1970", hint="Unset it to use the clock."
         ) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def json_text(value: object) -> str:
+    """Return a JSON document as text, indented and with a newline at its end; NaN and infinity are refused."""
+    return dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:

@@ -43,8 +43,8 @@ def as_floats(values: NDArray[np.generic], where: str) -> Matrix:
             expected="a row of numbers for each id",
         )
     if values.shape[0] == 0 or values.shape[1] == 0:
-        raise DataError(f"found {values.shape[0]:,} vectors of {values.shape[1]:,} numbers", where=where,
-                        expected="at least one")  # fmt: skip
+        found = f"found {values.shape[0]:,} vectors of {values.shape[1]:,} numbers"
+        raise DataError(found, where=where, expected="at least one")
     if values.dtype.kind != "f":
         return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
     if values.dtype.itemsize > 8:
@@ -92,7 +92,7 @@ def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
     if array.ndim == 0:
         raise DataError("the values are a single number", where=where, expected="one row of numbers for each id")
     if len(array) != len(names):
-        raise DataError(f"found {len(array):,} vectors and {len(names):,} ids", where=where, expected="an id a row")
+        raise DataError(f"found {len(array):,} vectors and {len(names):,} ids", where=where, expected="one id per row")
     return names, as_floats(array.view(), where)
 
 
@@ -181,7 +181,7 @@ class Gold:
         return ids, places_in(ids, items)
 
     def against(self, ranking: "Ranking") -> "Gold":
-        """With all items listed that matter to this ranking."""
+        """Return the gold with all items listed that matter to this ranking."""
         return self if self.lookup is None else self.lookup(ranking)
 
     def part(self, kept: Bools) -> "Gold":
@@ -194,7 +194,7 @@ class Gold:
         return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
 
     def frame(self) -> pl.DataFrame:
-        """The judgments as a Polars frame: query_id, item_id, grade."""
+        """Return the judgments as a Polars frame: query_id, item_id, grade."""
         items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
         return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "grade": self.grades})
 
@@ -254,7 +254,7 @@ class Ranking:
         return not (lengths.max() > 1 and np.array_equal(ordered, -ranks))
 
     def frame(self) -> pl.DataFrame:
-        """The ranking as a Polars frame: query_id, item_id, score (falling with the place where none was given)."""
+        """Return the ranking as a Polars frame: query_id, item_id, score (falling with the place if none was given)."""
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
@@ -343,23 +343,23 @@ class Vectors:
 
     @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
-        """The row of each of these ids, −1 where there is none."""
+        """Return the row of each of these ids, −1 where there is none."""
         return places_in(self.ids, ids)
 
     @check_arguments
     def take(self, rows: Ints) -> "Vectors":
-        """Some of them."""
+        """Return the vectors of some rows."""
         return replace(self, ids=self.ids.gather(rows), values=self.values[rows])
 
 
 def segments_within(starts: Ints) -> Ints:
-    """For CSR ``starts``: the position (from 0) of each row within its segment."""
+    """Return the position (from 0) of each row within its segment of CSR ``starts``."""
     lengths = np.diff(starts)
     return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
 
 
 def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
-    """Where each of the wanted ids stands among the known, −1 where it does not."""
+    """Return the place of each wanted id among the known ones, −1 where there is none."""
     if wanted.dtype.is_nested():
         raise DataError(f"the ids are of type {wanted.dtype}", expected="strings or whole numbers")
     if known.dtype != wanted.dtype:
@@ -372,7 +372,7 @@ def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
 
 
 def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Some segments one after the other: their CSR starts, and where their entries stand."""
+    """Return some segments one after the other: their CSR starts, and the places of their entries."""
     lengths = np.diff(starts)[rows]
     found = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     return found, np.repeat(starts[:-1][rows], lengths) + segments_within(found)
@@ -388,7 +388,7 @@ ROWS_PER_BLOCK = 1 << 18
 
 
 def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of whole segments (first, past the last) of about so many rows each."""
+    """Return ranges of whole segments (first, past the last) of about so many rows each."""
     size = rows_per_block or ROWS_PER_BLOCK
     segments = starts.size - 1
     bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
@@ -397,13 +397,13 @@ def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tup
 
 
 def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of rows (first, past the last), whatever segments they belong to."""
+    """Return ranges of rows (first, past the last), whatever segments they belong to."""
     size = rows_per_block or ROWS_PER_BLOCK
     return [(first, min(first + size, rows)) for first in range(0, rows, size)]
 
 
 def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:
-    """The results of the parts, in their order."""
+    """Yield the results of the parts, in their order."""
     if len(parts) < 2 or threads() < 2:
         yield from (work(first, last) for first, last in parts)
         return
@@ -412,14 +412,14 @@ def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]])
 
 
 def threads() -> int:
-    """As many as cores; RANKJURY_THREADS says otherwise, where others have a claim to them."""
+    """Return the number of threads: that of RANKJURY_THREADS, or else of the cores."""
     given = os.environ.get("RANKJURY_THREADS", "")
     return int(given) if given.isdigit() and int(given) else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """What was known before anything was recommended: of the future it knows nothing."""
+    """Training data of recommenders: popularity of items and histories of users, without the future."""
 
     items: pl.Series
     """The catalogue's ids, ascending; codes below are places in it."""
@@ -444,18 +444,15 @@ class Background:
         return {}
 
     def histories(self, queries: pl.Series) -> tuple[Ints, Ints]:
-        """Of each of these users what they took: CSR starts, and codes of items; none of a user who is not known."""
+        """Return the items that each of these users took: CSR starts and codes; none of an unknown user."""
         of, found = self.remembered.get("histories", (None, None))
         if not isinstance(of, pl.Series) or not of.equals(queries):
-            found = self._histories(queries)
+            rows = places_in(self.users, queries.cast(pl.String))
+            rows = np.where(rows < 0, len(self.users), rows)  # an unknown user has an empty segment, behind the others
+            starts, places = gathered(np.append(self.starts, self.starts[-1]), rows)
+            found = starts, self.history[places]
             self.remembered["histories"] = queries, found
         return cast(tuple[Ints, Ints], found)
-
-    def _histories(self, queries: pl.Series) -> tuple[Ints, Ints]:
-        rows = places_in(self.users, queries.cast(pl.String))
-        nobody = len(self.users)
-        starts, at = gathered(np.append(self.starts, self.starts[-1]), np.where(rows < 0, nobody, rows))
-        return starts, self.history[at]
 
 
 @dataclass(frozen=True, eq=False)
@@ -473,12 +470,12 @@ class Lists:
         freeze(self)
 
     def first(self, k: int | None) -> Ints:
-        """The first k of each."""
+        """Return the first k items of each query."""
         return self.codes if k is None else self.codes[:, :k]
 
 
 def checked_background(given: object, where: str) -> Background | None:
-    """The background, if it is one; a task, for one, only has it."""
+    """Return the background, and refuse anything else, such as a task, which only has one."""
     if given is None or isinstance(given, Background):
         return given
     raise UsageError(f"a background of type {type(given).__name__}", where=where, expected="background=task.background")

@@ -41,9 +41,9 @@ if TYPE_CHECKING:  # NumPy and pydantic are imported where they are used: `rankj
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MOST_ELEMENTS = 1_000
+_MAX_ELEMENTS = 1_000
 """Elements of a list that are looked at: settings are short, and a long list is data, which readers check."""
-_LARGEST = 2**63
+_MAX_INT = 2**63
 """Integers beyond are not a count, a seed or an id of anything, and do not fit into an array."""
 
 
@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
 
 
 def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
-    """Return what is to be said of the first argument that does not fit; None where all do."""
+    """Return the error of the first argument that does not fit; None where all do."""
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:  # arguments that the function does not take: Python says so itself
@@ -94,12 +94,12 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping
         parameter = signature.parameters[name]
         pairs = [(name, value)]
         if parameter.kind is parameter.VAR_POSITIONAL:
-            pairs = [(name, one) for one in value]
+            pairs = [(name, element) for element in value]
         elif parameter.kind is parameter.VAR_KEYWORD:
             pairs = list(value.items())
-        for each, one in pairs:
-            if not _fits(one, parameter.annotation):
-                return _error(each, one, parameter.annotation)
+        for key, element in pairs:
+            if not _fits(element, parameter.annotation):
+                return _error(key, element, parameter.annotation)
     return None
 
 
@@ -113,12 +113,9 @@ def check_fields(given: Any, *names: str) -> None:
     Raises:
         UsageError: A field is of another type.
     """
-    for one in fields(given):
-        if names and one.name not in names:
-            continue
-        value = getattr(given, one.name)
-        if not _fits(value, one.type):
-            raise _error(one.name, value, one.type)
+    for field in fields(given):
+        if (not names or field.name in names) and not _fits(value := getattr(given, field.name), field.type):
+            raise _error(field.name, value, field.type)
 
 
 def _error(name: str, value: Any, annotation: Any) -> UsageError:
@@ -144,9 +141,12 @@ def _fits(value: Any, annotation: Any) -> bool:
     if origin is Literal:  # which texts are known is told by the function, with the nearest of them
         return any(isinstance(value, type(one)) for one in inner)
     if origin is tuple:
-        return isinstance(value, list | tuple) and _fit_tuple(value, inner)
+        if not isinstance(value, list | tuple) or (len(inner) == 2 and inner[1] is Ellipsis):
+            return isinstance(value, list | tuple) and _fit_all(value, inner[0])
+        return len(value) == len(inner) and all(map(_fits, value, inner))
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and _fit_items(value, inner)
+        pairs = islice(value.items(), _MAX_ELEMENTS) if isinstance(value, Mapping) else ()
+        return isinstance(value, Mapping) and (not inner or all(all(map(_fits, pair, inner)) for pair in pairs))
     if origin in (Sequence, Iterable, list):
         return _is_list(value, origin) and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
     if origin is Callable:
@@ -169,20 +169,9 @@ def _fit_all(values: Iterable[Any], annotation: Any) -> bool:
     if isinstance(values, str | bytes):
         return False
     try:
-        return all(_fits(one, annotation) for one in islice(values, _MOST_ELEMENTS))
+        return all(_fits(one, annotation) for one in islice(values, _MAX_ELEMENTS))
     except TypeError:  # it has a method that says that it cannot be gone through
         return False
-
-
-def _fit_tuple(value: Sequence[Any], inner: tuple[Any, ...]) -> bool:
-    if len(inner) == 2 and inner[1] is Ellipsis:
-        return _fit_all(value, inner[0])
-    return len(value) == len(inner) and all(map(_fits, value, inner))
-
-
-def _fit_items(value: Mapping[Any, Any], inner: tuple[Any, ...]) -> bool:
-    pairs = islice(value.items(), _MOST_ELEMENTS)
-    return not inner or all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in pairs)
 
 
 def _is_list(value: Any, origin: Any) -> bool:
@@ -200,9 +189,9 @@ def _is_a(value: Any, kind: Any) -> bool:
 
         return isinstance(value, bool | np.bool_)
     if kind is int:
-        return not isinstance(value, bool) and isinstance(value, Integral) and -_LARGEST <= int(value) < _LARGEST
+        return not isinstance(value, bool) and isinstance(value, Integral) and -_MAX_INT <= int(value) < _MAX_INT
     if kind is float:
-        return isinstance(value, Real) and not (isinstance(value, Integral) and not -_LARGEST <= int(value) < _LARGEST)
+        return isinstance(value, Real) and not (isinstance(value, Integral) and not -_MAX_INT <= int(value) < _MAX_INT)
     if getattr(kind, "_is_protocol", False):  # which cannot be asked
         return all(hasattr(value, name) for name in vars(kind) if name == "__call__" or not name.startswith("_"))
     return not isinstance(kind, type) or isinstance(value, kind)
@@ -238,9 +227,9 @@ def _describe(annotation: Any) -> str:
     return _NAMES.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
-_LARGEST_NUMBER = 1e150
+LARGEST_NUMBER = 1e150
 """Bound of the numbers that others are computed from: their differences and squares stay finite."""
-_LARGEST_COUNT = 2**53
+LARGEST_COUNT = 2**53
 SignedInt = Annotated[int, "signed"]
 """A whole number of 64 bits; a plain ``int`` of a record is a count, which is not negative."""
 Positive = Annotated[int, "positive"]
@@ -398,7 +387,7 @@ def _schema_of(kind: Any) -> "CoreSchema":
     if origin is Literal:
         return schema.literal_schema(list(inner))
     if origin is tuple and inner == (float, float):
-        return schema.no_info_after_validator_function(_check_interval, schema.tuple_schema([_number()] * 2))
+        return schema.no_info_after_validator_function(check_interval, schema.tuple_schema([_number()] * 2))
     if origin is tuple:
         several = inner[-1] is Ellipsis
         return schema.tuple_schema(
@@ -426,14 +415,16 @@ def _schema_of(kind: Any) -> "CoreSchema":
 def _simple_schemas() -> "Mapping[Any, CoreSchema]":
     from pydantic_core import core_schema as schema
 
+    # A number or null, which becomes NaN: None passes the first check, fails the second, and so is its default.
+    known = schema.with_default_schema(schema.float_schema(strict=True), default=nan, on_error="default")
     return {
         str: schema.str_schema(strict=True),
         bool: schema.bool_schema(strict=True),
-        int: schema.int_schema(strict=True, ge=0, le=_LARGEST_COUNT),
-        float: _number_or_nan(),
-        Any: schema.no_info_plain_validator_function(_check_value),
+        int: schema.int_schema(strict=True, ge=0, le=LARGEST_COUNT),
+        float: schema.chain_schema([schema.nullable_schema(_number()), known]),
+        Any: schema.no_info_plain_validator_function(check_json_value),
         SignedInt: schema.int_schema(strict=True, ge=-(2**63), le=2**63 - 1),
-        Positive: schema.int_schema(strict=True, ge=1, le=_LARGEST_COUNT),
+        Positive: schema.int_schema(strict=True, ge=1, le=LARGEST_COUNT),
         FiniteFloat: schema.float_schema(strict=True, allow_inf_nan=False),
     }
 
@@ -447,29 +438,25 @@ def _record_schema(kind: type[Any]) -> "CoreSchema":
         return schema.no_info_after_validator_function(_within(kind), _schema_of(hints[json_field]))
     keys = getattr(kind, "json_keys", {})
     arguments = []
-    for one in fields(kind):
-        found = _schema_of(hints[one.name])
-        if one.default is not MISSING:
-            found = schema.with_default_schema(found, default=one.default)
-        elif one.default_factory is not MISSING:
-            found = schema.with_default_schema(found, default_factory=one.default_factory)
-        arguments.append(schema.dataclass_field(one.name, found, validation_alias=keys.get(one.name)))
+    for field in fields(kind):
+        value = _schema_of(hints[field.name])
+        if field.default is not MISSING:
+            value = schema.with_default_schema(value, default=field.default)
+        elif field.default_factory is not MISSING:
+            value = schema.with_default_schema(value, default_factory=field.default_factory)
+        arguments.append(schema.dataclass_field(field.name, value, validation_alias=keys.get(field.name)))
     table = schema.dataclass_args_schema(kind.__name__, arguments, extra_behavior="ignore")
-    built: CoreSchema = schema.dataclass_schema(kind, table, [one.name for one in fields(kind)])
+    built: CoreSchema = schema.dataclass_schema(kind, table, [field.name for field in fields(kind)])
     if getattr(kind, "__post_init__", Record.__post_init__) is not Record.__post_init__:
-        built = schema.no_info_after_validator_function(_checked, built)
+        built = schema.no_info_after_validator_function(_within(_check_record), built)
     prepare = getattr(kind, "prepare", None)
     if prepare is not None and prepare.__func__ is not Record.prepare.__func__:  # type: ignore[attr-defined]
         built = schema.no_info_before_validator_function(_within(prepare), built)
     return built
 
 
-def _checked(record: Any) -> Any:
-    """Return a record after the check of its values against each other, which its class makes when it is built."""
-    try:
-        record.__post_init__()
-    except RankjuryError as error:
-        raise _WithinError(error) from error
+def _check_record(record: Any) -> Any:
+    record.__post_init__()  # checks the values against each other
     return record
 
 
@@ -486,27 +473,20 @@ def _within(read: Any) -> Any:
 def _number() -> "CoreSchema":
     from pydantic_core import core_schema as schema
 
-    return schema.float_schema(strict=True, allow_inf_nan=False, ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)
+    return schema.float_schema(strict=True, allow_inf_nan=False, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
 
 
-def _number_or_nan() -> "CoreSchema":
-    """A number or null, which becomes NaN: None passes the first check, fails the second, and so is its default."""
-    from pydantic_core import core_schema as schema
-
-    known = schema.with_default_schema(schema.float_schema(strict=True), default=nan, on_error="default")
-    return schema.chain_schema([schema.nullable_schema(_number()), known])
-
-
-def _check_interval(ends: tuple[float, float]) -> tuple[float, float]:
+def check_interval(ends: Any) -> Any:
+    """Return the two ends of an interval, and refuse those in the wrong order."""
     if ends[0] > ends[1]:
         raise ValueError("expected a lower and an upper end")
     return ends
 
 
-def _check_value(value: Any) -> Any:
+def check_json_value(value: Any) -> Any:
     """Accept any JSON value but infinity, which JSON writes as 1e999 and cannot be written again."""
     if isinstance(value, float) and not isfinite(value):
         raise ValueError("the number is infinite")
     for held in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_value(held)
+        check_json_value(held)
     return value

@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all, and together where one command writes several.
+"""Atomic writes: output files appear whole or not at all, and together where one command writes several.
 
 Every output is written to a part file beside its destination, ``.report.json.<mark>.part``. When all outputs of a
 command are complete and on the disk, they are renamed one right after the other. Ctrl-C and SIGTERM wait for the end of
@@ -25,14 +25,14 @@ from rankjury.errors import DataError
 
 _SYSTEM_ERROR = re.compile(r"([^:]*) \(os error (\d+)\)")
 """How Rust, and so Polars, ends the message of an error of the system."""
-_ENDING = tuple(
+_ENDING_SIGNALS = tuple(
     number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
 )
 
 
 @dataclass
 class _Stage:
-    """The outputs of one command: what is to take which place."""
+    """The outputs of one command: the part file of each destination."""
 
     parts: dict[Path, Path] = field(default_factory=dict)
     vouching: list[Path] = field(default_factory=list)
@@ -68,7 +68,7 @@ _current: ContextVar[_Stage | None] = ContextVar("stage", default=None)
 
 @contextmanager
 def together() -> Iterator[None]:
-    """All files that are written by ``replacing`` within the block appear when it ends well, and none when not.
+    """Let all files written by ``replacing`` within the block appear when it ends well, and none when not.
 
     A block within another belongs to the outer one.
     """
@@ -88,7 +88,7 @@ def together() -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Iterator[Path]:
-    """A part file beside ``path`` that takes its place when the block ends well, and is removed when not.
+    """Yield a part file next to ``path`` that takes its place when the block ends well, and is removed when not.
 
     Within ``together`` it takes its place with the others. A pipe or a device, such as /dev/stdout, is written into,
     never replaced.
@@ -141,7 +141,7 @@ def _uninterrupted() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         waiting.append(number)
 
-    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    handlers = {number: signal.getsignal(number) for number in _ENDING_SIGNALS}
     try:
         for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):
@@ -163,20 +163,14 @@ def write_errors(path: Path) -> Iterator[None]:
     except DataError:
         raise
     except BaseException as error:  # Polars wraps errors of the system in its own, and panics
-        fault = _write_error(error, path)
-        if fault is None:
+        of_system = isinstance(error, OSError)
+        reason = error.strerror if isinstance(error, OSError) else None
+        named = None if reason else _SYSTEM_ERROR.search(str(error))
+        if named is not None:
+            reason = os.strerror(int(named[2]))
+        if not reason and not of_system:
             raise
-        raise fault from error
-
-
-def _write_error(error: BaseException, path: Path) -> DataError | None:
-    """Return what an error of the system means for the file being written; None for an error of another kind."""
-    if isinstance(error, OSError) and error.strerror:
-        return DataError(f"cannot write: {error.strerror}", where=str(path))
-    named = _SYSTEM_ERROR.search(str(error))
-    if named is not None:
-        return DataError(f"cannot write: {os.strerror(int(named[2]))}", where=str(path))
-    return DataError(f"cannot write: {error}", where=str(path)) if isinstance(error, OSError) else None
+        raise DataError(f"cannot write: {reason or error}", where=str(path)) from error
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
@@ -201,7 +195,7 @@ def check_destination(path: Path, *, folder: bool = False, parents: bool = False
     with write_errors(path):
         if path.is_dir() and not folder:
             raise DataError("cannot write here: found a folder", where=str(path))
-        home = next(one for one in path.parents if one.exists()) if parents else path.parent
+        home = next(folder for folder in path.parents if folder.exists()) if parents else path.parent
         if not home.is_dir():
             reason = errno.ENOTDIR if home.exists() else errno.ENOENT
             raise DataError(f"cannot write here: {os.strerror(reason)}", where=str(path))

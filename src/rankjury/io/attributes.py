@@ -16,14 +16,14 @@ from rankjury.io.tables import column_names, read_table
 _HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
 _LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
 _HEADER_IDS = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
-_LONGEST_SLUG, _DIGEST = 24, 8
+_MAX_SLUG, _DIGEST = 24, 8
 _EXAMPLES = {"item": "items.csv:title", "query": "queries.jsonl:text"}
 
 
 def read_attributes(
     given: str, kind: str, *, id_column: str | None = None, as_written: bool = False, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
-    """A CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
+    """Read a CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
 
     A .json may be {id: {column: value}}. Queries may be a .txt with one per line (``query_lines``).
 
@@ -32,14 +32,19 @@ def read_attributes(
     """
     source = Source.open(given)
     with guard_reading(source.name, "a table"):
-        frame = _read(source, kind, id_column, as_written)
+        if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(source):
+            frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
+            frame = frame.select(name for name in frame.columns if name == "id" or frame[name].count())
+        else:
+            ids = None if as_written else lambda names: [_id_column(names, kind, source.name, id_column)]
+            frame = read_table(source, text=ids)
     return check_attributes(frame, kind, source.name, id_column, ids_alone=ids_alone)
 
 
 def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = str) -> dict[str, str]:
-    """``items.jsonl:title``: by id what one column says, where it says something.
+    """Read one column, ``items.jsonl:title``, by id; empty cells are omitted.
 
-    ``what`` is how the setting is called, for an error; ``place`` says where a path is.
+    ``what`` is the name of the setting, for an error; ``place`` resolves a path.
     """
     path, _, column = given.rpartition(":")
     if not path or exists(place(given)):
@@ -54,7 +59,7 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
 def check_attributes(
     frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None, *, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
-    """A table that has ids and attributes, and the name of its column of ids."""
+    """Return a table that has ids and attributes, and the name of its column of ids."""
     found = _id_column(frame.columns, kind, where, id_column)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
@@ -77,23 +82,10 @@ def _single(column: pl.Series, where: str, what: str) -> pl.Series:
     return column
 
 
-def _id_column(names: Sequence[str], kind: str, where: str, given: str | None) -> str:
-    if given is None:
-        return find_id_column(names, kind, where)
-    if given not in names:
-        raise UnknownName("column", given, names, where=where)
-    return given
-
-
-def _read(source: Source, kind: str, id_column: str | None, as_written: bool) -> pl.DataFrame:
-    if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(source):
-        frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
-        return frame.select(name for name in frame.columns if name == "id" or frame[name].count())
-
-    def ids(names: list[str]) -> list[str]:
-        return [_id_column(names, kind, source.name, id_column)]
-
-    return read_table(source, text=None if as_written else ids)
+def _id_column(names: Sequence[str], kind: str, where: str, chosen: str | None) -> str:
+    if chosen is not None and chosen not in names:
+        raise UnknownName("column", chosen, names, where=where)
+    return find_id_column(names, kind, where) if chosen is None else chosen
 
 
 def _has_header(source: Source) -> bool:
@@ -124,7 +116,7 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
     Raises:
         DataError: There is no query, a line has an empty id or text or too many columns, or there are two versions.
     """
-    found: list[tuple[int, dict[str, str | None]]] = []
+    queries: list[tuple[int, dict[str, str | None]]] = []
     kind: str | None = None
     versions: dict[str, int] = {}
     for number, line in enumerate(map(str.strip, source.lines()), start=1):
@@ -138,12 +130,12 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
         elif line and not line.startswith("#"):
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) > 3 or not all(cells[:2]):
-                named = f"found {len(cells)} columns" if len(cells) > 3 else "found an empty id or text"
-                raise DataError(named, where=f"{source.name}:{number}", expected=_LINE)
+                fault = f"found {len(cells)} columns" if len(cells) > 3 else "found an empty id or text"
+                raise DataError(fault, where=f"{source.name}:{number}", expected=_LINE)
             name, text = (_id_of_text(cells[0]), cells[0]) if len(cells) == 1 else cells[:2]
-            own = cells[2] if len(cells) == 3 and cells[2] else kind
-            found.append((number, {"id": name, "text": text, "type": own}))
-    if not found:
+            line_kind = cells[2] if len(cells) == 3 and cells[2] else kind
+            queries.append((number, {"id": name, "text": text, "type": line_kind}))
+    if not queries:
         raise DataError("found no queries", where=source.name, expected="a query on each line")
     if len(versions) > 1:
         first, second = list(versions)[:2]
@@ -152,12 +144,12 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
             f"found version {second}, after version {first}", where=where, expected="one version of the set"
         )
     version = next(iter(versions), None)
-    return [(number, {**fields, "version": version}) for number, fields in found]
+    return [(number, {**fields, "version": version}) for number, fields in queries]
 
 
 def _id_of_text(text: str) -> str:
-    """An id without blanks: the beginning of the text, to be recognised by people, and a digest of all of it."""
+    """Return an id without blanks: the beginning of the text, for people, and a digest of all of it."""
     same = " ".join(unicodedata.normalize("NFC", text).split())
     letters = unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().lower()
-    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:_LONGEST_SLUG].strip("-")
+    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:_MAX_SLUG].strip("-")
     return f"{slug or 'q'}-{sha256(same.encode()).hexdigest()[:_DIGEST]}"

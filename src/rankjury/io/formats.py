@@ -1,4 +1,7 @@
-"""Files ↔ frames. A frame of gold has query_id, item_id, grade; one of a run query_id, item_id, score (and rank)."""
+"""Formats of golds and runs: files ↔ frames.
+
+A frame of gold has query_id, item_id and grade; one of a run query_id, item_id and score (and rank).
+"""
 
 import io
 import json
@@ -39,7 +42,7 @@ _JSON_START = re.compile(r'\{\s*("|\}|$)|\[\s*(\{|\]|$)')
 
 
 def format_of(source: Source) -> str:
-    """Which format a source is in: its content first, its suffix where the content leaves it open."""
+    """Return the format of a source: by its content, or by its suffix where the content leaves it open."""
     if source.is_parquet():
         return "parquet"
     suffix = _SUFFIXES.get(plain_suffix(source.name))
@@ -65,7 +68,7 @@ def format_of(source: Source) -> str:
 
 
 def _is_record(line: str) -> bool:
-    """Whether a line is an object by itself that names a query and an item."""
+    """Return whether a line is an object by itself that names a query and an item."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -92,9 +95,8 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
 
 
 def kind_of(source: Source, form: str | None = None) -> str:
-    """``gold`` or ``run``, by columns where they tell, else by whether all values are whole."""
-    errors = {}
-    frames = {}
+    """Return ``gold`` or ``run``: by the columns where they differ, else by whether all values are whole."""
+    errors, frames = {}, {}
     for kind in ("gold", "run"):
         try:
             frames[kind] = read(source, kind, form)
@@ -109,22 +111,34 @@ def kind_of(source: Source, form: str | None = None) -> str:
 
 
 def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
-    """Write a gold or a run whole, in the form of the suffix or the given one; returns the form."""
-    chosen, compression = form_to_write(path, form, FORMATS)
+    """Write a gold, a run or any ``table`` whole, in the format of the suffix or the given one; return the format."""
+    chosen, compression = form_to_write(path, form, TABLE_FORMATS if kind == "table" else FORMATS)
     with replacing(path) as part:
-        _write_as(chosen, frame, part, kind, compression, plain_stem(path))
+        if chosen == "parquet":
+            frame.write_parquet(part)
+        elif chosen == "jsonl":
+            frame.write_ndjson(part, compression=compression, check_extension=False)
+        elif chosen in ("csv", "tsv"):
+            separator = "\t" if chosen == "tsv" else ","
+            frame.write_csv(part, separator=separator, compression=compression, check_extension=False)
+        else:
+            if chosen == "json":
+                lines = pl.read_lines(io.BytesIO(nested.to_text(frame).encode()))
+            else:
+                lines = trec.write(frame, kind, Source(path.name, path).system.replace(" ", "_") or "rankjury")
+            lines.write_csv(
+                part,
+                include_header=False,
+                separator=" ",
+                quote_style="never",
+                compression=compression,
+                check_extension=False,
+            )
     return chosen
 
 
-def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write any table whole, in the form of the suffix."""
-    chosen, compression = form_to_write(path, None, TABLE_FORMATS)
-    with replacing(path) as part:
-        _write_as(chosen, frame, part, "table", compression, "")
-
-
 def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
-    """The format and the compression that a name asks for."""
+    """Return the format and the compression that a file name calls for."""
     chosen = form or _SUFFIXES.get(plain_suffix(path.name))
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
@@ -133,33 +147,8 @@ def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple
         raise UsageError(f"cannot tell the format from the name {path.name!r}", expected=f"a suffix among {suffixes}")
     compression: Packing = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
     if chosen == "parquet" and compression != "uncompressed":
-        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Leave the last suffix away.")
+        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Omit the last suffix.")
     return chosen, compression
-
-
-def plain_stem(path: Path) -> str:
-    return Source(path.name, path).system
-
-
-def _write_as(form: str, frame: pl.DataFrame, part: Path, kind: str, packing: Packing, name: str) -> None:
-    if form == "parquet":
-        frame.write_parquet(part)
-    elif form == "jsonl":
-        frame.write_ndjson(part, compression=packing, check_extension=False)
-    elif form == "json":
-        _write_lines(pl.read_lines(io.BytesIO(nested.to_text(frame).encode())), part, packing)
-    elif form == "trec":
-        _write_lines(trec.write(frame, kind, name.replace(" ", "_") or "rankjury"), part, packing)
-    else:
-        separator = "\t" if form == "tsv" else ","
-        frame.write_csv(part, separator=separator, compression=packing, check_extension=False)
-
-
-def _write_lines(frame: pl.DataFrame, part: Path, packing: Packing) -> None:
-    """Columns with one blank between them, nothing quoted, no header."""
-    frame.write_csv(
-        part, include_header=False, separator=" ", quote_style="never", compression=packing, check_extension=False
-    )
 
 
 @check_arguments

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from mmap import mmap
 from typing import Any
 
@@ -21,7 +22,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
-    """query_id, item_id and grade or score of every entry."""
+    """Return query_id, item_id and grade or score of every entry."""
     tree = parse_json(source.text(), source.name, expected="{query: {item: number}}", members=_Pairs)
     if isinstance(tree, list) and not isinstance(tree, _Pairs):
         return _from_records(tree, source, kind)
@@ -34,10 +35,12 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
     times = Counter(query for query, _ in tree)
     if len(times) < len(tree):
         query, repeated = times.most_common(1)[0]
-        raise DataError(f"query {query!r} is there {repeated} times", where=source.name, expected="each query once")
-    members = [_members(query, value, source, kind) for query, value in tree]
-    flat = [(query, item, number) for (query, _), pairs in zip(tree, members, strict=True) for item, number in pairs]
-    nothing_found = [query for (query, _), pairs in zip(tree, members, strict=True) if not pairs and kind == "run"]
+        raise DataError(
+            f"duplicate query {query!r}, listed {repeated} times", where=source.name, expected="each query once"
+        )
+    members = [(query, _members(query, value, source, kind)) for query, value in tree]
+    flat = [(query, item, number) for query, pairs in members for item, number in pairs]
+    nothing_found = [query for query, pairs in members if not pairs and kind == "run"]
     if not flat:
         raise DataError("found no items", where=source.name, expected="{query: {item: number}}")
     for query, item, number in flat:
@@ -50,11 +53,8 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
     queries, items, numbers = zip(*flat, strict=True)
     value = GRADE if kind == "gold" else SCORE
     frame = pl.DataFrame(
-        {
-            QUERY: pl.Series(queries, dtype=pl.String),
-            ITEM: pl.Series(items, dtype=pl.String),
-            value: pl.Series([float(number) for number in numbers], dtype=pl.Float64),
-        }
+        {QUERY: queries, ITEM: items, value: list(map(float, numbers))},
+        schema={QUERY: pl.String, ITEM: pl.String, value: pl.Float64},
     )
     if kind == "gold":
         check_grades(None, frame[GRADE], source.name)
@@ -137,7 +137,7 @@ def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | No
     return [{**fields, "id": name} for name, fields in tree.items()]
 
 
-_DEEPEST = 64
+_MAX_DEPTH = 64
 """Polars takes longer with each level, and at 1,000 does not come to an end."""
 _NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')
 _STRING = re.compile(rb'"[^"\n]*"')
@@ -199,13 +199,13 @@ def refuse_surrogates(text: str | bytes, value: Any) -> None:
         text = text.encode(errors="surrogatepass") if "\\u" in text else b""
     todo = [value] if may_hold_surrogates(text) else []
     while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            one.encode()
-        elif isinstance(one, dict):
-            todo += [*one, *one.values()]
-        elif isinstance(one, list | tuple):
-            todo += one
+        node = todo.pop()
+        if isinstance(node, str):
+            node.encode()
+        elif isinstance(node, dict):
+            todo += [*node, *node.values()]
+        elif isinstance(node, list | tuple):
+            todo += node
 
 
 def unique_members(where: str, what: str = "key") -> Callable[[Pairs], dict[str, Any]]:
@@ -237,8 +237,8 @@ def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None
     if rows is not None:
         lines = re.match(rb"(?:\s*\S[^\n]*){0,%d}" % rows, content)
         content = b"" if lines is None else lines[0]
-    if _depth(content if isinstance(content, bytes) else bytes(content)) > _DEEPEST:
-        raise DataError("this JSON is nested too deeply", where=where, expected=f"at most {_DEEPEST} levels")
+    if _depth(content if isinstance(content, bytes) else bytes(content)) > _MAX_DEPTH:
+        raise DataError("this JSON is nested too deeply", where=where, expected=f"at most {_MAX_DEPTH} levels")
 
 
 def _depth(content: bytes) -> int:
@@ -267,12 +267,12 @@ _INFERRED = 100
 
 
 def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
-    """query_id, item_id and grade, or score and rank, of every line."""
+    """Return query_id, item_id and grade, or score and rank, of every line."""
     content = source.mapped() if source.compression is None else source.text().encode()
     check_depth(content, source.name, rows=_INFERRED)
     try:
-        given = content if isinstance(content, bytes) else source.polars
-        frame = pl.read_ndjson(given, infer_schema_length=_INFERRED)
+        text = content if isinstance(content, bytes) else source.polars
+        frame = pl.read_ndjson(text, infer_schema_length=_INFERRED)
     except pl.exceptions.PolarsError:
         frame = _read_line_by_line(source, content)
     else:
@@ -297,19 +297,19 @@ def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
 
 
 def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
-    """The wanted columns of a table of records, checked; ``place`` tells where a row stands."""
-    found = match_columns(frame.columns, kind, where=source.name)
-    frame = frame.select(pl.col(given).alias(name) for name, given in found.items())
+    """Return the wanted columns of a table of records, checked; ``place`` returns the place of a row."""
+    columns = match_columns(frame.columns, kind, where=source.name)
+    frame = frame.select(pl.col(column).alias(name) for name, column in columns.items())
     for name in frame.columns:
         if frame[name].null_count():
             row = int(frame[name].is_null().arg_max() or 0)
-            raise DataError(f"no {found[name]}", where=place(row), expected="a value on every line")
+            raise DataError(f"no {columns[name]}", where=place(row), expected="a value on every line")
     numbers = as_numbers(frame)
-    bad = first_bad_number(frame, numbers)
+    bad = first_bad_number(numbers)
     if bad is not None:
         raise not_a_number(frame, *bad, place(bad[0]))
     if kind == "gold":
-        check_grades(found[GRADE], numbers[GRADE], source.name)
+        check_grades(columns[GRADE], numbers[GRADE], source.name)
     return numbers
 
 
@@ -327,13 +327,13 @@ def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
 
 
 def _line_of(source: Source, row: int) -> int:
-    """The line of the n-th object; blank lines hold none."""
-    held = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
-    return next(number for n, number in enumerate(held) if n == row)
+    """Return the line of the n-th object; blank lines hold none."""
+    numbers = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
+    return next(islice(numbers, row, None))
 
 
 def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
-    """The slow way: tells which line is broken, and takes ids that are strings here and numbers there."""
+    """Read slowly: name the line that is broken, and take ids that are strings here and numbers there."""
     check_depth(content, source.name)
     records = []
     for number, line in enumerate(source.lines(), start=1):
@@ -348,20 +348,17 @@ def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
 
 
 def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns other than ids as numbers; null where a cell is none."""
+    """Return the columns other than ids as numbers; null where a cell is not one."""
     texts = [name for name in frame.columns if name not in (QUERY, ITEM) and frame[name].dtype == pl.String]
     return frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
 
 
-def first_bad_number(frame: pl.DataFrame, numbers: pl.DataFrame) -> tuple[int, str] | None:
-    """The first row, and its column, whose number is missing or not finite."""
-    for name in numbers.columns:
-        if name in (QUERY, ITEM):
-            continue
-        column = numbers[name]
-        if not column.dtype.is_numeric():
+def first_bad_number(numbers: pl.DataFrame) -> tuple[int, str] | None:
+    """Return the first row, and its column, whose number is missing or not finite."""
+    for name in (name for name in numbers.columns if name not in (QUERY, ITEM)):
+        if not numbers[name].dtype.is_numeric():
             return 0, name
-        bad = ~column.cast(pl.Float64).is_finite().fill_null(False)
+        bad = ~numbers[name].cast(pl.Float64).is_finite().fill_null(False)
         if bad.any():
             return int(bad.arg_max() or 0), name
     return None

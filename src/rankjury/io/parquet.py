@@ -1,4 +1,4 @@
-"""Parquet with the columns of a table.
+"""Parquet reader: checks of declared sizes, scans, and golds and runs as tables.
 
 Polars trusts the sizes that a file declares: a damaged number makes it panic, or ask for so much memory that the whole
 process is aborted. So what a file declares is compared with its size first. The footer and the headers of pages are
@@ -18,13 +18,13 @@ from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, available_memory, most_unpacked
 
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
-_LONGEST_FOOTER = 2 << 20
+_MAX_FOOTER = 2 << 20
 """Longer footers, of very many columns or row groups, take too long to walk in Python: one second for 2 MB."""
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 _HEADER = 256
 """Bytes that are read for the header of a page at first; with statistics of long texts it may be longer."""
-_LONGEST_HEADER = 1 << 20
-_DEEPEST = 12
+_MAX_HEADER = 1 << 20
+_MAX_DEPTH = 12
 _BYTES_PER_ROW = 8
 """Least memory that a row of a column takes; Polars holds row groups whole."""
 _MANY_ROWS = 1 << 24
@@ -58,10 +58,9 @@ def check_parquet(given: Path | bytes, where: str) -> None:
     Raises:
         DataError: The file is cut short, or declares what cannot be.
     """
-    size = len(given) if isinstance(given, bytes) else given.stat().st_size
     try:
         with io.BytesIO(given) if isinstance(given, bytes) else given.open("rb") as file:
-            _check(file, size)
+            _check(file, file.seek(0, os.SEEK_END))
     except _Damaged as error:
         raise DataError(
             f"cannot be read as Parquet: {error}",
@@ -72,6 +71,7 @@ def check_parquet(given: Path | bytes, where: str) -> None:
 
 
 def _check(file: BinaryIO, size: int) -> None:
+    file.seek(0)
     begins = file.read(len(_MAGIC))
     if begins == _ENCRYPTED:
         raise _Damaged("it is encrypted")
@@ -87,7 +87,7 @@ def _check(file: BinaryIO, size: int) -> None:
     end = size - 8 - length
     if end < len(_MAGIC):
         raise _Damaged(f"its footer is said to have {length:,} bytes, and the file has {size:,}")
-    if length > _LONGEST_FOOTER:
+    if length > _MAX_FOOTER:
         return
     file.seek(end)
     _check_footer(file, _Thrift(file.read(length)).struct(), end)
@@ -98,7 +98,7 @@ def _check_footer(file: BinaryIO, footer: Fields, end: int) -> None:
     schema, groups = footer.get(_SCHEMA), footer.get(_GROUPS, [])
     if not isinstance(schema, list) or not schema or not isinstance(groups, list):
         raise _Damaged("its footer has no schema")
-    total, pages = 0, _MOST_PAGES
+    total, pages = 0, _MAX_PAGES
     for group in groups:
         columns = group.get(_COLUMNS) if isinstance(group, dict) else None
         if not isinstance(columns, list):
@@ -147,7 +147,7 @@ def _check_page(header: Fields, codec: int) -> int:
         raise _Damaged(f"a page of {packed:,} bytes is said to become {unpacked:,}")
     data = header.get(_DATA_PAGE)
     encodings = [data.get(name) for name in _ENCODINGS] if isinstance(data, dict) else []
-    if _number(header, _PAGE_KIND) > _LAST_KIND or any(not 0 <= (one or 0) <= _LAST_ENCODING for one in encodings):
+    if _number(header, _PAGE_KIND) > _LAST_KIND or any(not 0 <= (code or 0) <= _LAST_ENCODING for code in encodings):
         raise _Damaged("a page is of a kind or an encoding that does not exist")
     if isinstance(data, dict):
         return _number(data, _PAGE_VALUES)
@@ -173,7 +173,7 @@ def _page_header(file: BinaryIO, place: int, end: int) -> tuple[Fields, int]:
         try:
             header = thrift.struct()
         except _Damaged:
-            if length >= min(_LONGEST_HEADER, end - place):
+            if length >= min(_MAX_HEADER, end - place):
                 raise
             length *= 8
         else:
@@ -197,15 +197,15 @@ class _Thrift:
 
     def struct(self, depth: int = 0) -> Fields:
         """Read a structure: fields, each with its type and the step from the number of the one before."""
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _Damaged("its footer is nested too deeply")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             step, kind = head >> 4, head & 15
             field = field + step if step else self._zigzag()
-            found[field] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
-        return found
+            fields[field] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         match kind:
@@ -229,7 +229,7 @@ class _Thrift:
         return None
 
     def _list(self, depth: int) -> list[Any]:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _Damaged("its footer is nested too deeply")
         head = self._byte()
         size, kind = head >> 4, head & 15
@@ -288,17 +288,17 @@ def read_schema(given: Path | bytes, where: str) -> pl.Schema:
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
-    """query_id, item_id and grade, or score and rank, of every row."""
+    """Return query_id, item_id and grade, or score and rank, of every row."""
     with guard_reading(source.name, "Parquet"):
         rows = scan(source.polars, source.name)
-        found = match_columns(rows.collect_schema().names(), kind, where=source.name)
-        frame = rows.select(pl.col(given).alias(name) for name, given in found.items()).collect()
-    check_rows(frame, found, source.name)
+        columns = match_columns(rows.collect_schema().names(), kind, where=source.name)
+        frame = rows.select(pl.col(column).alias(name) for name, column in columns.items()).collect()
+    check_rows(frame, columns, source.name)
     return frame
 
 
 def check_rows(frame: pl.DataFrame, found: Mapping[str, str], where: str, *, rows_before: int = 0) -> None:
-    """Refuse nulls, values that are no numbers, and a gold's that are a run's.
+    """Refuse nulls, values that are not numbers, and grades that are scores of a run.
 
     ``found`` maps rankjury's names of the columns to the file's; ``rows_before``: as many of its rows came before
     these.

@@ -11,12 +11,11 @@ import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import polars as pl
 
@@ -24,9 +23,9 @@ from rankjury.core.convert import looks_like_header
 from rankjury.errors import DataError, guard_reading
 
 SEPARATORS = ",\t;|"
-_ALWAYS_UNPACKED = 256_000_000
+_MIN_LIMIT = 256_000_000
 """Bytes that any file may become."""
-_HIGHEST_RATIO = 100
+_MAX_RATIO = 100
 """Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times."""
 
 
@@ -35,41 +34,34 @@ def most_unpacked(packed: int) -> int:
 
     256 MB are always allowed; beyond that, 100 times the size of the file, and no more than half of the free memory.
     """
-    allowed = _HIGHEST_RATIO * packed
-    if allowed <= _ALWAYS_UNPACKED:
-        return _ALWAYS_UNPACKED
-    return max(_ALWAYS_UNPACKED, min(allowed, available_memory() // 2))
+    allowed = _MAX_RATIO * packed
+    if allowed <= _MIN_LIMIT:
+        return _MIN_LIMIT
+    return max(_MIN_LIMIT, min(allowed, available_memory() // 2))
 
 
 def in_units(size: float) -> str:
-    """``512 MB``, ``2.5 GB``."""
-    for unit, of in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.3g} {unit}"
+    """Return a size as ``512 MB`` or ``2.5 GB``."""
+    for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= worth:
+            return f"{size / worth:.3g} {unit}"
     return f"{size:.0f} B"
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: of the machine, and of the container where it is in one."""
-    return min([_of_machine(), *_of_container()])
-
-
-def _of_machine() -> int:
+    """Return the bytes that this process may still take: of the machine, and of the container where it is in one."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def _of_container() -> Iterable[int]:
-    """What the limit of a control group leaves; files it holds in memory are given up when needed."""
+        free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
     root = Path("/sys/fs/cgroup")
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
         with suppress(OSError, ValueError):
-            yield max(int((root / limit).read_text()) - int((root / used).read_text()), 0)
+            free = min(free, max(int((root / limit).read_text()) - int((root / used).read_text()), 0))
+    return free
 
 
 _GZIP = 31
@@ -104,22 +96,9 @@ def gunzip(content: bytes, where: str) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def gunzip_head(start: bytes, size: int) -> bytes:
-    """Return the first bytes of what was compressed, from the first bytes of the file."""
-    return zlib.decompressobj(_GZIP).decompress(start, size)
-
-
-def check_zstd(given: Path | bytes, where: str) -> None:
-    """Refuse a zstd file that may become more than ``most_unpacked`` allows; damage is left to Polars."""
-    content = given if isinstance(given, bytes) else given.read_bytes()
-    most = most_unpacked(len(content))
-    if len(content) // 4 * _BLOCK > most and _most_of_zstd(content) > most:
-        refuse_size(where, "zstd", most)
-
-
-def _most_of_zstd(content: bytes) -> int:
-    """Return the size of the content at most: that of each block, which is 128 kB where it was compressed."""
-    place = found = 0
+def _max_zstd_size(content: bytes) -> int:
+    """Return the size of the decompressed content at most; a block that was compressed counts as 128 kB."""
+    place = total = 0
     while place + 8 <= len(content):
         if int.from_bytes(content[place : place + 4], "little") in _SKIPPED_MAGIC:
             place += 8 + int.from_bytes(content[place + 4 : place + 8], "little")
@@ -130,7 +109,7 @@ def _most_of_zstd(content: bytes) -> int:
         one_segment = bool(head & _ONE_SEGMENT)
         sizes = 1 if one_segment and not head >> 6 else _CONTENT_SIZES[head >> 6]
         place += 5 + (not one_segment) + _DICTIONARY_SIZES[head & 3]
-        told = int.from_bytes(content[place : place + sizes], "little") + (256 if sizes == 2 else 0) if sizes else None
+        declared = int.from_bytes(content[place : place + sizes], "little") + (256 if sizes == 2 else 0)
         place += sizes
         blocks, last = 0, False
         while not last and place + 3 <= len(content):
@@ -138,9 +117,9 @@ def _most_of_zstd(content: bytes) -> int:
             last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
             place += 3 + (1 if kind == _REPEATED else size)
             blocks += size if kind in (_RAW, _REPEATED) else _BLOCK
-        found += blocks if told is None else min(blocks, told)
+        total += min(blocks, declared) if sizes else blocks
         place += 4 if head & _WITH_CHECKSUM else 0
-    return found
+    return total
 
 
 def refuse_size(where: str, kind: str, most: int) -> None:
@@ -155,9 +134,8 @@ def refuse_size(where: str, kind: str, most: int) -> None:
 
 Packing = Literal["uncompressed", "gzip", "zstd"]
 COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
-_OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PICKLE_SUFFIXES = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
     **dict.fromkeys((".pt", ".pth"), "torch"),
@@ -167,36 +145,53 @@ _HEAD_LINES = 50
 
 
 def plain_suffix(name: str) -> str:
-    """The suffix in lower case, one of compression left aside: ``.csv`` of ``run.CSV.gz``."""
+    """Return the suffix in lower case without that of a compression: ``.csv`` of ``run.CSV.gz``."""
     path = Path(name.lower())
     return path.with_suffix("").suffix if path.suffix in COMPRESSIONS else path.suffix
 
 
 @dataclass(frozen=True)
 class Source:
-    """Bytes with a name. Nothing is read before it is asked for."""
+    """Bytes with a name. Nothing is read before it is needed."""
 
     name: str
     path: Path | None
-    held: bytes | None = None
+    data: bytes | None = None
+    """The stored bytes, where they are in memory: of standard input or of a pipe."""
 
     @classmethod
     def open(cls, given: str | Path) -> "Source":
-        """From a path, or ``-`` for standard input; checked to be there and not empty."""
+        """Return the source at a path, or standard input for ``-``; checked to be there and not empty."""
         if str(given) == "-":
-            held = sys.stdin.buffer.read()
-            if not held.strip():
+            data = sys.stdin.buffer.read()
+            if not data.strip():
                 raise DataError("found nothing", where="standard input", expected="at least one line")
-            return cls("standard input", None, held)
+            return cls("standard input", None, data)
         path = Path(given)
-        if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
-            raise DataError(
-                "the name of the file is not UTF-8", where=str(path), hint="Rename it, or set PYTHONUTF8=1."
-            )
+        where = str(path)
+        if any("\ud800" <= letter <= "\udfff" for letter in where):
+            raise DataError("the name of the file is not UTF-8", where=where, hint="Rename it, or set PYTHONUTF8=1.")
         try:
-            return cls(str(path), path, _checked(path))
+            if path.is_dir():
+                raise DataError("found a folder", where=where, expected="a file")
+            if not path.exists():
+                raise DataError("no such file", where=where, hint="Check the path; standard input is -.")
+            source = cls(where, path, None if path.is_file() else path.read_bytes())
+            if not (path.stat().st_size if source.data is None else source.data):
+                raise DataError("the file is empty", where=where, expected="at least one line")
+            source.stream().close()
         except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from error
+            raise DataError(f"cannot be read: {error.strerror}", where=where) from error
+        return source
+
+    @property
+    def file(self) -> Path | None:
+        """The file to read from; None where the bytes are in memory."""
+        return self.path if self.data is None else None
+
+    def stream(self) -> BinaryIO:
+        """Open the stored bytes."""
+        return io.BytesIO(self.content) if self.file is None else self.file.open("rb")
 
     @property
     def system(self) -> str:
@@ -211,49 +206,50 @@ class Source:
 
     @cached_property
     def polars(self) -> Path | bytes:
-        """What Polars' readers take: the file, or its bytes; gzip decompressed, as far as the limit allows."""
+        """What Polars' readers take: the file, or its bytes; gzip decompressed, as far as the limit allows.
+
+        A zstd file that may become too large is refused; other damage of it is left to Polars.
+        """
         if self.compression == "gzip":
             try:
                 return gunzip(self.content, self.name)
             except (zlib.error, EOFError) as error:
                 raise self.damaged(error) from error
-        stored = self.path if self.path is not None and self.held is None else self.content
         if self.compression == "zstd":
-            check_zstd(stored, self.name)
-        return stored
+            content = self.content if self.file is None else self.file.read_bytes()
+            most = most_unpacked(len(content))
+            if len(content) // 4 * _BLOCK > most and _max_zstd_size(content) > most:
+                refuse_size(self.name, "zstd", most)
+        return self.file or self.content
 
     @cached_property
     def content(self) -> bytes:
         """The bytes as they are stored."""
-        if self.held is not None or self.path is None:
-            return self.held or b""
-        return self.path.read_bytes()
+        return (self.data or b"") if self.file is None else self.file.read_bytes()
 
     def mapped(self) -> bytes | mmap.mmap:
         """Return the bytes as they are stored, without a copy where they are in a file."""
-        if self.path is None or self.held is not None:
+        if self.file is None:
             return self.content
-        with self.path.open("rb") as file:
+        with self.file.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @cached_property
     def compression(self) -> str | None:
         start = self._start(4)
-        return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+        return "gzip" if start.startswith(_GZIP_MAGIC) else "zstd" if start == _ZSTD_MAGIC else None
 
     @property
     def begins_with_mark(self) -> bool:
-        """Whether a byte order mark stands before everything."""
+        """Whether the text begins with a byte order mark."""
         return self._start(3) == b"\xef\xbb\xbf"
 
     def _start(self, size: int) -> bytes:
-        if self.path is None or self.held is not None:
-            return self.content[:size]
-        with self.path.open("rb") as file:
+        with self.stream() as file:
             return file.read(size)
 
     def lines(self) -> pl.Series:
-        """All lines, decompressed, without their ends; a byte order mark is dropped."""
+        """Return all lines, decompressed, without their ends and a byte order mark."""
         lines = self._read_lines()
         if len(lines) and lines[0].startswith("\ufeff"):
             lines = pl.concat([lines.head(1).str.strip_prefix("\ufeff"), lines.slice(1)])
@@ -269,7 +265,7 @@ class Source:
                 raise self.undecodable() from error
 
     def text(self) -> str:
-        """The whole text, decompressed."""
+        """Return the whole text, decompressed."""
         if self.compression == "zstd":
             return "\n".join(self.lines())
         with guard_reading(self.name):
@@ -281,16 +277,16 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """The first lines, for telling the format."""
+        """The first lines, by which the format is recognized."""
         if self.compression == "zstd":
             return "\n".join(self._read_lines(_HEAD_LINES)).removeprefix("\ufeff")
         start = self._start(_HEAD_BYTES)
         if self.compression == "gzip":
             try:
-                start = gunzip_head(start, _HEAD_BYTES)
+                start = zlib.decompressobj(_GZIP).decompress(start, _HEAD_BYTES)
             except zlib.error as error:
                 raise self.damaged(error) from error
-        if start[:2] in _OTHER_ENCODINGS:
+        if start[:2] in _UTF_16_MARKS:
             raise self.undecodable()
         return start.decode("utf-8-sig", errors="replace")
 
@@ -308,8 +304,7 @@ class Source:
         start = self._start(4)
         if start == b"PK\x03\x04":
             try:
-                held = self.path if self.path is not None and self.held is None else io.BytesIO(self.content)
-                with zipfile.ZipFile(held) as archive:
+                with self.stream() as file, zipfile.ZipFile(file) as archive:
                     if any(name.endswith("data.pkl") for name in archive.namelist()):
                         return "torch"
             except (zipfile.BadZipFile, OSError):
@@ -357,7 +352,7 @@ class Source:
         )
 
     def undecodable(self) -> DataError:
-        """The error for text that is not UTF-8, naming the first line where it goes wrong."""
+        """Return the error for text that is not UTF-8, naming the first line where it goes wrong."""
         data = b"" if self.compression == "zstd" else self.polars
         data = data if isinstance(data, bytes) else self.content
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
@@ -368,47 +363,25 @@ class Source:
                 expected="plain text, .gz or .zst",
                 hint="Unpack it.",
             )
-        encoding = _OTHER_ENCODINGS.get(data[:2])
-        if encoding:
-            found, where = f"the text is {encoding}", self.name
+        fault, where = "found bytes that are not UTF-8 text", self.name
+        if data[:2] in _UTF_16_MARKS:
+            fault = "the text is UTF-16"
         else:
-            line = _first_bad_line(data)
-            found, where = "found bytes that are not UTF-8 text", f"{self.name}:{line}" if line else self.name
-        return DataError(found, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
-
-
-def _checked(path: Path) -> bytes | None:
-    """Refuses what is not there, a folder, or empty; what is no plain file, such as a pipe, is read at once."""
-    if path.is_dir():
-        raise DataError("found a folder", where=str(path), expected="a file")
-    if not path.exists():
-        raise DataError("no such file", where=str(path), hint="Check the path; standard input is -.")
-    held = None if path.is_file() else path.read_bytes()
-    if not (path.stat().st_size if held is None else held):
-        raise DataError("the file is empty", where=str(path), expected="at least one line")
-    if held is None:
-        path.open("rb").close()
-    return held
-
-
-def _first_bad_line(data: bytes) -> int | None:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return data.count(b"\n", 0, error.start) + 1
-    return None
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                line = data.count(b"\n", 0, error.start) + 1
+                where = f"{self.name}:{line}"
+        return DataError(fault, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
 
 
 def separator_of(header: str) -> str | None:
-    """The separator under which this line is a header that names a query and an item; None where it is none."""
-    for separator in SEPARATORS:
-        if looks_like_header(cells_of(header, separator)):
-            return separator
-    return None
+    """Return the separator under which this line is a header that names a query and an item; None without one."""
+    return next((separator for separator in SEPARATORS if looks_like_header(cells_of(header, separator))), None)
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of one line, quotes taken off."""
+    """Return the cells of one line, without quotes."""
     try:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:  # a carriage return within the line

@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -35,7 +36,7 @@ _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "dat
 """Keys under which an object may hold the records."""
 _LINES = (".jsonl", ".ndjson")
 _DELIMITED = (".csv", ".tsv", ".psv")
-_LONGEST_LINE, _LONGEST_VALUE = 80, 60
+_MAX_LINE, _MAX_VALUE = 80, 60
 
 
 def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] | None = None) -> pl.DataFrame:
@@ -113,28 +114,27 @@ def read_delimited(source: Source, kind: str) -> pl.DataFrame:
     header = next(iter(source.head_lines), "")
     separator = separator_of(header) or next((s for s in SEPARATORS if s in header), ",")
     names = cells_of(header, separator)
-    found = match_columns(names, kind, where=source.name)
-    wanted = [pl.col(given).alias(name) for name, given in found.items()]
+    columns = match_columns(names, kind, where=source.name)
+    wanted = [pl.col(column).alias(name) for name, column in columns.items()]
     # A row that is too short has no last cell; a blank line has none at all, and does not count.
     scan = pl.scan_csv(source.polars, separator=separator, infer_schema=False, glob=False)
     try:
         frame = scan.select(*wanted, last=pl.col(names[-1]).is_null()).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise find_bad_row(source, separator, list(found.values())) or unreadable(source, error) from error
-    if frame["last"].any() or any(frame[name].null_count() for name in found):
-        fault = find_bad_row(source, separator, list(found.values()))
+        raise find_bad_row(source, separator, list(columns.values())) or unreadable(source, error) from error
+    if frame["last"].any() or any(frame[name].null_count() for name in columns):
+        fault = find_bad_row(source, separator, list(columns.values()))
         if fault is not None:
             raise fault
-        blank = (pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in found)
+        blank = (pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in columns)
         frame = frame.filter(~pl.all_horizontal(blank))
-    numbers = as_numbers(frame.select(list(found)))
-    bad = first_bad_number(frame, numbers)
+    numbers = as_numbers(frame.select(list(columns)))
+    bad = first_bad_number(numbers)
     if bad is not None:
-        row, name = bad
-        line = next((line for n, (line, _) in enumerate(_data_rows(source, separator)) if n == row), None)
-        raise not_a_number(frame, row, name, f"{source.name}:{line}" if line else source.name)
+        line, _ = next(islice(_data_rows(source, separator), bad[0], None), (None, []))
+        raise not_a_number(frame, *bad, f"{source.name}:{line}" if line else source.name)
     if kind == "gold":
-        check_grades(found[GRADE], numbers[GRADE], source.name)
+        check_grades(columns[GRADE], numbers[GRADE], source.name)
     return numbers
 
 
@@ -153,7 +153,7 @@ def find_bad_row(source: Source, separator: str, required: list[str]) -> DataErr
     """Return the error for the first row that does not fit the header, or lacks a cell of a required column."""
     header = cells_of(next(iter(source.head_lines), ""), separator)
     for line, row in _data_rows(source, separator):
-        where, shown = f"{source.name}:{line}", separator.join(row)[:_LONGEST_LINE]
+        where, shown = f"{source.name}:{line}", separator.join(row)[:_MAX_LINE]
         if len(row) != len(header):
             expected = f"{len(header)} columns: {', '.join(header)}"
             return DataError(f"found {len(row)} columns in the line {shown!r}", where=where, expected=expected)
@@ -187,85 +187,86 @@ def read_records(source: Source) -> list[Row]:
     with guard_reading(source.name, "a table or JSON"):
         if source.is_parquet():
             rows = read_whole(source.polars, source.name).iter_rows(named=True)
-            found = [Row(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
+            records = [Row(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
         elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
             separator, names = read_header(source)
-            found = []
+            records = []
             for line, cells in _data_rows(source, separator):
                 if len(cells) != len(names):
                     expected = f"{len(names)} columns: {', '.join(names)}"
                     raise DataError(f"found {len(cells)} columns", where=f"{source.name}:{line}", expected=expected)
                 fields = {name: cell or None for name, cell in zip(names, cells, strict=True)}
-                found.append(Row(f"{source.name}:{line}", fields))
+                records.append(Row(f"{source.name}:{line}", fields))
         else:
-            found = _of_json(source)
-    if not found:
+            records = _json_records(source)
+    if not records:
         raise DataError("found no records", where=source.name, expected="at least one")
-    return found
+    return records
 
 
 def parse_cell(text: str) -> Any:
     """Return the value of a cell that is written as JSON or as a Python literal; None where it is neither."""
     try:
-        return _loaded(text)
+        return _parse(text)
     except ValueError:
         return None
 
 
-def _loaded(text: str, members: Any = None) -> Any:
+def _parse(text: str, members: Any = None) -> Any:
     try:
-        found = json.loads(text, object_pairs_hook=members)
+        value = json.loads(text, object_pairs_hook=members)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     except ValueError as error:
         try:
-            found = ast.literal_eval(text)
+            value = ast.literal_eval(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             raise error from None
-    refuse_surrogates(text, found)
-    return found
+    refuse_surrogates(text, value)
+    return value
 
 
-def _of_json(source: Source) -> list[Row]:
+def _json_records(source: Source) -> list[Row]:
     text = source.text()
     if plain_suffix(source.name) in _LINES and not text.lstrip().startswith("["):
-        return _of_lines(source, text)
+        return _line_records(source, text)
     try:
         whole = json.loads(text, object_pairs_hook=unique_members(source.name))
         refuse_surrogates(text, whole)
     except UnicodeError:
         raise
     except ValueError as error:
-        return _of_lines(source, text, error)
+        return _line_records(source, text, error)
     if isinstance(whole, dict):
         lists = (whole[name] for name in _LISTS if isinstance(whole.get(name), list) and whole[name])
-        held = next((one for one in lists if all(isinstance(record, dict) for record in one)), None)
-        held = records_by_id(source, whole) if held is None else held
-        whole = [whole] if held is None else held
+        records = next((values for values in lists if all(isinstance(value, dict) for value in values)), None)
+        whole = records or records_by_id(source, whole) or [whole]
     if not isinstance(whole, list):
-        raise DataError(f"found {str(whole)[:_LONGEST_VALUE]!r}", where=source.name, expected="a list of objects")
-    return [_record(f"{source.name}, number {n}", one) for n, one in enumerate(whole, start=1)]
+        raise DataError(f"found {str(whole)[:_MAX_VALUE]!r}", where=source.name, expected="a list of objects")
+    return [_record(f"{source.name}, number {n}", value) for n, value in enumerate(whole, start=1)]
 
 
-def _of_lines(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
+def _line_records(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
     """Read an object on each line; ``of_whole`` is the whole text's error, reported if the first line has none."""
-    found: list[Row] = []
+    records: list[Row] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            value = _loaded(line.strip(), unique_members(f"{source.name}:{number}"))
+            value = _parse(line.strip(), unique_members(f"{source.name}:{number}"))
         except UnicodeError:
             raise
         except ValueError as of_line:
-            error, at = (of_line, number) if found or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
-            expected = "a list of objects, or an object a line"
+            error, at = (
+                (of_line, number) if records or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
+            )
+            expected = "a list of objects, or one object per line"
             raise DataError(f"not JSON: {error}", where=f"{source.name}:{at}", expected=expected) from error
-        found.append(_record(f"{source.name}:{number}", value))
-    return found
+        records.append(_record(f"{source.name}:{number}", value))
+    return records
 
 
 def _record(place: str, value: Any) -> Row:
     if not isinstance(value, dict):
-        raise DataError(f"found {str(value)[:_LONGEST_VALUE]!r}", where=place, expected="an object")
-    return Row(place, {str(name): one for name, one in value.items()})
+        raise DataError(f"found {str(value)[:_MAX_VALUE]!r}", where=place, expected="an object")
+    return Row(place, {str(name): cell for name, cell in value.items()})

@@ -11,7 +11,6 @@ fields in columns that are not wanted otherwise costs a third of the reading. On
 import io
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
@@ -26,17 +25,11 @@ _CHUNK = 1 << 17
 _BLANK, _TAB, _NEWLINE, _HASH = map(ord, " \t\n#")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What one pass over the bytes tells."""
+def scan_bytes(given: Path | bytes, separator: str) -> tuple[int, bool] | None:
+    """Count the separators, and look for #, which may begin comments, in one pass over the bytes.
 
-    separators: int
-    holds_hash: bool
-    """Whether # occurs, so that there may be comments."""
-
-
-def look_over(given: Path | bytes, separator: str) -> Layout | None:
-    """What the text holds; None where a separator ends a line or stands beside another, or the other blank occurs."""
+    None where a separator ends a line or is next to another, or the other blank occurs.
+    """
     import numpy as np  # on use: reading begins while this loads
 
     wanted = ord(separator)
@@ -47,7 +40,7 @@ def look_over(given: Path | bytes, separator: str) -> Layout | None:
     read_into = memoryview(data)[1:]
     octets = np.frombuffer(data, dtype=np.uint8)
     equal, white = np.empty(_CHUNK + 1, dtype=bool), np.empty(_CHUNK, dtype=bool)
-    found, hashes = 0, False
+    separators, has_hash = 0, False
     with io.BytesIO(given) if isinstance(given, bytes) else given.open("rb", buffering=0) as file:
         while size := file.readinto(read_into):
             octets[size + 1 :] = _NEWLINE
@@ -55,10 +48,10 @@ def look_over(given: Path | bytes, separator: str) -> Layout | None:
             np.less_equal(octets[1:], _BLANK, out=white)
             if data.find(other) >= 0 or np.logical_and(equal[:-1], white, out=white).any():
                 return None
-            hashes = hashes or data.find(_HASH) >= 0
-            found += int(np.count_nonzero(equal[1:]))
+            has_hash = has_hash or data.find(_HASH) >= 0
+            separators += int(np.count_nonzero(equal[1:]))
             data[0] = data[size]
-    return None if data[0] == wanted else Layout(found, hashes)
+    return None if data[0] == wanted else (separators, has_hash)
 
 
 _WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
@@ -80,21 +73,19 @@ _LONGEST_LINE_SHOWN = 80
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
-    """query_id, item_id and grade or score of every line."""
-    frame = _read_regular(source, kind)
+    """Return query_id, item_id and grade or score of every line."""
+    frame = None if source.compression == "zstd" else _read_regular(source, kind)
     return _read_carefully(source, kind) if frame is None else frame
 
 
 def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
-    """The fast way; None where the file is not as regular as that, or packed as zstd."""
-    if source.compression == "zstd":
-        return None
+    """Read a file with one separator between columns; None where the file is not as regular as that."""
     columns, number = _COLUMNS[kind], _NUMBER[kind]
     separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "
     schema = {name: pl.Float64 if name == number else pl.String for name in columns}
     scan = pl.scan_csv(source.polars, separator=separator, has_header=False, quote_char=None, schema=schema, glob=False)
-    with ThreadPoolExecutor(max_workers=1) as onlooker:
-        looking = onlooker.submit(look_over, source.polars, separator)
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        layout = executor.submit(scan_bytes, source.polars, separator)
         try:
             wanted = scan.select(QUERY, ITEM, number, short=pl.col(columns[-1]).is_null())
             frame = wanted.collect(engine="streaming")
@@ -102,12 +93,12 @@ def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
             return None
     # The reader drops fields beyond the last column without a word. But where no line lacks the last column, separators
     # are as many as there should be in all, and none stand side by side, no line has more, and every field is in place.
-    layout = looking.result()
-    if layout is None or layout.separators != frame.height * (len(columns) - 1) or frame.is_empty():
+    separators, has_hash = layout.result() or (0, False)
+    if separators != frame.height * (len(columns) - 1) or frame.is_empty():
         return None
     short, frame = frame["short"].any(), frame.drop("short")
     missing = short or any(frame[name].null_count() for name in frame.columns)
-    comments = layout.holds_hash and frame[QUERY].str.starts_with("#").any()
+    comments = has_hash and frame[QUERY].str.starts_with("#").any()
     finite = isfinite(frame[number].sum()) or frame[number].is_finite().all()
     return None if missing or comments or not finite else frame
 

@@ -1,4 +1,4 @@
-"""Files of vectors → Vectors, checked at the door. A file may hold several spaces: ``movies.npz:anchor`` is one."""
+"""Reader of vector files; vectors are checked. A file may hold several spaces: ``movies.npz:anchor`` is one."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,12 +18,12 @@ from rankjury.io.vectors.ids import find_ids_file, ids_of_json, read_ids
 
 
 def _read_safetensors(source: Source, key: str | None) -> Raw:
-    """The tensor that the key names, or the only one."""
+    """Return the tensor that the key names, or the only one."""
     library = import_optional("safetensors", "reading .safetensors")
-    with guard_reading(source.name, "safetensors"), library.safe_open(source.path, framework="numpy") as held:
-        chosen = choose_name(list(held.keys()), key, "tensor", source.name)
-        values = held.get_tensor(chosen)
-        listed = (held.metadata() or {}).get("ids")
+    with guard_reading(source.name, "safetensors"), library.safe_open(source.path, framework="numpy") as file:
+        chosen = choose_name(list(file.keys()), key, "tensor", source.name)
+        values = file.get_tensor(chosen)
+        listed = (file.metadata() or {}).get("ids")
     return Raw(values, None if listed is None else ids_of_json(listed, f"{source.name}, the metadata's ids"))
 
 
@@ -63,24 +63,22 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
         raw = reader(source, key)
         values = as_floats(raw.values, name)
     if ids is not None and raw.ids is not None:
-        raise UsageError(f"{name} has ids of its own", hint=f"Leave {ids} away.")
+        raise UsageError(f"{name} has ids of its own", hint=f"Omit {ids}.")
     if raw.ids is not None:
         return check_vectors(raw.ids, values, name)
-    found = ids or find_ids_file(Path(path), taken)
-    if found is None:
-        return replace(
-            check_vectors(pl.int_range(len(values), eager=True).cast(pl.String), values, name), numbered=True
-        )
-    listed = read_ids(found)
+    ids_file = ids or find_ids_file(Path(path), taken)
+    if ids_file is None:
+        numbers = pl.int_range(len(values), eager=True).cast(pl.String)
+        return replace(check_vectors(numbers, values, name), numbered=True)
+    listed = read_ids(ids_file)
     if len(listed) != len(values):
-        raise DataError(
-            f"found {len(values):,} vectors and {len(listed):,} ids in {found}", where=name, expected="an id a row"
-        )
+        found = f"found {len(values):,} vectors and {len(listed):,} ids in {ids_file}"
+        raise DataError(found, where=name, expected="one id per row")
     return check_vectors(listed, values, name)
 
 
 def ids_file_of(given: str) -> str | None:
-    """The file of ids that is taken for these vectors where none is named."""
+    """Return the file of ids that is taken for these vectors where none is named."""
     return find_ids_file(Path(split_off_key(given)[0]))
 
 
@@ -94,7 +92,7 @@ def same_file(one: str, other: str) -> bool:
 
 
 def split_off_key(text: str) -> tuple[str, str | None]:
-    """``movies.npz:anchor`` → the file and the key; a colon that belongs to the name of a file is left alone."""
+    """Split ``movies.npz:anchor`` into the file and the key; a colon of the file name itself does not count."""
     path, colon, key = text.rpartition(":")
     if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not exists(text):
         return path, key

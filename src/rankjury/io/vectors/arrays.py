@@ -1,12 +1,10 @@
 """NumPy files: one array in .npy, several by name in .npz, never pickles; and the checks of vectors that are read."""
 
-import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +21,6 @@ from rankjury.io.vectors.scan import (
     array_header,
     check_member,
     member_headers,
-    parse_metadata,
     read_array,
     read_record,
 )
@@ -40,36 +37,36 @@ class Raw:
 
 
 def choose_name(names: list[str], key: str | None, what: str, where: str) -> str:
-    """The one that the key names, or the only one there is."""
+    """Return the name that the key is, or the only one there is."""
     if key is not None and key not in names:
         expected = f"one of {listed(names, _CHOICES_LISTED)}" if names else "none"
         raise DataError(f"no {what} is called {key!r}", where=where, expected=expected)
     if key is None and len(names) != 1:
-        found = f"found {len(names)} {what}s that may be vectors" + (
-            f": {listed(names, _CHOICES_LISTED)}" if names else ""
-        )
+        choices = f": {listed(names, _CHOICES_LISTED)}" if names else ""
         hint = f"Name one: {where}:{names[0]}" if names else None
-        raise DataError(found, where=where, expected="one", hint=hint)
+        raise DataError(
+            f"found {len(names)} {what}s that may be vectors{choices}", where=where, expected="one", hint=hint
+        )
     return names[0] if key is None else key
 
 
 def check_vectors(ids: pl.Series, numbers: Matrix, where: str) -> Vectors:
-    """Vectors, or an error that names the rows at fault."""
+    """Return vectors, or raise an error that names the rows at fault."""
     return Vectors(names_of(ids, where), np.ascontiguousarray(numbers), where).check()
 
 
 def check_lengths(lengths: NDArray[np.integer], ids: pl.Series, where: str) -> int:
-    """The length that most have; an error that names those of another."""
-    found, counts = np.unique(lengths, return_counts=True)
-    usual = int(found[counts.argmax()]) if len(found) else 0
-    if len(found) > 1:
-        odd = ids.filter(pl.Series(lengths != usual))
+    """Return the length that all have; raise an error that names those of another than most."""
+    distinct, counts = np.unique(lengths, return_counts=True)
+    common = int(distinct[counts.argmax()]) if len(distinct) else 0
+    if len(distinct) > 1:
         raise DataError(
-            f"vectors of unequal length: {listed(odd)} of other than {usual:,} numbers",
+            f"vectors of unequal length: {listed(ids.filter(pl.Series(lengths != common)))} of other than"
+            f" {common:,} numbers",
             where=where,
             expected="one length for all",
         )
-    return usual
+    return common
 
 
 _ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
@@ -82,38 +79,31 @@ _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 def load(source: Source, holds: str = "vectors") -> Any:
     """Return the array of an .npy file of ``vectors`` or ``ids``, or raise an error that says why there is none."""
     source.refuse_pickle("vectors")
-    with _opened(source) as file:
+    with guard_reading(source.name, "NumPy"), source.stream() as file:
         _, dtype = array_header(file)
         if dtype.hasobject:
-            plain = "a.astype(str)" if holds == "ids" else "np.stack(list(a.ravel())).astype('float32')"
-            loaded, saved = f"a = np.load({source.name!r}, allow_pickle=True)", f"np.save({source.name!r}, {plain})"
-            raise _objects(source.name, f"{loaded}; {saved}")
+            raise _pickled_array(source.name, holds)
         file.seek(0)
-        return read_array(file, len(source.content) if source.path is None else source.path.stat().st_size)
+        return read_array(file, len(source.content) if source.file is None else source.file.stat().st_size)
 
 
-def _objects(where: str, conversion: str) -> DataError:
+def _pickled_array(path: str, holds: str, name: str | None = None) -> DataError:
+    """Return the error for an array of objects, with the line that converts it; ``name``: its name in an .npz."""
+    array = "a" if name is None else f"a[{name!r}]"
+    load = f"np.load({path!r}, allow_pickle=True)"
+    load, save = (load, f"np.save({path!r}, a)") if name is None else (f"dict({load})", f"np.savez({path!r}, **a)")
+    plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
+    conversion = f"import numpy as np; a = {load}; {array} = {plain}; {save}"
     return DataError(
         "holds pickled Python objects (dtype object), which can run code when they are opened",
-        where=where,
+        where=path if name is None else f"{path}:{name}",
         expected="numbers, or strings of NumPy's own type",
-        hint=f'If you trust the file, convert it: python -c "import numpy as np; {conversion}"',
+        hint=f'If you trust the file, convert it: python -c "{conversion}"',
     )
 
 
-@contextmanager
-def _opened(source: Source) -> Iterator[BinaryIO]:
-    """The file while NumPy reads it, and an error that says why it cannot."""
-    held = source.path is None or source.held is not None
-    with (
-        guard_reading(source.name, "NumPy"),
-        io.BytesIO(source.content) if held or source.path is None else source.path.open("rb") as file,
-    ):
-        yield file
-
-
 def read_npy(source: Source, key: str | None) -> Raw:
-    """One array, without ids."""
+    """Read one array, without ids."""
     if key is not None:
         raise DataError(f"an .npy file holds one array, and none called {key!r}", where=source.name)
     return Raw(load(source))
@@ -124,27 +114,30 @@ def read_npz(source: Source, key: str | None) -> Raw:
 
     The ids of one array among several are called ``{array}_ids``.
     """
-    with _opened(source) as file:
+    with guard_reading(source.name, "NumPy"), source.stream() as file:
         if file.read(4) not in _ARCHIVES:
             raise ValueError("no archive of arrays")
         file.seek(0)
-        with np.load(file, allow_pickle=False) as held:
-            members = held.zip.namelist()
-            names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(held.files)
-            if key is None and are_single_vectors(member_headers(held.zip)):
-                return _by_id(names, [_member(held.zip, name, source.name) for name in names], source.name)
+        with np.load(file, allow_pickle=False) as arrays:
+            members = arrays.zip.namelist()
+            names = [name.removesuffix(".npy") for name in members if name.endswith(".npy")] or list(arrays.files)
+            headers = member_headers(arrays.zip)
+            if key is None and are_single_vectors(headers):
+                return _by_id(names, [_member(arrays.zip, name, source.name) for name in names], source.name)
             id_name = find_ids(names, key)
-            arrays = [name for name in names if name != id_name and not _are_ids_of(name, names)]
-            chosen = choose_name(arrays, key, "array", source.name)
+            ids_of_others = {f"{name}_ids" for name in names}
+            choices = [name for name in names if name != id_name and name not in ids_of_others]
+            chosen = choose_name(choices, key, "array", source.name)
             id_name = f"{chosen}_ids" if f"{chosen}_ids" in names else id_name
             for name in filter(None, (chosen, id_name)):
-                _refuse_objects(held.zip, name, source.name, "ids" if name == id_name else "vectors")
-            values = _member(held.zip, chosen, source.name)
-            ids = None if id_name is None else _member(held.zip, id_name, source.name)
+                if name in headers and headers[name][1].hasobject:
+                    raise _pickled_array(source.name, "ids" if name == id_name else "vectors", name)
+            values = _member(arrays.zip, chosen, source.name)
+            ids = None if id_name is None else _member(arrays.zip, id_name, source.name)
             recorded = METADATA_NAME in members and chosen == VALUES_NAME
-            record = read_record(held.zip, source.name) if recorded else None
+            record = read_record(arrays.zip, source.name) if recorded else None
     if record is not None:
-        values = _decoded(values, parse_metadata(record, source.name), source.name)
+        values = _decoded(values, record, source.name)
     return Raw(values, None if ids is None else ids_of(ids, f"{source.name}:{id_name}"))
 
 
@@ -174,25 +167,12 @@ def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
             hint="Save them with np.savez(path, ids=ids, vectors=np.stack(vectors)).",
         )
     ids = pl.Series("id", names, dtype=pl.String)
-    check_lengths(np.array([len(one) for one in vectors]), ids, where)
+    check_lengths(np.array(list(map(len, vectors))), ids, where)
     return Raw(np.stack(vectors), ids)
 
 
-def _refuse_objects(archive: zipfile.ZipFile, name: str, path: str, holds: str) -> None:
-    header = member_headers(archive).get(name)
-    if header is not None and header[1].hasobject:
-        array = f"a[{name!r}]"
-        plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
-        loaded, saved = f"a = dict(np.load({path!r}, allow_pickle=True))", f"np.savez({path!r}, **a)"
-        raise _objects(f"{path}:{name}", f"{loaded}; {array} = {plain}; {saved}")
-
-
-def _are_ids_of(name: str, names: list[str]) -> bool:
-    return name.endswith("_ids") and name.removesuffix("_ids") in names
-
-
 def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix:
-    """The numbers that rankjury's codes stand for, if array and record are of one another."""
+    """Return the numbers that rankjury's codes stand for, if array and record are of one another."""
     dtype, dimensions = record.get("dtype"), record["dimensions"]
     stored = "uint8" if dtype == "binary" else dtype
     width = -(-dimensions // 8) if dtype == "binary" else dimensions
@@ -205,11 +185,13 @@ def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix
     return decode(Quantized(values, dtype, dimensions, record.get("scale")))
 
 
-def ids_of(held: Any, where: str) -> pl.Series:
-    """An array's strings or whole numbers."""
-    if not isinstance(held, np.ndarray) or held.ndim != 1 or held.dtype.kind not in "UiuS":
-        found = f"an array of shape {held.shape} and type {held.dtype}" if isinstance(held, np.ndarray) else "no array"
+def ids_of(array: Any, where: str) -> pl.Series:
+    """Return an array's strings or whole numbers."""
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "UiuS":
+        found = (
+            f"an array of shape {array.shape} and type {array.dtype}" if isinstance(array, np.ndarray) else "no array"
+        )
         raise DataError(f"found {found}", where=where, expected="a list of strings or whole numbers")
     with guard_reading(where, "ids"):
-        names = np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held
+        names = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
         return pl.Series("id", names.tolist(), dtype=pl.String) if names.dtype.kind == "U" else pl.Series("id", names)

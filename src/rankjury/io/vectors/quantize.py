@@ -35,7 +35,7 @@ class Quantized:
 
 
 def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = None) -> Vectors:
-    """A variant of the vectors: cut to the first ``truncate`` dimensions, then held as ``dtype``.
+    """Return a variant of the vectors: cut to the first ``truncate`` dimensions, then held as ``dtype``.
 
     Rows that were all of length one are brought back to it after the cut, as is the habit with Matryoshka models.
     float16 rounds; int8 rounds to 255 steps, one scale for the whole matrix; binary keeps the sign of each number
@@ -61,13 +61,13 @@ def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = N
 
 
 def are_units(values: Matrix) -> bool:
-    """Whether every row is of length one, those of zeros left aside."""
+    """Return whether every row is of length one, those of zeros left aside."""
     lengths = _lengths(values)
     return bool((lengths > 0).any() and (np.abs(lengths[lengths > 0] - 1.0) <= _OFF_ONE).all())
 
 
 def normalised(values: Matrix) -> Matrix:
-    """Rows of length one in the width that they came in; rows of zeros stay."""
+    """Return rows of length one, of the same dtype; rows of zeros stay."""
     made = np.empty_like(values)
     for part in _parts(values):
         lengths = _lengths(values[part])
@@ -76,12 +76,12 @@ def normalised(values: Matrix) -> Matrix:
 
 
 def widened(values: Matrix) -> Matrix:
-    """Numbers of 16 bits as ones of 32: too coarse to hold a length of one."""
+    """Return float16 as float32, as float16 is too coarse for rows of length one."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
-    """The numbers as a file holds them."""
+    """Return the numbers as a file holds them."""
     dimensions = int(values.shape[1])
     if dtype == "binary":
         return Quantized(np.packbits(values >= 0, axis=1), dtype, dimensions)
@@ -95,13 +95,17 @@ def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
         raise UnknownName("dtype", dtype, DTYPES)
     width = np.dtype(dtype)
     if _largest(values) > float(np.finfo(width).max):
-        raise DataError(f"found numbers up to {_largest(values):.3g}, which {dtype} cannot hold", where=where,
-                        expected=f"at most {np.finfo(width).max:.5g}", hint="Normalise the vectors first.")  # fmt: skip
+        raise DataError(
+            f"found numbers up to {_largest(values):.3g}, which {dtype} cannot hold",
+            where=where,
+            expected=f"at most {np.finfo(width).max:.5g}",
+            hint="Normalise the vectors first.",
+        )
     return Quantized(values.astype(width, copy=False), dtype, dimensions)
 
 
 def decode(codes: Quantized) -> Matrix:
-    """The numbers that the codes stand for."""
+    """Return the numbers that the codes stand for."""
     array = codes.array
     if codes.dtype == "binary":
         signs = np.unpackbits(array.astype(np.uint8, copy=False), axis=1, count=codes.dimensions)
@@ -112,7 +116,7 @@ def decode(codes: Quantized) -> Matrix:
 
 
 def _scale_of(values: Matrix, where: str) -> float:
-    """The largest number over 127, rounded up to so few bits that every multiple up to 127 is a float32 as it is."""
+    """Return the largest number over 127, rounded up to so few bits that its multiples up to 127 are float32."""
     largest = _largest(values)
     if largest == 0.0:
         return 1.0

@@ -34,7 +34,7 @@ class Header:
 
 
 def read_headers(path: str | Path) -> list[Header]:
-    """The matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
+    """Return the matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
     readers = {
         ".npy": _npy_headers,
         ".npz": _npz_headers,
@@ -62,7 +62,7 @@ def _npz_headers(path: Path) -> list[Header]:
     if are_single_vectors(arrays):
         (dimensions,), dtype = next(iter(arrays.values()))
         return [Header(None, len(arrays), dimensions, str(dtype))]
-    return [one for key, header in arrays.items() for one in _matrix(key, *header)]
+    return [matrix for key, header in arrays.items() for matrix in _matrix(key, *header)]
 
 
 def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
@@ -76,7 +76,7 @@ def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
 
 
 def are_single_vectors(arrays: Mapping[str, ArrayHeader]) -> bool:
-    """Whether there are several arrays, each one row of numbers, as ``np.savez(path, **{id: vector})`` writes."""
+    """Return whether there are several arrays, all single rows of numbers, as of ``np.savez(path, **{id: vector})``."""
     return len(arrays) > 1 and all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in arrays.values())
 
 
@@ -115,16 +115,19 @@ def check_member(archive: zipfile.ZipFile, name: str, where: str) -> zipfile.Zip
     return entry
 
 
-def _parquet_headers(path: Path) -> list[Header]:
-    rows = scan(path, str(path))
-    columns = {
+def list_columns(schema: Mapping[str, pl.DataType]) -> dict[str, pl.List | pl.Array]:
+    """Return the columns of a table whose cells are lists of numbers."""
+    return {
         name: dtype
-        for name, dtype in rows.collect_schema().items()
+        for name, dtype in schema.items()
         if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
     }
-    if not columns:
-        return []
-    count = int(rows.select(pl.len()).collect().item())
+
+
+def _parquet_headers(path: Path) -> list[Header]:
+    rows = scan(path, str(path))
+    columns = list_columns(rows.collect_schema())
+    count = int(rows.select(pl.len()).collect().item()) if columns else 0
     return [
         Header(name, count, dtype.size if isinstance(dtype, pl.Array) else None, str(dtype.inner).lower())
         for name, dtype in columns.items()
@@ -136,46 +139,42 @@ def _tensor_headers(path: Path) -> list[Header]:
         size = int.from_bytes(file.read(8), "little")
         if not 2 <= size <= path.stat().st_size:
             raise ValueError(f"its length is said to be {size:,}")
-        told = parse_json(file.read(size), str(path))
+        tensors = parse_json(file.read(size), str(path))
     return [
-        Header(key, one["shape"][0], one["shape"][1], _TENSOR_TYPES.get(one["dtype"], one["dtype"]))
-        for key, one in told.items()
-        if key != "__metadata__" and len(one["shape"]) == 2
+        Header(key, tensor["shape"][0], tensor["shape"][1], _TENSOR_TYPES.get(tensor["dtype"], tensor["dtype"]))
+        for key, tensor in tensors.items()
+        if key != "__metadata__" and len(tensor["shape"]) == 2
     ]
 
 
 SCHEMA = "rankjury.vectors/1"
 METADATA_NAME = "rankjury.json"
 VALUES_NAME = "vectors"
+_SCALE_TYPES = (int, float, type(None))
 
 
 def read_metadata(path: str | Path) -> dict[str, Any] | None:
-    """rankjury's record of how the vectors were made; None where the file has none."""
+    """Return rankjury's record of how the vectors were made; None where the file has none."""
     if plain_suffix(str(path)) != ".npz":
         return None
     with guard_reading(str(path), ".npz"), zipfile.ZipFile(path) as archive:
         if METADATA_NAME not in archive.namelist():
             return None
-        return parse_metadata(read_record(archive, str(path)), str(path))
+        return read_record(archive, str(path))
 
 
-def read_record(archive: zipfile.ZipFile, where: str) -> bytes:
-    """Return rankjury's record as an .npz file holds it."""
-    return archive.read(check_member(archive, METADATA_NAME, where))
-
-
-def parse_metadata(content: bytes, where: str) -> dict[str, Any]:
-    """The record, checked to be one that this rankjury knows."""
+def read_record(archive: zipfile.ZipFile, where: str) -> dict[str, Any]:
+    """Return rankjury's record of an .npz file, checked to be one that this version knows."""
+    content = archive.read(check_member(archive, METADATA_NAME, where))
     place = f"{where}:{METADATA_NAME}"
-    found = parse_json(content, place, expected=SCHEMA)
-    schema = found.get("schema") if isinstance(found, dict) else None
+    record = parse_json(content, place, expected=SCHEMA)
+    schema = record.get("schema") if isinstance(record, dict) else None
     if schema != SCHEMA:
         raise DataError(f"found the schema {schema!r}", where=place, expected=SCHEMA, hint="Is this rankjury too old?")
-    numbers = [found.get(name) for name in ("count", "dimensions")]
-    scale = found.get("scale")
-    if any(type(one) is not int or one < 1 for one in numbers) or not (scale is None or type(scale) in (int, float)):
+    sizes = [record.get(name) for name in ("count", "dimensions")]
+    if any(type(size) is not int or size < 1 for size in sizes) or type(record.get("scale")) not in _SCALE_TYPES:
         raise DataError("found no count, dimensions or scale that can be", where=place, expected="positive numbers")
-    return dict(found)
+    return dict(record)
 
 
 LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
@@ -184,7 +183,7 @@ LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
 
 @dataclass(frozen=True)
 class VectorFile:
-    """One matrix of a file: what its metadata says, or its header; what is wrong with the file where it is damaged."""
+    """One matrix of a file: its header and metadata, or the fault of a damaged file."""
 
     file: str
     header: Header | None = None
@@ -193,9 +192,9 @@ class VectorFile:
 
 
 def list_vectors(folders: Iterable[str]) -> list[VectorFile]:
-    """All below the folders (files are taken as they are), by path; hidden files and folders are left aside."""
+    """Return all matrices below the folders, by path; a file may be named too. Hidden files and folders are omitted."""
     paths = {path for folder in folders for path in _below(Path(folder))}
-    return [one for path in sorted(paths) for one in _held_by(path)]
+    return [file for path in sorted(paths) for file in _matrices_of(path)]
 
 
 def _below(start: Path) -> Iterator[Path]:
@@ -209,72 +208,61 @@ def _below(start: Path) -> Iterator[Path]:
         yield from (path for path in shown if path.suffix.lower() in LISTED_SUFFIXES)
 
 
-def _held_by(path: Path) -> list[VectorFile]:
+def _matrices_of(path: Path) -> list[VectorFile]:
     try:
         metadata = read_metadata(path)
         headers = read_headers(path)
     except RankjuryError as error:
         return [VectorFile(str(path), fault=str(error))]
     if metadata is not None:
-        return [VectorFile(str(path), next((one for one in headers if one.key == VALUES_NAME), None), metadata)]
+        return [
+            VectorFile(str(path), next((header for header in headers if header.key == VALUES_NAME), None), metadata)
+        ]
     several = len(headers) > 1
-    return [VectorFile(f"{path}:{one.key}" if several else str(path), one) for one in headers]
+    return [VectorFile(f"{path}:{header.key}" if several else str(path), header) for header in headers]
 
 
 _ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
 """Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
-_FEWEST_NUMBERS = 2
+_MIN_NUMBERS = 2
 
 
 def holds_vectors(path: str | Path) -> bool:
-    """Whether this file, which is there, is one of vectors."""
+    """Return whether this file, which exists, holds vectors."""
     suffix = plain_suffix(str(path))
     if suffix in _ALWAYS:
         return True
     if suffix in (".parquet", ".pq"):
-        return _has_lists(Path(path))
-    if suffix in (".jsonl", ".ndjson"):
-        return _is_list_in(_first_line(Source.open(path)))
-    return suffix == ".json" and _is_json_of_lists(Source.open(path).text())
-
-
-def _first_line(source: Source) -> str:
-    """The whole of the first that holds anything: one of a long vector goes on past the head of the file."""
-    lines = source.head_lines
-    whole = lines if len(lines) > 1 else (line for line in source.lines() if line.strip())
-    return next(iter(whole), "")
-
-
-def _has_lists(path: Path) -> bool:
-    try:
-        types = read_schema(path, str(path)).values()
-    except DataError:
+        try:
+            return bool(list_columns(read_schema(Path(path), str(path))))
+        except DataError:
+            return False
+    if suffix not in (".json", ".jsonl", ".ndjson"):
         return False
-    return any(isinstance(one, pl.List | pl.Array) and one.inner.is_numeric() for one in types)
-
-
-def _is_list_in(line: str) -> bool:
-    try:
-        record = parse_json(line, "")
-    except DataError:
-        return False
-    return isinstance(record, dict) and any(_is_vector(value) for value in record.values())
-
-
-def _is_json_of_lists(text: str) -> bool:
+    source = Source.open(path)
+    if suffix == ".json":
+        text = source.text()
+    else:  # a first line with a long vector goes on past the head of the file
+        head = source.head_lines
+        text = next(iter(head if len(head) > 1 else (line for line in source.lines() if line.strip())), "")
     try:
         tree: Any = parse_json(text, "")
     except DataError:
         return False
-    if isinstance(tree, list):
-        return bool(tree) and isinstance(tree[0], dict) and any(_is_vector(value) for value in tree[0].values())
-    first = next(iter(tree.values()), None) if isinstance(tree, dict) else None
+    is_record = suffix != ".json"
+    if isinstance(tree, list) and not is_record:
+        tree, is_record = next(iter(tree), None), True
+    if not isinstance(tree, dict):
+        return False
+    if is_record:
+        return any(map(_is_vector, tree.values()))
+    first = next(iter(tree.values()), None)
     if isinstance(first, dict):  # spaces by name
         first = next(iter(first.values()), None)
     return _is_vector(first)
 
 
 def _is_vector(value: Any) -> bool:
-    """A list of numbers, one of them no whole number: a list of whole numbers is one of ids."""
-    numbers = isinstance(value, list) and all(type(one) in (int, float) for one in value)
-    return numbers and len(value) >= _FEWEST_NUMBERS and any(type(one) is float for one in value)
+    """Return whether this is a list of numbers, not all of them whole: a list of whole numbers is one of ids."""
+    types = list(map(type, value)) if isinstance(value, list) else []
+    return len(types) >= _MIN_NUMBERS and float in types and all(kind in (int, float) for kind in types)

@@ -13,20 +13,21 @@ from rankjury.io.json import check_depth, parse_json, unique_members
 from rankjury.io.parquet import scan
 from rankjury.io.source import Source
 from rankjury.io.vectors.arrays import Raw, check_lengths, choose_name
+from rankjury.io.vectors.scan import list_columns
 
 
 def read_parquet(source: Source, key: str | None) -> Raw:
-    """A column of lists or fixed-size arrays, and one of ids."""
+    """Read a column of lists or fixed-size arrays, and one of ids."""
     rows = scan(source.polars, source.name)
     schema = rows.collect_schema()
-    chosen = _vector_column(schema, key, source.name)
+    chosen = choose_name(list(list_columns(schema)), key, "column", source.name)
     id_column = find_id_column(list(schema), "query", source.name)
     frame = rows.select(id_column, chosen).collect()
     return _from_frame(frame, id_column, chosen, source.name)
 
 
 def read_jsonl(source: Source, key: str | None) -> Raw:
-    """An object a line: {"id": …, "vector": [numbers]}."""
+    """Read an object per line: {"id": …, "vector": [numbers]}."""
     text = source.text()
     if _maps_ids(text):
         return _from_lines(text, key, source.name)
@@ -37,33 +38,34 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
     except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
         return _from_lines(text, key, source.name)
     id_column = find_id_column(frame.columns, "query", source.name)
-    return _from_frame(frame, id_column, _vector_column(frame.schema, key, source.name), source.name)
+    chosen = choose_name(list(list_columns(frame.schema)), key, "column", source.name)
+    return _from_frame(frame, id_column, chosen, source.name)
 
 
 def _maps_ids(text: str) -> bool:
-    """Whether the first line is {id: [numbers]}."""
+    """Return whether the first line is {id: [numbers]}."""
     try:
         first = json.loads(text.lstrip().partition("\n")[0])
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, dict) and len(first) == 1 and all(isinstance(one, list) for one in first.values())
+    return isinstance(first, dict) and len(first) == 1 and all(isinstance(value, list) for value in first.values())
 
 
 def _from_lines(text: str, key: str | None, where: str) -> Raw:
-    """Objects with an id and a vector, or {id: [numbers]}, a line each."""
-    found: list[Any] = []
+    """Read objects with an id and a vector, or {id: [numbers]}, one per line."""
+    records: list[Any] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             members = unique_members(f"{where}:{number}")
-            found.append(parse_json(line, where, line=number, expected=_OBJECTS, members=members))
-            if not isinstance(found[-1], dict):
-                raise DataError("cannot be read as JSONL: no object", where=f"{where}:{number}", expected=_OBJECTS)
-    if not found:
+            records.append(parse_json(line, where, line=number, expected=_OBJECTS, members=members))
+            if not isinstance(records[-1], dict):
+                raise DataError("cannot be read as JSONL: not an object", where=f"{where}:{number}", expected=_OBJECTS)
+    if not records:
         raise DataError("found only blank lines", where=where, expected=_OBJECTS)
     if not _maps_ids(text):
-        return _from_objects(found, key, where)
-    pairs = [pair for one in found for pair in one.items()]
-    return _from_lists([id_ for id_, _ in pairs], [vector for _, vector in pairs], where)
+        return _from_objects(records, key, where)
+    ids = [id_ for record in records for id_ in record]
+    return _from_lists(ids, [vector for record in records for vector in record.values()], where)
 
 
 _OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
@@ -80,7 +82,7 @@ def read_json(source: Source, key: str | None) -> Raw:
         tree, key = _space(tree, key, source.name), None
     if isinstance(tree, dict) and key is None:
         return _from_lists(list(tree), list(tree.values()), source.name)
-    if isinstance(tree, list) and tree and all(isinstance(one, dict) for one in tree):
+    if isinstance(tree, list) and tree and all(isinstance(record, dict) for record in tree):
         return _from_objects(tree, key, source.name)
     raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{id: [numbers]}, or " + _OBJECTS)
 
@@ -118,16 +120,11 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
     id_column = find_id_column(list(tree[0]), "query", where)
     names = [name for name, value in tree[0].items() if isinstance(value, list)]
     chosen = choose_name(names, key, "field", where)
-    for number, one in enumerate(tree, 1):
-        if id_column not in one or chosen not in one:
-            lacking = chosen if id_column in one else id_column
+    for number, record in enumerate(tree, 1):
+        if id_column not in record or chosen not in record:
+            lacking = chosen if id_column in record else id_column
             raise DataError(f"object {number} has no {lacking}", where=where, expected=_OBJECTS)
-    return _from_lists([one[id_column] for one in tree], [one[chosen] for one in tree], where)
-
-
-def _vector_column(schema: Any, key: str | None, where: str) -> str:
-    lists = [name for name, one in schema.items() if isinstance(one, pl.List | pl.Array) and one.inner.is_numeric()]
-    return choose_name(lists, key, "column", where)
+    return _from_lists([record[id_column] for record in tree], [record[chosen] for record in tree], where)
 
 
 def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:
@@ -136,21 +133,19 @@ def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) ->
         raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one a row")
     if isinstance(column.dtype, pl.Array):
         return Raw(column.to_numpy(), ids)
-    lengths = column.list.len()
-    usual = check_lengths(lengths.to_numpy(), ids, where)
-    return Raw(column.list.to_array(usual).to_numpy(), ids)
+    length = check_lengths(column.list.len().to_numpy(), ids, where)
+    return Raw(column.list.to_array(length).to_numpy(), ids)
 
 
 def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
-    odd = [one for one in ids if type(one) not in (str, int)]
+    odd = [id_ for id_ in ids if type(id_) not in (str, int)]
     if odd:
         raise DataError(f"found the id {json.dumps(odd[0])[:40]}", where=where, expected="strings or whole numbers")
-    names = pl.Series([str(one) for one in ids], dtype=pl.String)
-    wide = [[float(number) if type(number) is int else number for number in one] if isinstance(one, list) else one
-            for one in vectors]  # fmt: skip
-    not_lists = [isinstance(one, list) and all(type(number) in (int, float) for number in one) for one in wide]
-    if not all(not_lists):
-        bad = names.filter(~pl.Series(not_lists, dtype=pl.Boolean))
+    names = pl.Series([str(id_) for id_ in ids], dtype=pl.String)
+    valid = [isinstance(row, list) and all(type(number) in (int, float) for number in row) for row in vectors]
+    if not all(valid):
+        bad = names.filter(~pl.Series(valid, dtype=pl.Boolean))
         raise DataError(f"no list of numbers for {listed(bad)}", where=where, expected="{id: [numbers]}")
-    usual = check_lengths(np.array([len(one) for one in wide], dtype=np.int64), names, where)
-    return Raw(np.array(wide, dtype=np.float64).reshape(len(wide), usual), names)
+    length = check_lengths(np.array([len(row) for row in vectors], dtype=np.int64), names, where)
+    wide = [[float(number) for number in row] for row in vectors]  # a whole number may be larger than 64 bits
+    return Raw(np.array(wide, dtype=np.float64).reshape(len(wide), length), names)

@@ -1,6 +1,5 @@
-"""Vectors → an .npz with rankjury's record of how they were made: the same bytes for the same vectors and record."""
+"""Writer of vectors: an .npz with rankjury's record of how they were made; its bytes are determined by both."""
 
-import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankjury.core.hashing import hash_vectors
+from rankjury.core.text import json_text
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import replacing
@@ -21,19 +21,19 @@ _BEGINNING = (1980, 1, 1, 0, 0, 0)
 
 
 def check_output(path: Path) -> None:
-    """Refuse a name that is no .npz."""
+    """Refuse a name that does not end in .npz."""
     if path.suffix.lower() != ".npz":
         raise UsageError(f"cannot write vectors as {path.name!r}", expected="a name that ends in .npz")
 
 
 def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dtype: str) -> dict[str, Any]:
-    """Write the file whole, and give back its metadata: the record and what the vectors themselves tell.
+    """Write the file whole, and return its metadata: the record and the facts about the vectors themselves.
 
-    Vectors that are called by the number of their row are written without ids.
+    Vectors whose ids are their row numbers are written without ids.
     """
     check_output(path)
     codes = encode(vectors.values, dtype, where=vectors.source)
-    told = {
+    metadata = {
         "schema": SCHEMA,
         **record,
         "dimensions": codes.dimensions,
@@ -44,21 +44,19 @@ def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dt
         "vectors_sha256": hash_vectors(vectors),
     }
     with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
-        content = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+        content = json_text(metadata)
         archive.writestr(_member(METADATA_NAME), content.encode())
         if not vectors.numbered:
-            _write_array(archive, "ids", _ids_array(vectors))
+            names = vectors.ids.to_list()
+            ids = np.array(names, dtype=np.str_)
+            if ids.tolist() != names:  # NumPy drops zeros at the end of a string
+                odd = next(name for name in names if name.endswith("\0"))
+                raise DataError(
+                    f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot", where=vectors.source
+                )
+            _write_array(archive, "ids", ids)
         _write_array(archive, VALUES_NAME, codes.array)
-    return told
-
-
-def _ids_array(vectors: Vectors) -> NDArray[np.str_]:
-    names = vectors.ids.to_list()
-    array = np.array(names, dtype=np.str_)
-    if array.tolist() != names:  # NumPy drops zeros at the end of a string
-        odd = next(name for name, kept in zip(names, array.tolist(), strict=True) if name != kept)
-        raise DataError(f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot", where=vectors.source)
-    return array
+    return metadata
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
