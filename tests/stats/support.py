@@ -11,7 +11,7 @@ from rankjury.core.types import Floats
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs
 from rankjury.stats.estimates import Estimate, estimate_all
-from rankjury.stats.resampling import Keys, Resampling, query_keys
+from rankjury.stats.resampling import Keys, Resampling, Signs, query_keys
 
 NAN = float("nan")
 QUICK = Resampling(resamples=256)
@@ -56,9 +56,14 @@ def paired(
     lower_is_better: bool = False,
 ) -> PairedValues:
     ours, theirs = np.array(values, dtype=float), np.array(baseline_values, dtype=float)
-    return PairedValues("ours", "theirs", "m", ours, theirs, aggregate, lower_is_better)
+    return PairedValues("ours", "theirs", "m", aggregate, lower_is_better, values=ours, baseline_values=theirs)
 
 
 def compare(pair: PairedValues, resampling: Resampling = QUICK) -> Comparison:
     """One pair over q0, q1 …"""
     return compare_pairs([pair], keys(pair.values.size, resampling.seed), resampling)[0]
+
+
+def sign_bits(keys: Keys, first: int, last: int) -> Floats:
+    """Return a fair 0 or 1 for each key and resample, as keys × resamples; ``first`` is a multiple of 64."""
+    return Signs(first, last, keys.size).draw(keys)

@@ -17,7 +17,6 @@ from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs
 from rankjury.stats.estimates import Estimate, estimate_all
 from rankjury.stats.mergeable import (
     Outline,
-    RankRange,
     RankTotals,
     ScoreColumn,
     TableLayout,
@@ -67,7 +66,7 @@ def gathered(
             SignedRanks.joined([signed_ranks(block, pair, one).within(low, high) for block, _ in blocks])
             for low, high in size_ranges(ranges, 1)
         ]
-        ranks.append(RankTotals.of([RankRange.of(counts) for counts in within]))
+        ranks.append(RankTotals.joined([RankTotals.of(counts) for counts in within]))
     differences = tally.differences(LAYOUT, outline, ranks)
     compared = [one.compared(pair.versus, resampling) for one, pair in zip(differences, LAYOUT.pairs, strict=True)]
     return tally.estimates(LAYOUT, outline, resampling), compared
@@ -75,7 +74,9 @@ def gathered(
 
 def at_once(table: Floats, keys: np.ndarray, resampling: Resampling) -> tuple[list[Estimate], list[Comparison]]:
     pairs = [
-        PairedValues("new", "old", name, table[:, 3 + place], table[:, place], name, name == "sum")
+        PairedValues(
+            *("new", "old", name, name, name == "sum"), values=table[:, 3 + place], baseline_values=table[:, place]
+        )
         for place, name in enumerate(AGGREGATES)
     ]
     return estimate_all(table, [one.aggregate for one in COLUMNS], keys, resampling), compare_pairs(

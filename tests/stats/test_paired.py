@@ -14,9 +14,8 @@ from scipy import stats
 import rankjury.core.types
 from rankjury.core.types import Floats
 from rankjury.stats import resampling as resampling_module
-from rankjury.stats.resampling import sign_bits
 from rankjury.stats.significance import RandomizationTest, moments, sign_flip_tests, t_test, welch_test, wilcoxon_test
-from tests.stats.support import keys, thorough
+from tests.stats.support import keys, sign_bits, thorough
 
 few_differences = arrays(np.float64, st.integers(1, 9), elements=st.integers(-4, 4), fill=st.nothing())
 reals = st.floats(-1, 1).filter(lambda value: value == 0 or abs(value) > 1e-6)

@@ -38,7 +38,7 @@ def test_where_they_are_counted(scores: list[float]) -> None:
     found, expected = QuantileSketch.of(np.array(scores), 0), np.sort(known(scores))
     if not len(expected):
         return
-    assert found.error == QUANTILE_ERROR and found.held is None
+    assert found.error == QUANTILE_ERROR and found.scores is None
     true = np.quantile(expected, SHARES)
     ranks = np.array(SHARES) * (len(expected) - 1)
     larger = np.maximum(np.abs(expected[np.floor(ranks).astype(int)]), np.abs(expected[np.ceil(ranks).astype(int)]))

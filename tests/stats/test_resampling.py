@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 import rankjury.core.types
 from rankjury.core.types import Floats, Ints
 from rankjury.stats import resampling as resampling_module
-from rankjury.stats.resampling import Keys, bootstrap_weights, draw_sums, flip_sums, sign_bits
+from rankjury.stats.resampling import Keys, bootstrap_weights, draw_sums, flip_sums
 from rankjury.stats.sums import LARGEST_BLOCK, to_fixed
-from tests.stats.support import keys, thorough
+from tests.stats.support import keys, sign_bits, thorough
 
 Sums = Callable[[Keys, Floats, int], Ints]
 SUMS: list[Sums] = [draw_sums, flip_sums]

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from rankjury.core.types import Floats
-from rankjury.stats.resampling import Keys, Signs, Weights, bootstrap_weights, query_keys, sign_bits
-from tests.stats.support import keys, numbered, thorough
+from rankjury.stats.resampling import Keys, Signs, Weights, bootstrap_weights, query_keys
+from tests.stats.support import keys, numbered, sign_bits, thorough
 
 
 def splitmix64(state: int, count: int) -> list[int]:

@@ -1,7 +1,7 @@
 """Comparison of systems over the same queries: differences, intervals, tests, corrected for one another."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp, isfinite, isnan, nan
 from types import MappingProxyType
@@ -104,19 +104,17 @@ class Comparison(Record):
         return -self.difference if self.lower_is_better else self.difference
 
     def is_significant(self, level: float) -> bool:
-        """Whether chance alone would seldom make such a difference, all comparisons considered."""
+        """Return whether chance alone would seldom make such a difference, all comparisons considered."""
         return is_significant(self.p_holm, level)
 
     def needed_for(self, difference: float, level: float) -> int | None:
-        """Queries with which such a difference would be shown with a power of 80 %."""
+        """Return how many queries would show such a difference with a power of 80 %."""
         return None if self.std is None else queries_needed(self.std, difference, level=level)
 
     def to_json(self) -> dict[str, Any]:
-        """One row of the report: of a figure over all queries none is better or worse."""
-        found: dict[str, Any] = super().to_json()
-        if self.whole:
-            found |= dict.fromkeys(("better", "equal", "worse"))
-        return found
+        """Return one row of the report: of a figure over all queries none is better or worse."""
+        row: dict[str, Any] = super().to_json()
+        return row | dict.fromkeys(("better", "equal", "worse")) if self.whole else row
 
     @classmethod
     def prepare(cls, value: Any) -> Any:
@@ -161,7 +159,7 @@ class Differences:
     left_out: int
     mean: float
     baseline_mean: float
-    apart: tuple[float, float]
+    moments: tuple[float, float]
     """Mean and standard deviation of the differences, on the scale on which means are taken."""
     steps: Extent
     """Of the differences in fixed point."""
@@ -178,14 +176,14 @@ class Differences:
     def n(self) -> int:
         return self.steps.n
 
-    def compared(self, versus: "ComparisonSpec | PairedValues", resampling: Resampling) -> Comparison:
-        """Not yet corrected."""
+    def compared(self, versus: ComparisonSpec, resampling: Resampling) -> Comparison:
+        """Return the comparison, not yet corrected."""
         n, rose, fell = self.n, self.rose, self.fell
         varied = n >= 2 and self.steps.high - self.steps.low > 1
         # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
         known = varied and versus.aggregate != "geometric"
-        difference, std = self.mean - self.baseline_mean, self.apart[1]
-        p_t = t_test((*self.apart, n)) if varied else None
+        difference, std = self.mean - self.baseline_mean, self.moments[1]
+        p_t = t_test((*self.moments, n)) if varied else None
         p = self.test.p if self.test and n else None
         if versus.whole:
             p, rose, fell = (1.0 if n >= 2 and not self.steps.largest else p_t), 0, 0
@@ -220,48 +218,32 @@ class Differences:
         )
 
     def _interval(self, resampling: Resampling) -> Bounds:
-        """Of resampled differences; of both sides, their geometric means are subtracted."""
+        """Return the interval of resampled differences; of both sides, their geometric means are subtracted."""
         if self.crossed is None:
-            (apart,) = self.pooled
-            return interval(apart.means(), apart.mean, apart.influence, resampling.level, resampling.of_differences)
-        one, other = self.pooled
-        mean, baseline_mean = exp(one.mean), exp(other.mean)
-        resampled = np.exp(one.means()) - np.exp(other.means())
-        influence = _influence_of_both(one, other, self.crossed, (mean, baseline_mean))
+            (sums,) = self.pooled
+            return interval(sums.means(), sums.mean, sums.influence, resampling.level, resampling.of_differences)
+        ours, theirs = self.pooled
+        mean, baseline_mean = exp(ours.mean), exp(theirs.mean)
+        resampled = np.exp(ours.means()) - np.exp(theirs.means())
+        # The influence of a query on a weighted difference of two columns.
+        ab, aab, abb = central_products(ours.powers, theirs.powers, self.crossed)
+        p, q = Fraction(mean), Fraction(baseline_mean)
+        influence = Influence(-2 * p * q * ab, 3 * p * q * q * abb - 3 * p * p * q * aab)
+        for side, weight in ((ours, p), (theirs, -q)):
+            influence += Influence(Fraction(side.powers.squares), Fraction(side.powers.cubes)).scaled(weight)
         return interval(resampled, mean - baseline_mean, influence, resampling.level, resampling.of_differences)
 
 
-def _influence_of_both(
-    one: ResampledSums, other: ResampledSums, crossed: tuple[int, int, int], weights: tuple[float, float]
-) -> Influence:
-    """Of a weighted difference of two columns over the same queries."""
-    ab, aab, abb = central_products(one.powers, other.powers, crossed)
-    p, q = map(Fraction, weights)
-    between = Influence(-2 * p * q * ab, 3 * p * q * q * abb - 3 * p * p * q * aab)
-    exact = (Influence(Fraction(side.powers.squares), Fraction(side.powers.cubes)) for side in (one, other))
-    ours, theirs = exact
-    return (
-        between
-        + Influence(ours.squares * p**2, ours.cubes * p**3)
-        + Influence(theirs.squares * q**2, -theirs.cubes * q**3)
-    )
-
-
 @dataclass(frozen=True, eq=False)
-class PairedValues:
-    """Per-query values of a measure for a system and for the baseline."""
+class PairedValues(ComparisonSpec):
+    """A comparison with the per-query values of the system and of the baseline.
 
-    system: str
-    baseline: str
-    measure: str
-    values: Floats
-    baseline_values: Floats
-    aggregate: Aggregate = "mean"
-    lower_is_better: bool = False
-    whole: bool = False
-    """Values are contributions to a figure over all queries; two that are alike may differ by what others did."""
-    descriptive: bool = False
-    """The measure describes the run rather than how good it is: the difference is not tested."""
+    Where it is of a figure over all queries, values are contributions to it: two that are alike may differ by those of
+    other queries.
+    """
+
+    values: Floats = field(kw_only=True)
+    baseline_values: Floats = field(kw_only=True)
 
     def __post_init__(self) -> None:
         # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
@@ -281,12 +263,12 @@ def compare_pairs(
     columns = [_columns(pair) for pair in pairs]
     fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
     flat = [column for some in columns for column in some]
-    pooled = resample_columns([one for some in fixed for one in some], flat, keys, resampling)
+    pooled = resample_columns([column for some in fixed for column in some], flat, keys, resampling)
     # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
     steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
     return [
-        _found(pair, [next(pooled) for _ in some], whole, test).compared(pair, resampling)
+        _summarize_pair(pair, [next(pooled) for _ in some], whole, test).compared(pair, resampling)
         for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
     ]
 
@@ -302,17 +284,17 @@ def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]
     every = sides[0] | sides[1]
     if min(int(side.sum()) for side in sides) < 2:
         first = np.arange(values.size) == 0
-        figures = (mean_and_std(given[side])[0] for side, given in zip(sides, (values, others), strict=True))
+        figures = (mean_and_std(column[side])[0] for side, column in zip(sides, (values, others), strict=True))
         ours, theirs = (np.where(first, figure, nan) for figure in figures)
         return ours, theirs
     if (sides[0] == sides[1]).all():
         return values, others
-    found = []
-    for side, given in zip(sides, (values, others), strict=True):
-        figure, n = mean_and_std(given[side])[0], int(side.sum())
-        spread = figure + np.where(side, given - figure, 0.0) * (int(every.sum()) / n)
-        found.append(np.where(every, spread, nan))
-    return found[0], found[1]
+    aligned = []
+    for side, column in zip(sides, (values, others), strict=True):
+        figure, n = mean_and_std(column[side])[0], int(side.sum())
+        spread = figure + np.where(side, column - figure, 0.0) * (int(every.sum()) / n)
+        aligned.append(np.where(every, spread, nan))
+    return aligned[0], aligned[1]
 
 
 def _columns(pair: PairedValues) -> list[Floats]:
@@ -337,20 +319,20 @@ def _largest(pair: PairedValues) -> float:
     return max(float(np.abs(side).max(initial=0.0)) for side in sides)
 
 
-def _found(
+def _summarize_pair(
     pair: PairedValues, pooled: Sequence[ResampledSums], whole: Floats, test: RandomizationTest | None
 ) -> Differences:
-    apart = _difference(pair)
-    both = ~np.isnan(apart)
+    differences = _difference(pair)
+    both = ~np.isnan(differences)
     steps = whole[both]
     crossed = None
     if len(pooled) == 2:
-        crossed = exact_products(*(one.whole[both] for one in to_fixed(*_columns(pair), largest=_largest(pair))))
+        crossed = exact_products(*(side.whole[both] for side in to_fixed(*_columns(pair), largest=_largest(pair))))
     return Differences(
         left_out=int(both.size - steps.size),
         mean=summarise(pair.values[both], pair.aggregate).mean,
         baseline_mean=summarise(pair.baseline_values[both], pair.aggregate).mean,
-        apart=mean_and_std(apart[both]),
+        moments=mean_and_std(differences[both]),
         steps=Extent.of(steps),
         rose=int((steps > 0).sum()),
         fell=int((steps < 0).sum()),
@@ -381,12 +363,11 @@ def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
 
     Where no query differs, p is 1 and stays so; it does not make the p-values of others larger.
     """
-    made = list(tested)
-    p_values = [one.p if one.tested else None for one in made]
-    rows = zip(made, holm(p_values), benjamini_hochberg(p_values), strict=True)
+    results = list(tested)
+    p_values = [result.p if result.tested else None for result in results]
     return [
-        replace(one, p_holm=p_holm if one.tested else one.p, p_bh=p_bh if one.tested else one.p)  # type: ignore[type-var]
-        for one, p_holm, p_bh in rows
+        replace(result, p_holm=p_holm, p_bh=p_bh) if result.tested else replace(result, p_holm=result.p, p_bh=result.p)  # type: ignore[type-var]
+        for result, p_holm, p_bh in zip(results, holm(p_values), benjamini_hochberg(p_values), strict=True)
     ]
 
 
@@ -403,19 +384,20 @@ def add_relative_differences(
         columns += [np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)]
     sums = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
     completed = []
-    for one, pair, ours, theirs in zip(comparisons, pairs, sums[::2], sums[1::2], strict=True):
-        if pair.aggregate != "geometric" and one.n >= 2 and one.baseline_mean != 0:
-            share = one.difference / abs(one.baseline_mean)
+    for comparison, pair, ours, theirs in zip(comparisons, pairs, sums[::2], sums[1::2], strict=True):
+        if pair.aggregate != "geometric" and comparison.n >= 2 and comparison.baseline_mean != 0:
+            share = comparison.difference / abs(comparison.baseline_mean)
             if isfinite(share):
-                one = replace(one, relative=share, relative_ci=_relative_interval(ours, theirs, resampling.level))
-        completed.append(one)
+                ci = _relative_interval(ours, theirs, resampling.level)
+                comparison = replace(comparison, relative=share, relative_ci=ci)
+        completed.append(comparison)
     return completed
 
 
 def _relative_interval(ours: ResampledSums, theirs: ResampledSums, level: float) -> Bounds | None:
     """Return the percentile interval of the relative difference; None where a resampled baseline is 0."""
-    held = theirs.drawn > 0
-    sums, baseline_sums = ours.sums[held], theirs.sums[held]
+    drawn = theirs.drawn > 0
+    sums, baseline_sums = ours.sums[drawn], theirs.sums[drawn]
     if not baseline_sums.all():  # a baseline that may as well be 0 has no shares
         return None
     scale = ours.unit / theirs.unit

@@ -50,7 +50,7 @@ class Estimate(Record):
 
 
 def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
-    """Mean and spread over the queries where a measure is defined.
+    """Return mean and spread over the queries where a measure is defined.
 
     Sums are exact before they are rounded, so the digits do not depend on the order of queries.
     """
@@ -64,26 +64,26 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
 
 
 def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate]:
-    """Each column summarised, all at once; geometric means one by one."""
+    """Summarise all columns at once; geometric means one by one."""
     totals, means, stds, numbers = means_and_stds(values)
-    found = []
+    estimates = []
     for place, (aggregate, n) in enumerate(zip(aggregates, numbers.tolist(), strict=True)):
         if aggregate == "geometric":
-            found.append(summarise(values[:, place], aggregate))
+            estimates.append(summarise(values[:, place], aggregate))
             continue
         total = float(totals[place]) if aggregate == "sum" else None
-        found.append(Estimate(float(means[place]) if n else nan, n, len(values) - n, total, float(stds[place])))
-    return found
+        estimates.append(Estimate(float(means[place]) if n else nan, n, len(values) - n, total, float(stds[place])))
+    return estimates
 
 
 def mean_of(values: Floats, aggregate: Aggregate = "mean") -> float:
-    """The mean of ``summarise``, to the same digit, where nothing else is wanted."""
+    """Return the mean of ``summarise``, to the same digit, where nothing else is wanted."""
     defined = to_mean_scale(values[~np.isnan(values)], aggregate)
     return from_mean_scale(exact_total(defined) / defined.size, aggregate) if defined.size else nan
 
 
 def to_mean_scale(values: Floats, aggregate: Aggregate) -> Floats:
-    """The values whose plain mean is taken."""
+    """Return the values whose plain mean is taken."""
     return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
 
 
@@ -94,7 +94,7 @@ def from_mean_scale(mean: float, aggregate: Aggregate) -> float:
 def estimate_all(
     values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, resampling: Resampling | None
 ) -> list[Estimate]:
-    """Each column of queries × measures summarised, with an interval where there are two queries or more.
+    """Summarise each column of queries × measures, with an interval where there are two queries or more.
 
     None for ``keys`` or ``resampling``: no intervals.
     """
@@ -103,13 +103,13 @@ def estimate_all(
     columns = [to_mean_scale(column, aggregate) for column, aggregate in zip(values.T, aggregates, strict=True)]
     pooled = resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling)
     return [
-        add_interval(summarise(column, aggregate), aggregate, one, resampling)
-        for column, aggregate, one in zip(values.T, aggregates, pooled, strict=True)
+        add_interval(summarise(column, aggregate), aggregate, sums, resampling)
+        for column, aggregate, sums in zip(values.T, aggregates, pooled, strict=True)
     ]
 
 
 def add_interval(estimate: Estimate, aggregate: Aggregate, pooled: "ResampledSums", resampling: Resampling) -> Estimate:
-    """An estimate with the interval that the resampled sums give."""
+    """Return an estimate with the interval that the resampled sums give."""
     if estimate.n < 2:
         return estimate
     if not pooled.powers.varies:
@@ -137,17 +137,17 @@ class ResampledSums:
         return self.powers.mean * self.unit
 
     def __add__(self, other: "ResampledSums") -> "ResampledSums":
-        """With other queries; both are to the same scale."""
+        """Add other queries; both are to the same scale."""
         return ResampledSums(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
 
     def without(self, part: "ResampledSums") -> "ResampledSums":
-        """Of the other queries; both are to the same scale."""
+        """Return the sums of the other queries; both are to the same scale."""
         return ResampledSums(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
 
     def means(self) -> Floats:
-        """The resampled means; a resample that drew no query is left out."""
-        held = self.drawn > 0
-        return self.sums[held] / self.drawn[held] * self.unit
+        """Return the resampled means; a resample that drew no query is left out."""
+        drawn = self.drawn > 0
+        return self.sums[drawn] / self.drawn[drawn] * self.unit
 
     @property
     def influence(self) -> Influence:
@@ -162,11 +162,11 @@ def resample_columns(
         return
     defined = [~np.isnan(column) for column in columns]
     patterns = {mask.tobytes(): mask for mask in defined}
-    matrix = np.column_stack([*(one.whole for one in fixed), *patterns.values()])
+    matrix = np.column_stack([*(column.whole for column in fixed), *patterns.values()])
     sums = draw_sums(keys, matrix, resampling.resamples)
     drawn = dict(zip(patterns, sums[len(fixed) :], strict=True))
-    for one, mask, row in zip(fixed, defined, sums, strict=False):
-        yield ResampledSums(one.unit, PowerSums.of(one.whole[mask]), row, drawn[mask.tobytes()])
+    for column, mask, row in zip(fixed, defined, sums, strict=False):
+        yield ResampledSums(column.unit, PowerSums.of(column.whole[mask]), row, drawn[mask.tobytes()])
 
 
 FRACTION = 52
@@ -197,10 +197,10 @@ class QuantileValues(Record):
 
 @dataclass(frozen=True, eq=False)
 class QuantileSketch:
-    """Scores to take quantiles of; more than ``limit`` of them are counted instead of held."""
+    """Scores to take quantiles of; more than ``limit`` of them are counted instead of stored."""
 
     limit: int
-    held: Floats | None
+    scores: Floats | None
     places: Ints
     """Rounded scores, as whole numbers in the same order."""
     counts: Ints
@@ -214,10 +214,10 @@ class QuantileSketch:
     def __add__(self, other: "QuantileSketch") -> "QuantileSketch":
         places, group = np.unique(np.concatenate((self.places, other.places)), return_inverse=True)
         counts = np.bincount(group, np.concatenate((self.counts, other.counts)), places.size).astype(np.int64)
-        held = None
-        if self.held is not None and other.held is not None and self.held.size + other.held.size <= self.limit:
-            held = np.concatenate((self.held, other.held))
-        return QuantileSketch(self.limit, held, places, counts)
+        scores = None
+        if self.scores is not None and other.scores is not None and self.scores.size + other.scores.size <= self.limit:
+            scores = np.concatenate((self.scores, other.scores))
+        return QuantileSketch(self.limit, scores, places, counts)
 
     @property
     def n(self) -> int:
@@ -225,32 +225,31 @@ class QuantileSketch:
 
     @property
     def error(self) -> float:
-        return 0.0 if self.held is not None else QUANTILE_ERROR
+        return 0.0 if self.scores is not None else QUANTILE_ERROR
 
     def at(self, shares: Sequence[float]) -> list[float]:
-        """By linear interpolation between the scores next to each rank, which are rounded where they are not held."""
+        """Interpolate linearly between the scores next to each rank, which are rounded where they are not stored."""
         if self.n == 0:
-            return [float("nan")] * len(shares)
-        if self.held is not None:
-            return [float(value) for value in np.quantile(np.sort(self.held), shares)]
+            return [nan] * len(shares)
+        if self.scores is not None:
+            return list(map(float, np.quantile(np.sort(self.scores), shares)))
         ranks = np.asarray(shares, dtype=np.float64) * (self.n - 1)
         below, above = self._rounded_at(np.floor(ranks)), self._rounded_at(np.ceil(ranks))
         share = ranks - np.floor(ranks)
-        found = np.where(below == above, below, below * (1 - share) + above * share)
-        return [float(value) for value in found]
+        return list(map(float, np.where(below == above, below, below * (1 - share) + above * share)))
 
     def _rounded_at(self, ranks: Floats) -> Floats:
-        """The rounded scores that have these ranks, from 0 on."""
+        """Return the rounded scores that have these ranks, from 0 on."""
         return _middles(self.places[np.searchsorted(np.cumsum(self.counts), ranks, side="right")])
 
     def values(self, shares: Sequence[float]) -> QuantileValues:
         """Return the scores at some shares, for a report."""
-        found = zip(shares, self.at(shares), strict=True)
-        return QuantileValues({f"{share:g}": nan if isnan(value) else value for share, value in found}, self.error)
+        values = zip(shares, self.at(shares), strict=True)
+        return QuantileValues({f"{share:g}": nan if isnan(value) else value for share, value in values}, self.error)
 
 
 def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
-    """Without so many bits of their fractions no more than ``most`` of these ascending numbers differ, if possible."""
+    """Return how many bits of ascending numbers to drop so that at most ``most`` of them differ, if possible."""
     for dropped in range(at_least, FRACTION):
         if np.count_nonzero(np.diff(_places(numbers, dropped))) < most:
             return dropped
@@ -258,7 +257,7 @@ def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
 
 
 def round_bits(values: Floats, dropped: int) -> Floats:
-    """The values without so many bits of their fractions: what is about the same becomes the same.
+    """Return the values without so many bits of their fractions: what is about the same becomes the same.
 
     It remains the same when more bits are dropped later.
     """
@@ -272,7 +271,7 @@ def _places(values: Floats, dropped: int = _BITS_DROPPED) -> Ints:
 
 
 def _middles(places: Ints, dropped: int = _BITS_DROPPED) -> Floats:
-    """The numbers in the middle of those that are rounded alike; zero stays zero, and what is infinite so."""
+    """Return the numbers in the middle of those that are rounded alike; zero stays zero, and what is infinite so."""
     first = places.astype(np.uint64) << np.uint64(dropped)
     middle = first | np.uint64(1 << (dropped - 1))
     bits = np.where(middle & _HIGHEST_BIT, middle & ~_HIGHEST_BIT, ~middle)

@@ -26,6 +26,7 @@ from rankjury.stats.sums import (
     Summable,
     add_pairwise,
     exact_products,
+    exact_sum,
     step_size,
     to_steps,
 )
@@ -51,8 +52,8 @@ class ColumnPair:
     ours: int
     theirs: int
 
-    def apart(self, scores: Floats) -> Floats:
-        """The differences, on the scale on which means are taken."""
+    def differences(self, scores: Floats) -> Floats:
+        """Return the differences, on the scale on which means are taken."""
         ours, theirs = self.sides(scores)
         return ours - theirs
 
@@ -70,7 +71,7 @@ class TableLayout:
 
     @classmethod
     def of(cls, columns: tuple[ScoreColumn, ...], baseline: str | None) -> "TableLayout":
-        """Every system but the baseline is compared with it, under every measure."""
+        """Return a layout in which every other system is compared with the baseline under every measure."""
         place = {(one.system, one.measure): number for number, one in enumerate(columns)}
         pairs = [
             ColumnPair(
@@ -87,7 +88,7 @@ class TableLayout:
         return cls(columns, tuple(pairs))
 
     def masks(self, scores: Floats) -> Bools:
-        """Where each column, then each pair, is defined; as columns × queries."""
+        """Return where each column, then each pair, is defined; as columns × queries."""
         defined = ~np.isnan(scores.T)
         pairs = [defined[pair.ours] & defined[pair.theirs] for pair in self.pairs]
         return np.array([*defined, *pairs], dtype=bool).reshape(len(self.columns) + len(pairs), len(scores))
@@ -122,18 +123,18 @@ class PairOutline(Summable):
 
     sides: tuple[Extent, Extent]
     totals: tuple[ExactSum, ExactSum]
-    apart: Extent
-    apart_total: ExactSum
+    difference: Extent
+    difference_total: ExactSum
 
     @classmethod
     def of(cls, scores: Floats, pair: ColumnPair) -> "PairOutline":
         ours, theirs = pair.sides(scores)
-        apart = ours - theirs
+        difference = ours - theirs
         return cls(
             (Extent.of(ours), Extent.of(theirs)),
             (ExactSum.of(ours), ExactSum.of(theirs)),
-            Extent.of(apart),
-            ExactSum.of(apart),
+            Extent.of(difference),
+            ExactSum.of(difference),
         )
 
     @property
@@ -143,7 +144,7 @@ class PairOutline(Summable):
     @property
     def unit(self) -> float:
         """Of the differences: that of the scores, or larger where these have different signs."""
-        return step_size(max(self.apart.largest, *(side.largest for side in self.sides)))
+        return step_size(max(self.difference.largest, *(side.largest for side in self.sides)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,45 +188,35 @@ _SIZES = 38
 
 @dataclass(frozen=True, eq=False)
 class RankTotals:
-    """What Wilcoxon's test needs of a pair; few differences are held themselves."""
+    """Sums for Wilcoxon's test of a pair, over one range of sizes or all; few differences are kept themselves."""
 
     sums: RankSums
     few: Floats
 
     @classmethod
-    def of(cls, ranges: "Sequence[RankRange]") -> "RankTotals":
-        """From all ranges, ascending."""
-        sums = RankSums()
-        for one in ranges:
-            sums = sums + one.sums
-        few = np.concatenate([one.few for one in ranges]) if sums.n <= EXACT_RANKS and ranges else np.empty(0)
-        return cls(sums, few)
+    def of(cls, counts: SignedRanks) -> "RankTotals":
+        """Return the totals of one range of sizes."""
+        sums = counts.part()
+        return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
+
+    @classmethod
+    def joined(cls, ranges: "Sequence[RankTotals]") -> "RankTotals":
+        """Return the totals of all ranges, which ascend."""
+        sums = sum((totals.sums for totals in ranges), start=RankSums())
+        return cls(sums, np.concatenate([np.empty(0), *(totals.few for totals in ranges if sums.n <= EXACT_RANKS)]))
 
     @property
     def p(self) -> float:
         return self.sums.p if self.sums.n > EXACT_RANKS else SignedRanks.of(self.few).p
 
 
-@dataclass(frozen=True, eq=False)
-class RankRange:
-    """Of one range of sizes."""
-
-    sums: RankSums
-    few: Floats
-
-    @classmethod
-    def of(cls, counts: SignedRanks) -> "RankRange":
-        sums = counts.part()
-        return cls(sums, counts.differences if sums.n <= EXACT_RANKS else np.empty(0))
-
-
 def signed_ranks(scores: Floats, pair: ColumnPair, outline: PairOutline) -> SignedRanks:
-    """The differences in steps."""
-    return SignedRanks.of(to_steps(pair.apart(scores), outline.unit))
+    """Return the differences in steps."""
+    return SignedRanks.of(to_steps(pair.differences(scores), outline.unit))
 
 
 def size_ranges(queries: int, at_once: int) -> list[tuple[float, float]]:
-    """Ranges of sizes, ascending, of which each may hold about so many differences."""
+    """Return ascending ranges of sizes, each with about so many differences."""
     parts = max(1, -(-queries // at_once))
     edges = [0.0, *(float(round(2**_SIZES * part / parts)) for part in range(1, parts)), np.inf]
     return list(pairwise(edges))
@@ -252,7 +243,7 @@ class SquareSums(Summable):
         return cls(tuple(squares), tuple(scaled))
 
     def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
-        """Mean, standard deviation and number of values on the scale of the mean."""
+        """Return mean, standard deviation and number of values on the scale of the mean."""
         one = outline.columns[place]
         n = one.scaled.n
         return (
@@ -299,7 +290,7 @@ class Tally(Summable):
         signs: int | None = None,
         whole: Outline | None = None,
     ) -> "Tally":
-        """``whole`` is the outline of all queries, where the table is to be compared with the rest of them."""
+        """Tally a table; ``whole`` is the outline of all queries, if the table is compared with the rest of them."""
         masks = layout.masks(scores)
         scaled = [to_mean_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
         columns: list[tuple[Floats, float, int]] = []
@@ -326,7 +317,7 @@ class Tally(Summable):
         ]
 
     def differences(self, layout: TableLayout, outline: Outline, ranks: Sequence[RankTotals]) -> list[Differences]:
-        """Each pair's."""
+        """Return the differences of each pair."""
         rows = zip(layout.pairs, outline.pairs, self.pairs, ranks, strict=True)
         return [_differences(outline.size, *row) for row in rows]
 
@@ -343,7 +334,7 @@ def estimate_columns(layout: TableLayout, outline: Outline, spread: SquareSums) 
 
 
 def _resampled(pair: ColumnPair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
-    """Differences; of a geometric mean, both sides by themselves; with what a step is worth."""
+    """Return the differences (both sides of a geometric mean), each with the unit of its steps."""
     ours, theirs = (np.where(both, side, nan) for side in pair.sides(scores))
     if pair.versus.aggregate != "geometric":
         return [(ours - theirs, one.unit)]
@@ -357,7 +348,7 @@ def _pool(
     keys: Keys,
     resampling: Resampling,
 ) -> list[ResampledSums]:
-    """Values, what a step of them is worth, and whose mask they have."""
+    """Resample columns: each has values, the unit of their steps, and the place of its mask."""
     used = list(dict.fromkeys(patterns[place] for _, _, place in columns))
     whole = [to_steps(values, unit) for values, unit, _ in columns]
     sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), resampling.resamples)
@@ -379,8 +370,8 @@ def _pair_tallies(
 ) -> list[_PairTally]:
     if not layout.pairs:
         return []
-    apart = [pair.apart(scores) for pair in layout.pairs]
-    steps = [to_steps(values, one.unit) for values, one in zip(apart, outline.pairs, strict=True)]
+    differences = [pair.differences(scores) for pair in layout.pairs]
+    steps = [to_steps(values, one.unit) for values, one in zip(differences, outline.pairs, strict=True)]
     flipped = flip_sums(keys, np.column_stack(steps), signs)
     found = []
     for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True)):
@@ -391,14 +382,14 @@ def _pair_tallies(
         if geometric:
             ours, theirs = (to_steps(side[both], one.unit_of_sides) for side in pair.sides(scores))
             crossed = exact_products(ours, theirs)
-        known, moved = apart[place][both], steps[place][both]
+        known, moved = differences[place][both], steps[place][both]
         found.append(
             _PairTally(
                 Extent.of(moved),
-                int(moved.astype(np.int64).sum()),
+                exact_sum(moved),
                 int((moved > 0).sum()),
                 int((moved < 0).sum()),
-                ExactSum.of(one.apart.squares(known, one.apart_total.value)) if known.size else ExactSum(),
+                ExactSum.of(one.difference.squares(known, one.difference_total.value)) if known.size else ExactSum(),
                 sides,
                 crossed,
                 flipped[place],
@@ -408,7 +399,7 @@ def _pair_tallies(
 
 
 def _differences(size: int, pair: ColumnPair, one: PairOutline, tally: _PairTally, ranks: RankTotals) -> Differences:
-    n, moving = one.apart.n, tally.rose + tally.fell
+    n, moving = one.difference.n, tally.rose + tally.fell
     test = None
     if n:
         few = enumerated_test(ranks.few, rounded=True) if moving <= ENUMERATED else None
@@ -420,7 +411,7 @@ def _differences(size: int, pair: ColumnPair, one: PairOutline, tally: _PairTall
         left_out=size - n,
         mean=mean,
         baseline_mean=baseline_mean,
-        apart=(one.apart_total.value / n, one.apart.std(tally.squares.value)) if n else (nan, nan),
+        moments=(one.difference_total.value / n, one.difference.std(tally.squares.value)) if n else (nan, nan),
         steps=replace(tally.steps, n=n),
         rose=tally.rose,
         fell=tally.fell,

@@ -42,14 +42,14 @@ _WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uin
 
 
 def query_keys(queries: pl.Series, seed: int) -> Keys:
-    """The key of each query, by the seed and the id as a string."""
+    """Return the key of each query, by the seed and the id as a string."""
     salt = int(seed).to_bytes(16, "little", signed=True)
     digests = b"".join(blake2b(query.encode(), digest_size=8, salt=salt).digest() for query in queries.cast(pl.String))
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
-    """How often each query is drawn in resamples ``first`` to ``last``, as keys × resamples.
+    """Return how often each query is drawn in resamples ``first`` to ``last``, as keys × resamples.
 
     Poisson with mean 1, its probabilities rounded to 256ths such that mean and variance are exactly 1; the third moment
     is 4.98 instead of 5. ``first`` is a multiple of eight.
@@ -57,24 +57,25 @@ def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
     return Weights(first, last, keys.size).draw(keys)
 
 
-def sign_bits(keys: Keys, first: int, last: int) -> Floats:
-    """A fair 0 or 1 for each key and resample, as keys × resamples; ``first`` is a multiple of 64."""
-    return Signs(first, last, keys.size).draw(keys)
-
-
 def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
-    """64 random bits each, numbers ``first`` to ``last`` of every key's stream of choices, as keys × words."""
+    """Return words ``first`` to ``last``, of 64 random bits, of every key's stream of choices: keys × words."""
     return _Words(first, last, keys.size, 1, _CHOICES).of(keys)
 
 
 def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
-    """64 random bits of each pair of keys, as left × right, determined by the two keys alone."""
+    """Return 64 random bits of each pair of keys, as left × right, determined by the two keys alone."""
     words: NDArray[np.uint64] = left[:, None] * _GAMMA + right
+    return _mix(words, np.empty_like(words))
+
+
+def _mix(words: NDArray[np.uint64], spare: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble the words in place and return them; ``spare`` is overwritten."""
     for shift, factor in _MIX:
-        words ^= words >> shift
-        words *= factor
-    words ^= words >> _LAST_SHIFT
-    return words
+        np.right_shift(words, shift, out=spare)
+        np.bitwise_xor(words, spare, out=words)
+        np.multiply(words, factor, out=words)
+    np.right_shift(words, _LAST_SHIFT, out=spare)
+    return np.bitwise_xor(words, spare, out=words)
 
 
 class Weights:
@@ -120,19 +121,13 @@ class _Words:
         places = np.arange(first // per_word + 1, -(-last // per_word) + 1, dtype=np.uint64)
         self._steps = places * _GAMMA
         self._kind = kind
-        self._held, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
+        self._buffer, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
-        """As keys × words, in little-endian order of bytes."""
-        words, spare = self._held[: keys.size], self._spare[: keys.size]
+        """Return the words as keys × words, in little-endian order of bytes."""
+        words, spare = self._buffer[: keys.size], self._spare[: keys.size]
         np.add((keys ^ self._kind)[:, None], self._steps[None, :], out=words)
-        for shift, factor in _MIX:
-            np.right_shift(words, shift, out=spare)
-            np.bitwise_xor(words, spare, out=words)
-            np.multiply(words, factor, out=words)
-        np.right_shift(words, _LAST_SHIFT, out=spare)
-        np.bitwise_xor(words, spare, out=words)
-        return words.astype("<u8", copy=False)
+        return _mix(words, spare).astype("<u8", copy=False)
 
 
 _RESAMPLES_PER_PART = 2560
@@ -142,7 +137,7 @@ _PRODUCTS_AT_ONCE = 1 << 18
 
 
 def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
-    """Sums of each column over resampled queries, as columns × resamples.
+    """Return sums of each column over resampled queries, as columns × resamples.
 
     Every query is drawn a random number of times, with mean 1, independently of the others. ``columns`` holds whole
     numbers, as queries × columns.
@@ -151,7 +146,7 @@ def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
 
 
 def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
-    """Sums of each column with the signs of its values flipped at random, as columns × resamples."""
+    """Return sums of each column with the signs of its values flipped at random, as columns × resamples."""
     total = columns.astype(np.int64).sum(axis=0)
     flipped = _sums(Signs, keys, columns, resamples)
     flipped *= 2
@@ -185,21 +180,21 @@ def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, res
 
 _SMALLEST = 1e-300
 _PRECISION = 1e-16
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 
 
 def normal_cdf(z: float) -> float:
-    """P(Z ≤ z)."""
+    """Return P(Z ≤ z)."""
     return 0.5 * erfc(-z / sqrt(2.0))
 
 
 def normal_tails(z: float) -> float:
-    """P(|Z| ≥ |z|)."""
+    """Return P(|Z| ≥ |z|)."""
     return erfc(abs(z) / sqrt(2.0))
 
 
 def normal_quantile(p: float) -> float:
-    """The z with P(Z ≤ z) = p; infinite for 0 and 1."""
+    """Return the z with P(Z ≤ z) = p; infinite for 0 and 1."""
     if p <= 0.0 or p >= 1.0:
         return -inf if p <= 0.0 else inf
     from statistics import NormalDist  # on use: it loads decimal numbers and fractions
@@ -208,7 +203,7 @@ def normal_quantile(p: float) -> float:
 
 
 def t_tails(t: float, df: float) -> float:
-    """P(|T| ≥ |t|) for df degrees of freedom."""
+    """Return P(|T| ≥ |t|) for df degrees of freedom."""
     if isinf(t):
         return 0.0
     square = t * t
@@ -217,7 +212,7 @@ def t_tails(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """The t with P(T ≤ t) = p."""
+    """Return the t with P(T ≤ t) = p."""
     if p < 0.5:
         return -t_quantile(1.0 - p, df)
     tails = 2.0 * (1.0 - p)
@@ -231,7 +226,7 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction; ``rest`` is 1 − x.
+    """Return the regularised incomplete beta function I_x(a, b), by its continued fraction; ``rest`` is 1 − x.
 
     Source: NIST Digital Library of Mathematical Functions, 8.17.22, evaluated by Lentz's method.
     """
@@ -240,21 +235,21 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     if x > (a + 1.0) / (a + b + 2.0):
         return 1.0 - _incomplete_beta(b, a, rest, x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest)) / a
-    c, d = 1.0, 1.0 / _apart(1.0 - (a + b) * x / (a + 1.0))
+    c, d = 1.0, 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1.0))
     fraction = d
-    for m in range(1, _MOST_STEPS):
+    for m in range(1, _MAX_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for step in (even, odd):
-            d = 1.0 / _apart(1.0 + step * d)
-            c = _apart(1.0 + step / c)
+            d = 1.0 / _nonzero(1.0 + step * d)
+            c = _nonzero(1.0 + step / c)
             fraction *= c * d
         if abs(c * d - 1.0) < _PRECISION * 4:
             break
     return front * fraction
 
 
-def _apart(value: float) -> float:
+def _nonzero(value: float) -> float:
     return value if abs(value) > _SMALLEST else _SMALLEST
 
 
@@ -306,7 +301,7 @@ class Influence:
     def __add__(self, other: "Influence") -> "Influence":
         return Influence(self.squares + other.squares, self.cubes + other.cubes)
 
-    def scaled(self, factor: float) -> "Influence":
+    def scaled(self, factor: float | Fraction) -> "Influence":
         return Influence(self.squares * factor**2, self.cubes * factor**3)
 
     @property
@@ -317,7 +312,7 @@ class Influence:
 
 
 def interval(resampled: Floats, estimate: float, influence: Influence, level: float, method: IntervalMethod) -> Bounds:
-    """The bounds that hold the share ``level`` of the resampled estimates.
+    """Return the bounds that hold the share ``level`` of the resampled estimates.
 
     ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
     from the queries' ``influence``.

@@ -15,7 +15,7 @@ _ROUNDING = 1e-12
 
 
 def is_significant(p_value: float | None, level: float) -> bool:
-    """Whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
+    """Return whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
     return p_value is not None and p_value <= 1.0 - level + _ROUNDING
 
 
@@ -25,7 +25,7 @@ def at_floor(p_value: float | None, resamples: int | None) -> bool:
 
 
 def holm(p_values: PValues) -> list[float | None]:
-    """Adjusted p-values that hold the chance of any false finding to the level.
+    """Return adjusted p-values that hold the chance of any false finding to the level.
 
     Formula: the i-th smallest of m becomes max over j ≤ i of (m − j + 1) · p_(j), at most 1.
     Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 1979.
@@ -40,7 +40,7 @@ def holm(p_values: PValues) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: PValues) -> list[float | None]:
-    """Adjusted p-values that hold the expected share of false findings among the findings to the level.
+    """Return adjusted p-values that hold the expected share of false findings among the findings to the level.
 
     Formula: the i-th smallest of m becomes min over j ≥ i of m · p_(j) / j, at most 1.
     Source: Benjamini and Hochberg, Controlling the false discovery rate, J. R. Statist. Soc. B 1995.
@@ -65,7 +65,7 @@ _NEARLY_NORMAL = 1000
 
 
 def detectable_difference(std: float, n: int, *, level: float = 0.95, power: float = POWER) -> float:
-    """The true difference that a paired t-test at this level finds with this power.
+    """Return the true difference that a paired t-test at this level finds with this power.
 
     Formula: (t_{1−α/2} + t_{power}) · s / √n with n − 1 degrees of freedom; s is the standard deviation of the
     per-query differences.
@@ -75,7 +75,7 @@ def detectable_difference(std: float, n: int, *, level: float = 0.95, power: flo
 
 
 def queries_needed(std: float, difference: float, *, level: float = 0.95, power: float = POWER) -> int | None:
-    """The fewest queries with which a difference of this size would be found; None where no number would do."""
+    """Return the fewest queries with which a difference of this size would be found; None where no number would do."""
     if difference == 0.0 or std <= 0.0:
         return None
     ratio = std / abs(difference)
@@ -96,7 +96,7 @@ def _quantiles(n: int, level: float, power: float) -> float:
 
 
 def _nearly_t_quantile(p: float, df: int) -> float:
-    """Student's quantile by its series in 1/df: eight digits for a thousand degrees of freedom, and no search."""
+    """Return Student's quantile by its series in 1/df: eight digits from a thousand degrees of freedom on."""
     z = normal_quantile(p)
     return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df * df)
 
@@ -120,7 +120,7 @@ class RandomizationTest:
 def sign_flip_tests(
     differences: Sequence[Floats], keys: Keys, resamples: int, *, rounded: bool = False
 ) -> list[RandomizationTest | None]:
-    """The share of random signs under which the mean difference is as far from zero as it was found, for each column.
+    """Return, for each column, the share of random signs under which the mean is as far from zero as observed.
 
     Differences are whole numbers; ``rounded`` ones may each be off by half a step, so sums that differ by less tie.
 
@@ -141,13 +141,13 @@ def sign_flip_tests(
 
 
 def sampled_test(flipped: Ints, found: int, slack: int) -> RandomizationTest:
-    """From the sums under random signs, and the sum that was found; ``slack`` makes sums tie that differ by less."""
+    """Test the sum against sums under random signs; those that differ by less than ``slack`` tie."""
     hits = int(np.count_nonzero(np.abs(flipped) >= abs(found) - slack))
     return RandomizationTest((1 + hits) / (1 + flipped.size), exact=False, resamples=flipped.size)
 
 
 def enumerated_test(moving: Floats, *, rounded: bool) -> RandomizationTest | None:
-    """From all signs of the differences that are not zero; None where these are too many."""
+    """Test under all signs of the differences that are not zero; None where these are too many."""
     if moving.size > ENUMERATED:
         return None
     sums: Ints = np.zeros(1, dtype=np.int64)
@@ -203,7 +203,7 @@ def two_sample_test(left: Moments, right: Moments) -> float:
 
 
 def wilcoxon_test(differences: Floats) -> float:
-    """Two-sided p-value of Wilcoxon's signed-rank test; zero differences are left out, equal ones share their rank.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; zeros are omitted, equal differences share a rank.
 
     Exact, ties included, up to 50 differences; else by the normal approximation, corrected for ties.
     Source: Wilcoxon, Individual comparisons by ranking methods, 1945; Pratt and Gibbons, Concepts of nonparametric
@@ -237,7 +237,7 @@ class SignedRanks:
         return cls(sizes, rises, falls)
 
     def within(self, low: float, high: float) -> "SignedRanks":
-        """Those whose size is above ``low`` and at most ``high``."""
+        """Return those whose size is above ``low`` and at most ``high``."""
         first, last = np.searchsorted(self.sizes, [low, high], side="right")
         return SignedRanks(self.sizes[first:last], self.rises[first:last], self.falls[first:last])
 
@@ -247,11 +247,11 @@ class SignedRanks:
         return np.concatenate((np.repeat(self.sizes, self.rises), -np.repeat(self.sizes, self.falls)))
 
     def part(self) -> "RankSums":
-        """As the smallest of all differences, or as those of some range of sizes."""
+        """Return the sums of ranks, counted from the smallest of these differences."""
         counts = self.rises + self.falls
         doubled = 2 * np.cumsum(counts) - counts + 1
         positive = sum(map(int.__mul__, doubled.tolist(), self.rises.tolist()))
-        ties = sum(one**3 - one for one in counts[counts > 1].tolist())
+        ties = sum(count**3 - count for count in counts[counts > 1].tolist())
         return RankSums(int(counts.sum()), int(self.rises.sum()), positive, ties)
 
     @property
@@ -263,7 +263,15 @@ class SignedRanks:
             return self.part().p
         counts = self.rises + self.falls
         doubled = np.repeat(2 * np.cumsum(counts) - counts + 1, counts)
-        return _exact_ranks(doubled, self.part().positive)
+        # Twice the smaller tail of the sum of ranks, over all assignments of signs.
+        total, positive = int(doubled.sum()), self.part().positive
+        chance = np.zeros(total + 1)
+        chance[0] = 1.0
+        for rank in doubled.tolist():
+            moved = np.zeros_like(chance)
+            moved[rank:] = chance[: total + 1 - rank]
+            chance = (chance + moved) / 2
+        return min(1.0, 2.0 * float(chance[: min(positive, total - positive) + 1].sum()))
 
 
 @dataclass(frozen=True)
@@ -280,7 +288,7 @@ class RankSums:
     """The sum of t³ − t over groups of t equal sizes."""
 
     def __add__(self, larger: "RankSums") -> "RankSums":
-        """With those of a range of larger sizes."""
+        """Add a range of larger sizes."""
         shifted = larger.positive + 2 * self.n * larger.rises
         return RankSums(self.n + larger.n, self.rises + larger.rises, self.positive + shifted, self.ties + larger.ties)
 
@@ -290,16 +298,3 @@ class RankSums:
         n = self.n
         std = sqrt((n * (n + 1) * (2 * n + 1) - self.ties / 2) / 24)
         return normal_tails((self.positive / 2 - n * (n + 1) / 4) / std)
-
-
-def _exact_ranks(doubled_ranks: Ints, positive: int) -> float:
-    """Twice the smaller tail of the sum of ranks, over all assignments of signs."""
-    total = int(doubled_ranks.sum())
-    chance = np.zeros(total + 1)
-    chance[0] = 1.0
-    for rank in doubled_ranks.tolist():
-        moved = np.zeros_like(chance)
-        moved[rank:] = chance[: total + 1 - rank]
-        chance = (chance + moved) / 2
-    less = min(positive, total - positive)
-    return min(1.0, 2.0 * float(chance[: less + 1].sum()))

@@ -25,7 +25,7 @@ class Summable:
     """Base class of dataclasses that are added field by field; tuples are added element by element."""
 
     def __add__(self, other: Self) -> Self:
-        sides = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))  # type: ignore[arg-type]
+        sides = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(*(add_pairwise(*pair) if isinstance(pair[0], tuple) else pair[0] + pair[1] for pair in sides))
 
 
@@ -40,7 +40,7 @@ Summand = TypeVar("Summand", bound=Addable)
 
 def add_pairwise(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
     """Return the sums of the elements in the same place."""
-    return tuple(one + other for one, other in zip(ours, theirs, strict=True))
+    return tuple(left + right for left, right in zip(ours, theirs, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class FixedPoint:
 
 
 def to_fixed(*columns: Floats, largest: float = 0.0) -> list[FixedPoint]:
-    """The columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
+    """Return the columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
 
     The scale may be larger than the columns need: that of the scores of which they are differences.
     """
@@ -62,18 +62,18 @@ def to_fixed(*columns: Floats, largest: float = 0.0) -> list[FixedPoint]:
 
 
 def step_size(largest: float) -> float:
-    """What one step is worth where no value is larger."""
+    """Return what one step is worth where no value is larger."""
     exponent = frexp(largest)[1] if largest else 0
     return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
 
 
 def to_steps(column: Floats, unit: float) -> Floats:
-    """The whole numbers of ``to_fixed``, to a scale that is known."""
+    """Return the whole numbers of ``to_fixed``, to a scale that is known."""
     return np.rint(np.nan_to_num(column, nan=0.0) / unit)
 
 
 def exact_sum(whole: Floats) -> int:
-    """The sum of whole numbers held as floats."""
+    """Return the sum of whole numbers held as floats."""
     return int(whole.astype(np.int64).sum())
 
 
@@ -85,19 +85,19 @@ _FEW = 1 << 9
 """Added sooner one by one."""
 _SHORT = 1 << 11
 """So many rows at most are summarised in all columns at once."""
-_MOST_ROUNDS = 4
+_MAX_ROUNDS = 4
 _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
 
 
 def exact_total(values: Floats) -> float:
-    """The sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
+    """Return the sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
     blocks = (values[first : first + _AT_ONCE] for first in range(0, values.size, _AT_ONCE))
     return fsum(part for block in blocks for part in sum_parts(block))
 
 
 def sum_parts(values: Floats) -> list[float]:
-    """A few numbers that have the same sum.
+    """Return a few numbers that have the same sum.
 
     Each round takes 40 bits off all values: whole numbers of one unit, whose sum is a float in whatever order they are
     added. Where there are bits further down than the last round, the values stay as they are.
@@ -105,7 +105,7 @@ def sum_parts(values: Floats) -> list[float]:
     if values.size >= _FEW:
         largest = float(np.abs(values).max())
         rest, unit, sums = values, ldexp(1.0, frexp(largest)[1]), []
-        for _ in range(_MOST_ROUNDS if _TINY < largest < 1 / _TINY else 0):
+        for _ in range(_MAX_ROUNDS if _TINY < largest < 1 / _TINY else 0):
             unit = ldexp(unit, -_MANTISSA_BITS)
             whole = np.rint(rest / unit) * unit
             sums.append(float(whole.sum()))
@@ -116,23 +116,25 @@ def sum_parts(values: Floats) -> list[float]:
 
 
 def column_totals(table: Floats) -> list[float]:
-    """The sum of each column, as ``exact_total`` gives it; of all columns at once, as many rows as stay in cache."""
+    """Return the sum of each column as ``exact_total`` does; all columns at once, in blocks that stay in cache."""
     parts: list[list[float]] = [[] for _ in range(table.shape[1])]
     for first, last in cut_rows(len(table), max(_FEW, _CELLS_AT_ONCE // max(1, table.shape[1]))):
         columns = np.ascontiguousarray(table[first:last].T)
         sums, settled = _same_sums(columns)
         for place, part in enumerate(parts):
-            part += [float(one[place]) for one in sums] if settled[place] else columns[place].tolist()
+            part += (
+                [float(sums_of_round[place]) for sums_of_round in sums] if settled[place] else columns[place].tolist()
+            )
     return [fsum(part) for part in parts]
 
 
 def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
-    """Of each column, which is a row here, a few numbers that have the same sum, and whether they have."""
+    """Return, for each column (a row here), a few numbers with the same sum, and whether it is the same."""
     largest = np.abs(columns).max(axis=1, initial=0.0)
     known = (largest > _TINY) & (largest < 1 / _TINY)
     unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])[:, None]
     rest, sums = columns if known.all() else np.where(known[:, None], columns, 0.0), []
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         unit = np.ldexp(unit, -_MANTISSA_BITS)
         whole = np.rint(rest / unit)
         whole *= unit
@@ -145,17 +147,17 @@ def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
 
 
 def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, float]:
-    """The mean (NaN of nothing) and the sample standard deviation (NaN under two values, 0 where all are equal).
+    """Return the mean (NaN of nothing) and the sample standard deviation (NaN under two values, 0 where all are equal).
 
     ``total`` is their sum, where it is known.
     """
     if values.size == 0:
         return nan, nan
-    extent = Extent(values.size, float(values.min()), float(values.max()))
+    extent = Extent.of(values)
     known = total is not None and _TINY < extent.largest < 1 / _TINY
     scaled = np.ldexp(values, -extent.exponent)
     mean = extent.scaled_mean(cast(float, total)) if known else exact_total(scaled) / values.size
-    squares = exact_total(_squared(scaled - mean)) if extent.varies else 0.0
+    squares = exact_total(np.square(scaled - mean)) if extent.varies else 0.0
     return ldexp(mean, extent.exponent), extent.std(squares)
 
 
@@ -194,22 +196,18 @@ class Extent:
         return ldexp(total, -self.exponent) / self.n
 
     def squares(self, values: Floats, total: float) -> Floats:
-        """Of some of the values the squared distance from the mean of all, on the scale."""
-        return _squared(np.ldexp(values, -self.exponent) - self.scaled_mean(total))
+        """Return the squared distances of some values from the mean of all, on the scale."""
+        return np.square(np.ldexp(values, -self.exponent) - self.scaled_mean(total))
 
     def std(self, squares: float) -> float:
-        """The sample standard deviation from the sum of all squares."""
+        """Return the sample standard deviation from the sum of all squares."""
         if self.n < 2:
             return nan
         return ldexp(sqrt(squares / (self.n - 1)), self.exponent) if self.varies else 0.0
 
 
-def _squared(centred: Floats) -> Floats:
-    return centred * centred
-
-
 def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
-    """Of each column the sum, the mean and the standard deviation of what is defined, and how many values that are.
+    """Return sum, mean, standard deviation and number of the defined values of each column.
 
     The same to the last digit as ``exact_total`` and ``mean_and_std`` of each: all columns at once where they are
     short, as those of slices are, of which there are many; else one by one, which is quicker then.
@@ -217,16 +215,16 @@ def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     defined = ~np.isnan(table)
     n = defined.sum(axis=0)
     if len(table) > _SHORT:
-        kept = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
-        totals = np.array([exact_total(column) for column in kept])
-        stds = np.array([mean_and_std(column, total)[1] for column, total in zip(kept, totals.tolist(), strict=True)])
+        columns = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
+        totals = np.array([exact_total(column) for column in columns])
+        stds = np.array([mean_and_std(*pair)[1] for pair in zip(columns, totals.tolist(), strict=True)])
     else:
         totals, stds = _of_short(table, defined, n)
     return totals, np.divide(totals, n, out=np.full(n.size, nan), where=n > 0), stds, n
 
 
 def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
-    """The sum of each column, and its standard deviation."""
+    """Return the sum of each column, and its standard deviation."""
     filled = table if defined.all() else np.where(defined, table, 0.0)
     largest = np.abs(filled).max(axis=0, initial=0.0)
     totals = np.array(column_totals(filled))
@@ -241,8 +239,8 @@ def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
     high = scaled.max(axis=0, where=defined, initial=-np.inf)
     same = high - scaled.min(axis=0, where=defined, initial=np.inf) <= _SAME
     stds[same & (n >= 2)] = 0.0
-    usual = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
-    for place in np.flatnonzero(~usual).tolist():
+    regular = (largest > _TINY) & (largest < 1 / _TINY) & (n >= 2)
+    for place in np.flatnonzero(~regular).tolist():
         stds[place] = mean_and_std(table[defined[:, place], place])[1]
     return totals, stds
 
@@ -264,29 +262,29 @@ class ExactSum:
 
     @classmethod
     def of(cls, values: Floats) -> "ExactSum":
-        found = cls()
+        total = cls()
         for first, last in cut_rows(values.size, _ROWS_AT_ONCE):
-            found.add(sum_parts(values[first:last]))
-        return found
+            total.add(sum_parts(values[first:last]))
+        return total
 
     def add(self, numbers: Iterable[float]) -> None:
-        held = list(self.parts)
+        parts = list(self.parts)
         for number in numbers:
-            left, kept = number, 0
-            for other in held:
+            left, size = number, 0
+            for other in parts:
                 large, small = (left, other) if abs(left) >= abs(other) else (other, left)
                 left = large + small
                 lost = small - (left - large)
                 if lost:
-                    held[kept] = lost
-                    kept += 1
-            held[kept:] = [left]
-        self.parts = tuple(held)
+                    parts[size] = lost
+                    size += 1
+            parts[size:] = [left]
+        self.parts = tuple(parts)
 
     def __add__(self, other: "ExactSum") -> "ExactSum":
-        found = ExactSum(self.parts)
-        found.add(other.parts)
-        return found
+        total = ExactSum(self.parts)
+        total.add(other.parts)
+        return total
 
     @property
     def value(self) -> float:
@@ -306,7 +304,7 @@ class PowerSums(Summable):
     @classmethod
     def of(cls, whole: Floats) -> "PowerSums":
         second, third, _ = exact_products(whole, whole)
-        return cls(whole.size, int(whole.astype(np.int64).sum()), second, third)
+        return cls(whole.size, exact_sum(whole), second, third)
 
     def __sub__(self, other: "PowerSums") -> "PowerSums":
         return PowerSums(
@@ -334,18 +332,18 @@ class PowerSums(Summable):
 
 
 def exact_products(left: Floats, right: Floats) -> tuple[int, int, int]:
-    """The sums of left × right, of left² × right and of left × right², of whole numbers held as floats."""
+    """Return the sums of left × right, of left² × right and of left × right², of whole numbers held as floats."""
     totals = [0, 0, 0]
     for first, last in cut_rows(left.size, _ROWS_AT_ONCE):
         ours, theirs = _limbs(left[first:last]), _limbs(right[first:last])
         squares = [_products(ours), _products(theirs)]
-        for place, (one, other) in enumerate(((ours, theirs), (squares[0], theirs), (squares[1], ours))):
-            totals[place] += _joined(one @ other.T)
+        for place, (rows, others) in enumerate(((ours, theirs), (squares[0], theirs), (squares[1], ours))):
+            totals[place] += _joined(rows @ others.T)
     return totals[0], totals[1], totals[2]
 
 
 def _limbs(whole: Floats) -> Floats:
-    """Of each number 13 bits a row, the lowest first; the last row has the sign."""
+    """Return 13 bits of each number per row, the lowest first; the last row has the sign."""
     left = whole.astype(np.int64)
     rows = []
     for _ in range(_LIMBS - 1):
@@ -355,16 +353,16 @@ def _limbs(whole: Floats) -> Floats:
 
 
 def _products(limbs: Floats) -> Floats:
-    """The squares of the numbers, as sums of products of limbs: rows of equal worth are added, the lowest first."""
+    """Return the squares of the numbers as sums of products of limbs: rows of equal worth, the lowest first."""
     rows = np.zeros((2 * _LIMBS - 1, limbs.shape[1]))
-    for one in range(_LIMBS):
-        for other in range(_LIMBS):
-            rows[one + other] += limbs[one] * limbs[other]
+    for left in range(_LIMBS):
+        for right in range(_LIMBS):
+            rows[left + right] += limbs[left] * limbs[right]
     return rows
 
 
 def _joined(table: Floats) -> int:
-    """A table of sums whose worth grows by 13 bits with each row and each column."""
+    """Return a table of sums whose worth grows by 13 bits with each row and each column."""
     return sum(
         int(value) << (_LIMB_BITS * (row + column))
         for row, line in enumerate(table.tolist())
@@ -373,7 +371,7 @@ def _joined(table: Floats) -> int:
 
 
 def central_products(ours: PowerSums, theirs: PowerSums, crossed: tuple[int, int, int]) -> tuple[Fraction, ...]:
-    """The sums of products of two columns' distances from their means: ab, a²b and ab².
+    """Return the sums of products of two columns' distances from their means: ab, a²b and ab².
 
     ``crossed`` are the plain sums of those products.
     """

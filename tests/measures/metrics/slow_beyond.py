@@ -60,7 +60,7 @@ class World:
         gold = self.gold or {user: {"nothing that is shown": 1.0} for user in self.users}
         shown = {user: shown for user, shown in self.lists.items() if shown} or {USERS[0]: []}
         scored = {user: {item: -float(n) for n, item in enumerate(one)} for user, one in shown.items()}
-        return Evaluation(
+        return Evaluation.match(
             rankjury.as_gold(gold),
             rankjury.as_ranking(scored),
             background=self.background(),

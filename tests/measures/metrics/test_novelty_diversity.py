@@ -163,7 +163,7 @@ class TestFaults:
     def test_without_what_was_known_before(self, name: str) -> None:
         gold, ranking = rankjury.as_gold({"u": {"a": 1}}), rankjury.as_ranking({"u": ["a"]})
         with pytest.raises(rankjury.UsageError, match="looks at what was known before"):
-            Evaluation(gold, ranking).scores(resolve_measures([f"{name}@2"]))
+            Evaluation.match(gold, ranking).scores(resolve_measures([f"{name}@2"]))
 
 
 def test_which_way_is_better() -> None:
