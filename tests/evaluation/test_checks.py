@@ -20,7 +20,7 @@ GOLD, RUN = gold_of(40), run_of(40, 1)
 
 
 def findings(gold: pl.DataFrame, run: pl.DataFrame) -> Findings:
-    evaluation = Evaluation(gold_from_frame(gold), ranking_from_frame(run), allow_disjoint_queries=True)
+    evaluation = Evaluation.match(gold_from_frame(gold), ranking_from_frame(run), allow_disjoint_queries=True)
     return evaluation.findings(MEASURES)
 
 
@@ -55,7 +55,7 @@ def test_says_which_measures_leave_out_a_query_with_nothing_relevant_and_which_c
     """Precision was left out for such queries like recall, although its formula needs no relevant item."""
     labels = ("ndcg@5", "recall@5", "recall(over=k)@5", "precision@5", "rr")
     measures = [Measure.parse(label) for label in labels]
-    found = Evaluation(gold_from_frame(GOLD), ranking_from_frame(RUN)).findings(measures)
+    found = Evaluation.match(gold_from_frame(GOLD), ranking_from_frame(RUN)).findings(measures)
     (told,) = (line for line in map(str, found.warnings(measures)) if "nothing relevant" in line)
     left_out, _, zero = told.partition(";")
     assert "6 queries" in left_out and "left out for ndcg, recall@5 (" in left_out
@@ -114,7 +114,7 @@ class TestListsShorterThanTheCutOff:
         gold, run, measures = judged(20, 60), lists_of(20, 10, 60), [Measure.parse("ndcg@20")]
 
         def found(part: pl.Expr) -> Findings:
-            evaluation = Evaluation(
+            evaluation = Evaluation.match(
                 gold_from_frame(gold.filter(part)), ranking_from_frame(run.filter(part)), allow_disjoint_queries=True
             )
             return evaluation.findings(measures)
@@ -158,7 +158,9 @@ class TestNoItemInCommon:
         parts = []
         for side in "ab":
             of_part = rankjury.as_gold({query: items for query, items in gold.items() if query.startswith(side)})
-            parts.append(Evaluation(of_part, rankjury.as_ranking(run), allow_disjoint_queries=True).findings(measures))
+            parts.append(
+                Evaluation.match(of_part, rankjury.as_ranking(run), allow_disjoint_queries=True).findings(measures)
+            )
             with pytest.raises(rankjury.DataError):
                 parts[-1].check("a part")
         (parts[0] + parts[1]).check("all")

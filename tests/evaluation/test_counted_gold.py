@@ -302,7 +302,7 @@ def test_errors_count_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_judging_serves_measures_that_order_alike() -> None:
-    evaluation = Evaluation(by_items(CLIPS, "all").gold_by_number(), RANKING)
+    evaluation = Evaluation.match(by_items(CLIPS, "all").gold_by_number(), RANKING)
     assert evaluation.judged(Measure.parse("ap")) is evaluation.judged(Measure.parse("recall@2"))
 
 

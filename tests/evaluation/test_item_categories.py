@@ -45,10 +45,10 @@ def test_some_items_as_if_the_gold_had_no_others(
     kept = given.items.is_in(sorted(items)).to_numpy()
     if not kept.any():
         return
-    whole = Evaluation(given, ranked, allow_disjoint_queries=True)
+    whole = Evaluation.match(given, ranked, allow_disjoint_queries=True)
     for measure in spellings():
         ours = outcome(lambda: whole.within(kept), measure)
-        theirs = outcome(lambda: Evaluation(given.part(kept), ranked, allow_disjoint_queries=True), measure)
+        theirs = outcome(lambda: Evaluation.match(given.part(kept), ranked, allow_disjoint_queries=True), measure)
         if isinstance(theirs, str):
             assert ours == theirs, measure
             continue
@@ -119,7 +119,9 @@ def test_a_category_ranks_as_if_only_its_items_had_been_retrieved(
         inside = {query: {item: score for item, score in of.items() if kind_of(item) == part.name}
                   for query, of in whole.items()}  # fmt: skip
         for measures, ranked in ((BY_POSITION, inside), (BY_SET, whole)):
-            evaluation = Evaluation(rankjury.as_gold(kept), rankjury.as_ranking(ranked), allow_disjoint_queries=True)
+            evaluation = Evaluation.match(
+                rankjury.as_gold(kept), rankjury.as_ranking(ranked), allow_disjoint_queries=True
+            )
             expected = evaluation.scores(resolve_measures(measures)).mean()
             for label in measures:
                 found = part.estimates["m"][label].mean

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 import rankjury.core.types
-from rankjury.evaluation.judge import MatchedRanking, judge
+from rankjury.evaluation.judge import MatchedRanking, OrderRules, judge
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]
@@ -107,7 +107,7 @@ class TestDuplicates:
             rankjury.as_gold({"q": {"a": 1}}), rankjury.as_ranking(frame_of(self.ROWS, "score")), duplicates=rule
         )
         assert bench.dropped == 2
-        return float(bench.judge().rank[0])
+        return float(bench.judge(OrderRules()).rank[0])
 
     def test_an_error_by_default(self) -> None:
         ranking = rankjury.as_ranking(frame_of(self.ROWS, "score"))

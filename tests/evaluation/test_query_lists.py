@@ -75,7 +75,10 @@ class TestLists:
     @settings(deadline=None)
     @given(
         st.dictionaries(queries, st.dictionaries(names, st.integers(0, 3), min_size=1), min_size=1),
-        st.dictionaries(queries, st.dictionaries(names, st.floats(-5, 5).map(lambda one: round(one, 1)), min_size=1)),
+        # Not below 0: scores that equal minus the ranks are taken for ranks.
+        st.dictionaries(
+            queries, st.dictionaries(names, st.integers(0, 50).map(lambda tenths: tenths / 10), min_size=1)
+        ),
         st.integers(1, 5),
     )
     def test_they_are_what_plain_python_finds(

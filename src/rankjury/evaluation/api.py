@@ -1,6 +1,6 @@
-"""What a script or a notebook calls: anything that is gold, anything that is a ranking, measures by name."""
+"""Python functions for scripts and notebooks: gold and rankings in any form, measures by name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from rankjury.evaluation.gate import Gate, check_targets
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import Scores
-from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
+from rankjury.evaluation.sections import as_warnings, with_unit
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target, parse_targets
@@ -51,7 +51,7 @@ def evaluate(
     >>> rankjury.evaluate({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, ["rr", "ndcg@10"]).mean()
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
-    asked = resolve_measures(_listed(measures), dialect, conventions)
+    asked = resolve_measures(measures, dialect, conventions)
     scores = evaluate_judged(_gold(gold), _ranking(ranking), asked, duplicates=duplicates, background=background)
     return replace(scores, warnings=with_unit(scores.warnings))
 
@@ -80,15 +80,15 @@ def compare(
     break down by: ``"type,length(quantiles=3),type*lang"``; ``item_slices`` and ``items_by`` are the same for items.
     ``figures`` are what else is known of a system, for gates: ``{"dense": {"latency_p95_ms": 12.5}}``.
     """
-    asked = resolve_measures(_listed(measures), dialect, conventions)
+    asked = resolve_measures(measures, dialect, conventions)
     if not isinstance(rankings, Mapping) or len(rankings) < 2 or not asked:
         found = f"{len(rankings)} rankings by name" if isinstance(rankings, Mapping) else type(rankings).__name__
         raise UsageError(
             f"found {found} and {len(asked)} measures", expected="two rankings or more, by name, and a measure"
         )
-    for given, chosen in ((slices, by), (item_slices, items_by)):
-        if given is None and chosen is not None:
-            raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    for table, attributes in ((slices, by), (item_slices, items_by)):
+        if table is None and attributes is not None:
+            raise UsageError(f"no table has the attributes {attributes!r}", expected="slices=…, or item_slices=…")
     if not isinstance(resampling, Resampling):
         raise UsageError(
             f"found how of type {type(resampling).__name__}", expected="rankjury.Resampling(resamples=10000)"
@@ -100,7 +100,7 @@ def compare(
     truth = _gold(gold)
     report = assess(
         truth,
-        ((name, _ranking(given)) for name, given in rankings.items()),
+        ((name, _ranking(ranking)) for name, ranking in rankings.items()),
         asked,
         golds=dict.fromkeys(rankings, truth),
         resampling=resampling,
@@ -113,14 +113,11 @@ def compare(
     for system in figures or {}:
         if system not in report.systems:
             raise UnknownName("system", system, report.systems, where="figures")
-    return replace(report.with_recorded(figures or {}), warnings=_shared_first(report.warnings, rankings))
-
-
-def _shared_first(warnings: Sequence[ReportWarning], rankings: Mapping[str, Any]) -> tuple[ReportWarning, ...]:
-    """What is to be known of all rankings, such as of the task that they share, once."""
-    notes = [one.notes if isinstance(one, Ranking) else () for one in rankings.values()]
-    shared = [note for note in notes[0] if all(note in one for one in notes)]
-    return (*as_warnings(shared, "ranking"), *(one for one in warnings if one.text not in shared))
+    # Notes that all rankings have, such as those on the task that they share, are shown once and first.
+    notes = [ranking.notes if isinstance(ranking, Ranking) else () for ranking in rankings.values()]
+    shared = [note for note in notes[0] if all(note in others for others in notes)]
+    further = (warning for warning in report.warnings if warning.text not in shared)
+    return replace(report.with_recorded(figures or {}), warnings=(*as_warnings(shared, "ranking"), *further))
 
 
 @check_arguments
@@ -163,25 +160,21 @@ def gate(
     return replace(check_targets(asked, checked, other), strict=strict)
 
 
-def _listed(measures: str | Measure | Iterable[str | Measure]) -> Iterable[str | Measure]:
-    return [measures] if isinstance(measures, str | Measure) else measures
+def _gold(data: Any) -> Gold:
+    return read_gold(data) if isinstance(data, str | Path) else as_gold(data)
 
 
-def _gold(given: Any) -> Gold:
-    return read_gold(given) if isinstance(given, str | Path) else as_gold(given)
+def _ranking(data: Any) -> Ranking:
+    return read_run(data) if isinstance(data, str | Path) else as_ranking(data)
 
 
-def _ranking(given: Any) -> Ranking:
-    return read_run(given) if isinstance(given, str | Path) else as_ranking(given)
-
-
-def _cuts(given: Any, by: str | None, of: str) -> SliceTable:
+def _cuts(data: Any, by: str | None, of: str) -> SliceTable:
     kind = "query" if of == "queries" else "item"
-    if isinstance(given, str | Path):
-        table, id_column = read_attributes(str(given), kind)
+    if isinstance(data, str | Path):
+        table, id_column = read_attributes(str(data), kind)
     else:
         with guard_reading(f"attributes of {of}"):
-            frame = pl.DataFrame(given) if isinstance(given, Mapping) else frame_of(given)
+            frame = pl.DataFrame(data) if isinstance(data, Mapping) else frame_of(data)
         table, id_column = check_attributes(frame, kind, f"attributes of {of}")
     return SliceTable(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
 

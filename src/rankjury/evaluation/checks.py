@@ -28,7 +28,7 @@ class Findings:
     empty: Mapping[float | None, int]
     """Queries with nothing relevant, by the grade from which an item is."""
     dropped: int
-    """Rows that stood twice."""
+    """Duplicate rows."""
     cuts: Mapping[int, tuple[int, int, int]]
     """By cut-off: items retrieved, judged ones among them, and queries whose scores tie there."""
     closed: bool
@@ -46,8 +46,8 @@ class Findings:
     def of(cls, matched: MatchedRanking, judged: Judged, measures: Sequence[Measure]) -> "Findings":
         absent = ~judged.present
         names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
-        rels = dict.fromkeys(cast(float | None, one["rel"]) for one in measures if one.metric.needs_relevant)
-        cuts = sorted({one.k for one in measures if one.k is not None and not one.metric.of_lists}) or [10]
+        rels = dict.fromkeys(cast(float | None, by["rel"]) for by in measures if by.metric.needs_relevant)
+        cuts = sorted({by.k for by in measures if by.k is not None and not by.metric.of_lists}) or [10]
         lengths = judged.depth[judged.depth > 0]
         longest = int(lengths.max(initial=0))
         whole = matched.depth is not None and longest < matched.depth
@@ -77,7 +77,9 @@ class Findings:
         )
 
     def __add__(self, other: "Findings") -> "Findings":
-        """Of the same measures, over other queries."""
+        """Add the counts of the same measures over other queries."""
+        longest = max(self.lists[2], other.lists[2])
+        as_long = sum(lists[1] for lists in (self.lists, other.lists) if lists[2] == longest)
         return Findings(
             self.missing + other.missing,
             tuple(sorted((*self.missing_names, *other.missing_names))[:_LISTED]),
@@ -89,7 +91,7 @@ class Findings:
                 for k, (retrieved, judged, tied) in self.cuts.items()
             },
             self.closed,
-            _joined_lists(self.lists, other.lists),
+            (self.lists[0] + other.lists[0], as_long, longest),
             (self.pairs[0] + other.pairs[0], self.pairs[1] + other.pairs[1]),
             None if self.shared is None or other.shared is None else self.shared + other.shared,
         )
@@ -105,7 +107,7 @@ class Findings:
         yield from self._warn_of_lists(measures)
         if self.missing:
             more = " …" if self.missing > _LISTED else ""
-            scored = _missing_scored([one for one in measures if not one.metric.of_lists or one.metric.needs_relevant])
+            scored = _missing_scored([by for by in measures if not by.metric.of_lists or by.metric.needs_relevant])
             yield ReportWarning(
                 f"{plural(self.missing, 'judged {query} is', 'judged {queries} are')} missing from the ranking "
                 f"({', '.join(self.missing_names)}{more}) and {scored}",
@@ -122,7 +124,7 @@ class Findings:
         yield from self._warn_of_cuts()
 
     def _warn_of_ids(self) -> Iterator[ReportWarning]:
-        """Item ids that may be spelled differently."""
+        """Warn of item ids that may be spelled differently."""
         if self.shared is None or not _are_few(self.pairs):
             return
         gold, run = self.shared.gold, self.shared.run
@@ -141,10 +143,10 @@ class Findings:
             )
 
     def _warn_of_lists(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
-        """Lists that were cut before the cut-off."""
+        """Warn of lists that were cut before the cut-off."""
         number, as_long, length = self.lists
         if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
-            deep = [str(one) for one in measures if one.k is not None and one.k > length]
+            deep = [str(measure) for measure in measures if measure.k is not None and measure.k > length]
             more = " …" if len(deep) > _LISTED else ""
             lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
             items = plural(length, "item", "items") + ("" if as_long == number else " and none has more")
@@ -158,12 +160,12 @@ class Findings:
     def _warn_of_empty(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
         """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
         levels: dict[int, list[float | None]] = {}
-        for rel in dict.fromkeys(cast(float | None, one["rel"]) for one in measures):
+        for rel in dict.fromkeys(cast(float | None, measure["rel"]) for measure in measures):
             if self.empty[rel]:
                 levels.setdefault(self.empty[rel], []).append(rel)
         for empty, rels in levels.items():
             level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
-            scored = _empty_scored([one for one in measures if one["rel"] in rels])
+            scored = _empty_scored([measure for measure in measures if measure["rel"] in rels])
             text = f"{plural(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
             yield ReportWarning(text, code="nothing-relevant", count=empty)
 
@@ -185,18 +187,18 @@ class Findings:
 def _empty_scored(measures: Sequence[Measure]) -> str:
     """Say for which measures queries with nothing relevant are left out, and for which they count 0."""
     by_policy: dict[str, list[Measure]] = {}
-    for one in measures:
-        by_policy.setdefault(str(one["empty"]), []).append(one)
-    said = []
-    for policy, those in by_policy.items():
-        others = {one.name for one in measures if one not in those}
-        names = dict.fromkeys(str(one) if one.name in others else one.name for one in those)
+    for measure in measures:
+        by_policy.setdefault(str(measure["empty"]), []).append(measure)
+    clauses = []
+    for policy, same in by_policy.items():
+        others = {measure.name for measure in measures if measure not in same}
+        names = dict.fromkeys(str(measure) if measure.name in others else measure.name for measure in same)
         whose = f" for {', '.join(names)}" if len(by_policy) > 1 else ""
-        left_out = policy == "skip"
-        said.append(
-            f"left out{whose} (empty=zero scores 0)" if left_out else f"scored 0{whose} (empty=skip leaves out)"
-        )
-    return "; ".join(said)
+        if policy == "skip":
+            clauses.append(f"left out{whose} (empty=zero scores 0)")
+        else:
+            clauses.append(f"scored 0{whose} (empty=skip leaves out)")
+    return "; ".join(clauses)
 
 
 def _are_few(pairs: tuple[int, int]) -> bool:
@@ -211,16 +213,11 @@ def _are_cut(lists: tuple[int, int, int], measures: Sequence[Measure]) -> bool:
     """
     number, as_long, longest = lists
     many = number > 1 and as_long * 10 >= number * 9
-    return many and any(one.k is not None and one.k > longest for one in measures)
-
-
-def _joined_lists(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, int, int]:
-    longest = max(one[2], other[2])
-    return one[0] + other[0], sum(each[1] for each in (one, other) if each[2] == longest), longest
+    return many and any(measure.k is not None and measure.k > longest for measure in measures)
 
 
 def _missing_scored(measures: Sequence[Measure]) -> str:
-    """What becomes of them under the first of the measures that look at the gold."""
+    """Say how missing queries count under the first of the measures that look at the gold."""
     if not measures:
         return "without a list to look at"
     scored = {"zero": "scored 0", "skip": "left out"}.get(str(measures[0]["missing"]), "an error")

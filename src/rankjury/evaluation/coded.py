@@ -32,17 +32,17 @@ from rankjury.core.types import (
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_measures
-from rankjury.evaluation.judge import MatchedRanking
+from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.shared_ids import IdSample, SharedIds
-from rankjury.measures.judged import Judged, TieGroups, TieRule, order_rows
+from rankjury.measures.judged import Judged, TieGroups, order_rows
 from rankjury.measures.measure import Measure, Value
 
 MISSING = -1
-_MOST_ITEMS = 1 << 40
+_MAX_ITEMS = 1 << 40
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
-_SLOTS_TO_A_PAIR = 3
-"""As a power of two."""
+_SPARE_SLOT_BITS = 3
+"""The hash table has 2 to this power slots for each pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,32 +67,28 @@ class ItemCodes:
         return int(self.items.max()) + 1 if self.items.size else 0
 
     @classmethod
-    def read(cls, given: Any, where: str) -> "ItemCodes":
+    def read(cls, data: Any, where: str) -> "ItemCodes":
         """Read codes from a table, −1 where a row has fewer, or from ``(starts, items)``."""
-        if isinstance(given, tuple) and len(given) == 2:
-            starts, items = (_whole_numbers(part, 1, where) for part in given)
-            return cls._of_csr(starts, items, where)
-        table = _whole_numbers(given, 2, where)
+        if isinstance(data, tuple) and len(data) == 2:
+            starts, items = (_whole_numbers(part, 1, where) for part in data)
+            rising = starts.size > 0 and starts[0] == 0 and bool((starts[1:] >= starts[:-1]).all())
+            if not rising or starts[-1] != items.size:
+                expected = "0, then the end of each row, the last being the number of items"
+                raise DataError(f"starts do not partition the {items.size:,} items", where=where, expected=expected)
+            return cls(starts.astype(np.int64), items.view(), where)
+        table = _whole_numbers(data, 2, where)
         if table.dtype.kind == "u" or not (table == MISSING).any():
             return cls(np.arange(len(table) + 1) * table.shape[1], table.reshape(-1).view(), where)
-        held = table != MISSING
-        gap = (~held[:, :-1] & held[:, 1:]).any(axis=1)
+        cells = table != MISSING
+        gap = (~cells[:, :-1] & cells[:, 1:]).any(axis=1)
         if gap.any():
             raise DataError("an item follows −1", where=f"{where}, row {np.argmax(gap)}", expected="−1 last")
-        return cls(np.concatenate(([0], np.cumsum(held.sum(axis=1)))), table[held], where, held)
-
-    @classmethod
-    def _of_csr(cls, starts: NDArray[np.integer], items: NDArray[np.integer], where: str) -> "ItemCodes":
-        rising = starts.size > 0 and starts[0] == 0 and bool((starts[1:] >= starts[:-1]).all())
-        if not rising or starts[-1] != items.size:
-            expected = "0, then the end of each row, the last being the number of items"
-            raise DataError(f"starts do not partition the {items.size:,} items", where=where, expected=expected)
-        return cls(starts.astype(np.int64), items.view(), where)
+        return cls(np.concatenate(([0], np.cumsum(cells.sum(axis=1)))), table[cells], where, cells)
 
     def check(self, n_items: int) -> None:
         """Refuse codes outside of 0 to ``n_items`` − 1."""
-        if not 0 <= n_items <= _MOST_ITEMS:
-            raise UsageError(f"{n_items:,} items", where=self.where, expected=f"0 to {_MOST_ITEMS:,}")
+        if not 0 <= n_items <= _MAX_ITEMS:
+            raise UsageError(f"{n_items:,} items", where=self.where, expected=f"0 to {_MAX_ITEMS:,}")
         if self.items.size and not (self.items.min() >= 0 and self.items.max() < n_items):
             at = int(np.argmax((self.items < 0) | (self.items >= n_items)))
             raise DataError(
@@ -102,29 +98,25 @@ class ItemCodes:
             )
 
     def row_of(self, at: int) -> int:
-        """The row of an entry of ``items``."""
+        """Return the row of an entry of ``items``."""
         return int(np.searchsorted(self.starts, at, side="right")) - 1
 
-    def grades(self, given: Any) -> Floats:
+    def grades(self, data: Any) -> Floats:
         """Return a grade for each item, from an array of the shape that the items had."""
         try:
-            found = np.asarray(given)
+            table = np.asarray(data)
         except ValueError:
             raise DataError("rows of different lengths", where="grades", expected="the shape of held_out") from None
-        cells = np.ones(found.shape, dtype=bool) if self.cells is None else self.cells
-        in_rows = found.ndim == 1 or (found.ndim > 1 and len(found) == len(self))
-        if (
-            found.dtype.kind not in "biuf"
-            or found.shape != cells.shape
-            or cells.sum() != self.items.size
-            or not in_rows
-        ):
+        cells = np.ones(table.shape, dtype=bool) if self.cells is None else self.cells
+        in_rows = table.ndim == 1 or (table.ndim > 1 and len(table) == len(self))
+        same_shape = table.shape == cells.shape and cells.sum() == self.items.size and in_rows
+        if table.dtype.kind not in "biuf" or not same_shape:
             raise DataError(
-                f"grades of shape {found.shape} and type {found.dtype}",
+                f"grades of shape {table.shape} and type {table.dtype}",
                 where="grades",
                 expected=f"numbers, one for each of the {self.items.size:,} held-out items, laid out as these are",
             )
-        values = (found if self.cells is None else found[cells]).astype(np.float64).reshape(-1)
+        values = (table if self.cells is None else table[cells]).astype(np.float64).reshape(-1)
         if not np.isfinite(values).all():
             row = self.row_of(int(np.argmin(np.isfinite(values))))
             raise DataError("a grade is not a finite number", where=f"grades, row {row}", expected="finite grades")
@@ -133,9 +125,9 @@ class ItemCodes:
     def keys(self, first: int, last: int, n_items: int) -> Ints:
         """Return one number for each pair of row and item, of the rows from ``first`` to ``last`` − 1."""
         lengths = np.diff(self.starts[first : last + 1])
-        found = np.repeat(np.arange(last - first, dtype=np.int64) * n_items, lengths)
-        found += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
-        return found
+        keys = np.repeat(np.arange(last - first, dtype=np.int64) * n_items, lengths)
+        keys += self.items[self.starts[first] : self.starts[last]].astype(np.int64, copy=False)
+        return keys
 
     def take(self, rows: Ints) -> "ItemCodes":
         """Return some of the rows."""
@@ -143,44 +135,39 @@ class ItemCodes:
         return ItemCodes(starts, self.items[at], self.where)
 
 
-def look_up(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return which of the wanted keys are among the held ones, in their order, and where; held keys are distinct.
+def look_up(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return which of the wanted keys are among the known ones, in their order, and where; known keys are distinct.
 
-    Where several held keys share a slot, the last gets it; the others get it in later rounds, in which only the wanted
+    Where several known keys share a slot, the last gets it; the others get it in later rounds, in which only the wanted
     keys of such slots are looked up again.
     """
-    bits = int(held.size).bit_length() + _SLOTS_TO_A_PAIR
-    table = np.full(1 << bits, held.size, dtype=np.int32)
-    keys = np.append(held, MISSING)
-    slots, asked = _slots(held, bits), _slots(wanted, bits)
-    left, which = np.arange(held.size, dtype=np.int32), np.arange(wanted.size)
-    found = [(which[:0], which[:0])]
+    bits = int(known.size).bit_length() + _SPARE_SLOT_BITS
+    table = np.full(1 << bits, known.size, dtype=np.int32)
+    keys = np.append(known, MISSING)
+    slots, wanted_slots = _slots(known, bits), _slots(wanted, bits)
+    left, which = np.arange(known.size, dtype=np.int32), np.arange(wanted.size)
+    matches = [(which[:0], which[:0])]
     while left.size:
         table[slots] = left
-        there, near = table.take(slots), table.take(asked)
+        there, near = table.take(slots), table.take(wanted_slots)
         same = keys.take(near) == wanted
-        found.append((which[same], near[same]))
+        matches.append((which[same], near[same]))
         lost = np.flatnonzero(there != left)
         contested = np.zeros(keys.size, dtype=bool)
         contested[there[lost]] = True
         again = np.flatnonzero(contested.take(near) & ~same)
         left, slots = left[lost], slots[lost]
-        asked, wanted, which = asked[again], wanted[again], which[again]
-    at, place = (np.concatenate(part) for part in zip(*found, strict=True))
+        wanted_slots, wanted, which = wanted_slots[again], wanted[again], which[again]
+    at, place = (np.concatenate(part) for part in zip(*matches, strict=True))
     order = np.argsort(at)
     return at[order], place[order]
 
 
 def find_duplicate(keys: Ints) -> int | None:
-    """Return the first place of a key that occurs again later; None where all are distinct."""
-    if not _some_again(keys):
-        return None
-    order = np.argsort(keys, kind="stable")
-    return int(order[:-1][keys[order[1:]] == keys[order[:-1]]].min())
+    """Return the first place of a key that occurs again later; None where all are distinct.
 
-
-def _some_again(keys: Ints) -> bool:
-    """Return whether any key is duplicated: equal keys share a slot, so that one of them gets it or both try again."""
+    Equal keys share a slot, so that one of them gets it or both try again.
+    """
     bits = int(keys.size).bit_length() + 1
     table = np.empty(1 << bits, dtype=np.int32)
     left, slots = np.arange(keys.size, dtype=np.int32), _slots(keys, bits)
@@ -190,31 +177,29 @@ def _some_again(keys: Ints) -> bool:
         lost = np.flatnonzero(there != left)
         left, slots = left[lost], slots[lost]
         if (keys.take(there[lost]) == keys.take(left)).any():
-            return True
-    return False
+            order = np.argsort(keys, kind="stable")
+            return int(order[:-1][keys[order[1:]] == keys[order[:-1]]].min())
+    return None
 
 
 def _slots(keys: Ints, bits: int) -> Ints:
     return ((keys.view(np.uint64) * _STRIDE) >> np.uint64(64 - bits)).view(np.int64)
 
 
-def _whole_numbers(given: Any, dimensions: int, where: str) -> NDArray[np.integer]:
-    if isinstance(given, np.ma.MaskedArray):
+def _whole_numbers(data: Any, dimensions: int, where: str) -> NDArray[np.integer]:
+    if isinstance(data, np.ma.MaskedArray):
         raise DataError("a masked array", where=where, expected="a plain one, −1 where a row has fewer")
     try:
-        found = np.asarray(given)
+        numbers = np.asarray(data)
     except ValueError:
         raise DataError("rows of different lengths", where=where, expected="−1 where a row has fewer") from None
-    if found.size == 0 and found.ndim == dimensions:
-        found = found.astype(np.int64)
-    if found.ndim != dimensions or found.dtype.kind not in "iu":
+    if numbers.size == 0 and numbers.ndim == dimensions:
+        numbers = numbers.astype(np.int64)
+    if numbers.ndim != dimensions or numbers.dtype.kind not in "iu":
         shape = "one row per user, with codes of items" if dimensions == 2 else "(starts, items)"
-        raise DataError(
-            f"an array of type {found.dtype} in {found.ndim} dimensions",
-            where=where,
-            expected=f"whole numbers: {shape}",
-        )
-    return np.ascontiguousarray(found)
+        array = f"an array of type {numbers.dtype} in {numbers.ndim} dimensions"
+        raise DataError(array, where=where, expected=f"whole numbers: {shape}")
+    return np.ascontiguousarray(numbers)
 
 
 _PAIRS_AT_ONCE = 1 << 15
@@ -244,11 +229,11 @@ def evaluate_arrays(
     >>> rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
     {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
-    asked = resolve_measures([measures] if isinstance(measures, str | Measure) else measures, dialect, conventions)
+    asked = resolve_measures(measures, dialect, conventions)
     shown, held = ItemCodes.read(recommended, source), ItemCodes.read(held_out, "held out")
     if len(shown) != len(held):
-        found = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
-        raise DataError(found, where=source, expected="one row per user on both sides")
+        rows = f"{len(shown):,} rows of recommendations, and {len(held):,} of held-out items"
+        raise DataError(rows, where=source, expected="one row per user on both sides")
     if n_items is not None and not is_whole(n_items):
         raise UsageError(f"n_items is {n_items!r}", where=source, expected="a whole number")
     background = checked_background(background, source)
@@ -267,9 +252,9 @@ def evaluate_arrays(
         side.check(size)
     matched = MatchedCodes(shown, held, None if grades is None else held.grades(grades), size)
     matched.same_ids = n_items is not None
-    if not matched.has_hits:
+    if matched.matches[0].size == 0:
         matched.check_items(source)
-    return Evaluation.of(matched, source, background).scores(asked)
+    return Evaluation(matched, source, background).scores(asked)
 
 
 class MatchedCodes(MatchedRanking):
@@ -277,7 +262,7 @@ class MatchedCodes(MatchedRanking):
 
     def __init__(self, shown: ItemCodes, held: ItemCodes, grades: Floats | None, n_items: int) -> None:
         self.rows = np.flatnonzero(np.diff(held.starts))
-        """Of whom something was held out."""
+        """The users for whom something was held out."""
         self.extra_queries, self.dropped = len(held) - self.rows.size, 0
         if self.rows.size == 0:
             raise DataError("no item was held out for any user", where=held.where, expected="a code in some row")
@@ -289,31 +274,18 @@ class MatchedCodes(MatchedRanking):
         self.graded = grades is not None
         values = np.ones(held.items.size) if grades is None else grades
         self.gold = Gold(self.queries, held.starts, pl.Series(held.items), values, source=held.where)
-
+        self.present = np.ones(len(self.queries), dtype=bool)
+        self.deepest = int(np.diff(shown.starts).max(initial=0))
         self.joinable, self.depth, self.same_ids = False, None, True
-
-    @property
-    def has_hits(self) -> bool:
-        return self._matched_codes[0].size > 0
 
     @cached_property
     def shared_ids(self) -> SharedIds:
         return SharedIds(IdSample.of(self.gold.items), IdSample.of(pl.Series(self.shown.items)))
 
-    @cached_property
-    def present(self) -> Bools:
-        return np.ones(len(self.queries), dtype=bool)
-
-    @property
-    def deepest(self) -> int:
-        return int(np.diff(self.shown.starts).max(initial=0))
-
-    def judge(
-        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
-    ) -> Judged:
-        if self_matches == "drop":
+    def judge(self, rules: OrderRules, places: bool = False) -> Judged:
+        if rules.self_matches == "drop":
             raise UsageError("self=drop, but users and items have separate numbers", expected="self=keep")
-        row, rank, gold_at = self._matched_codes
+        row, rank, gold_at = self.matches
         starts, grades, ordered = self._grades_in_order
         return Judged(
             queries=self.queries,
@@ -333,15 +305,7 @@ class MatchedCodes(MatchedRanking):
             ties=TieGroups(*np.empty((3, 0), dtype=np.int64)),
         )
 
-    def lists(
-        self,
-        background: Background,
-        k: int,
-        ties: TieRule = "id",
-        *,
-        scores: str = "double",
-        self_matches: str = "keep",
-    ) -> Lists:
+    def lists(self, background: Background, k: int, rules: OrderRules) -> Lists:
         codes = np.full((len(self.queries), k), MISSING, dtype=np.int64)
         rank = segments_within(self.shown.starts)
         row = np.repeat(np.arange(len(self.queries)), np.diff(self.shown.starts))
@@ -351,11 +315,11 @@ class MatchedCodes(MatchedRanking):
         return Lists(codes, starts, background.history[at], background)
 
     @cached_property
-    def _matched_codes(self) -> tuple[Ints, Ints, Ints]:
+    def matches(self) -> tuple[Ints, Ints, Ints]:
         """Row, rank and index among the held-out items, of every recommended item that was held out."""
         blocks = cut_into_blocks(self.shown.starts + self.held.starts, _PAIRS_AT_ONCE)
-        found = [self._match(first, last) for first, last in blocks]
-        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        matches = [self._match(first, last) for first, last in blocks]
+        row, rank, gold_at = (np.concatenate(parts) for parts in zip(*matches, strict=True))
         return row, rank, gold_at
 
     def _match(self, first: int, last: int) -> tuple[Ints, Ints, Ints]:
@@ -364,9 +328,9 @@ class MatchedCodes(MatchedRanking):
         wanted, known = (side.keys(first, last, self.n_items) for side in sides)
         of_shown, of_held = (int(side.starts[first]) for side in sides)
         for side, keys in zip(sides, (wanted, known), strict=True):
-            twice = find_duplicate(keys)
-            if twice is not None:
-                place = int(side.starts[first]) + twice
+            duplicate = find_duplicate(keys)
+            if duplicate is not None:
+                place = int(side.starts[first]) + duplicate
                 raise DataError(
                     f"duplicate item {side.items[place]}",
                     where=f"{side.where}, row {self.rows[side.row_of(place)]}",
@@ -382,8 +346,8 @@ class MatchedCodes(MatchedRanking):
         starts, grades = self.held.starts, self.gold.grades
         if not self.graded:
             return starts, grades, bool(np.diff(starts).max() < 2)
-        found = order_rows(starts, grades)
-        return starts, grades if found.order is None else grades[found.order], found.first.size == 0
+        rows = order_rows(starts, grades)
+        return starts, grades if rows.order is None else grades[rows.order], rows.first.size == 0
 
     @cached_property
     def _code_places(self) -> Ints:

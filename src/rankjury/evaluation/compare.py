@@ -207,7 +207,7 @@ def _score(
             warning = ReportWarning(unknown, code="no-expectation", count=len(ranked))
             scores = replace(scores, warnings=(*scores.warnings, warning))
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
-    evaluation = Evaluation(gold, ranking, duplicates=duplicates, background=background)
+    evaluation = Evaluation.match(gold, ranking, duplicates=duplicates, background=background)
     of_gold = [one for one in asked if not one.measure.metric.of_lists]
     traces = {}
     if traced:
@@ -233,13 +233,13 @@ def _by_chance(
 
     ``within`` a group of items those of measures by position are not: they depend on how many candidates it has.
     """
-    known = [one for one in asked if has_expectation(one.measure) and not (within and one.measure.metric.by_position)]
+    known = [by for by in asked if has_expectation(by.measure) and not (within and by.measure.metric.by_position)]
     scores = expected_scores(gold, chance, known, duplicates=duplicates)
     values = np.full((len(scores.queries), len(asked)), np.nan)
-    for place, one in enumerate(asked):
-        if one in known:
-            values[:, place] = scores[one.label]
-    without = [one.label for one in asked if one not in known]
+    for place, named in enumerate(asked):
+        if named in known:
+            values[:, place] = scores[named.label]
+    without = [named.label for named in asked if named not in known]
     text = f"no expectation is known of {', '.join(without)}: left undefined"
     warnings = (ReportWarning(text, code="no-expectation", count=len(without)),) if without else ()
     return replace(make_scores(asked, scores.queries, values, warnings, scores.source), whole={})
@@ -248,14 +248,15 @@ def _by_chance(
 def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[NamedMeasure]) -> Iterator[Change]:
     ours = systems[baseline]
     for name, system in systems.items():
-        for one in asked if name != baseline else ():
+        for named in asked if name != baseline else ():
+            label, measure = named.label, named.measure
             yield from changes_between(
-                (ours.scores[one.label], ours.traces[one.label]),
-                (system.scores[one.label], system.traces[one.label]),
+                (ours.scores[label], ours.traces[label]),
+                (system.scores[label], system.traces[label]),
                 system=name,
-                measure=one.label,
-                rel=cast(float | None, one.measure["rel"]),
-                lower_is_better=one.measure.metric.lower_is_better,
+                measure=label,
+                rel=cast(float | None, measure["rel"]),
+                lower_is_better=measure.metric.lower_is_better,
                 most=_CHANGES_KEPT,
             )
 
@@ -267,16 +268,9 @@ def interval_warnings(
 
     ``apart`` says of how many of all the queries only one of a system and the baseline has an answer.
     """
-    few = min(
-        (
-            one.n
-            for measures in report.estimates.values()
-            for label, one in measures.items()
-            if one.n and not report.is_whole(label)
-        ),
-        default=0,
-    )
-    compared = min((one.n for one in report.comparisons if one.n and not one.whole), default=few)
+    estimates = (entry for measures in report.estimates.values() for entry in measures.items())
+    few = min((estimate.n for label, estimate in estimates if estimate.n and not report.is_whole(label)), default=0)
+    compared = min((row.n for row in report.comparisons if row.n and not row.whole), default=few)
     if few == 1:
         yield ReportWarning("one {query}: no interval can be given", code="few-queries", count=1)
     elif 0 < (least := min(few, compared)) < FEW_QUERIES:
@@ -284,20 +278,16 @@ def interval_warnings(
         yield ReportWarning(text, code="few-queries", count=least)
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
-        text = (
-            f"{plural(small, 'slice has', 'slices have')} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
-        )
+        slices_have = plural(small, "slice has", "slices have")
+        text = f"{slices_have} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
         yield ReportWarning(text, code="small-slices", count=small)
-    thin = [
-        one
-        for one in report.comparisons
-        if one.n >= FEW_QUERIES and not one.whole and 0 < one.better + one.worse < _FEW_DIFFERENCES
-    ]
+    over_queries = [row for row in report.comparisons if row.n >= FEW_QUERIES and not row.whole]
+    thin = [row for row in over_queries if 0 < row.better + row.worse < _FEW_DIFFERENCES]
     if thin:
-        names = ", ".join(f"{one.measure} of {one.system}" for one in thin[:2]) + (" …" if len(thin) > 2 else "")
+        names = ", ".join(f"{row.measure} of {row.system}" for row in thin[:2]) + (" …" if len(thin) > 2 else "")
         text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough"
         yield ReportWarning(text, code="few-differences", count=len(thin))
-    tests = sum(one.tested for one in report.comparisons)
+    tests = sum(row.tested for row in report.comparisons)
     if report.resampling and tests > (1 - report.level) * report.resampling.resamples:
         resamples = f"{report.resampling.resamples:,} resamples"
         text = f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"

@@ -170,15 +170,15 @@ class Drift(Decision, Section):
     @property
     def worst(self) -> MovedValue | None:
         """The figure that moved most; None where none can be judged."""
-        judged = [one for one in self.moved if one.within is not None]
-        return max(judged, key=lambda one: abs(one.change), default=None)
+        judged = [value for value in self.moved if value.within is not None]
+        return max(judged, key=lambda value: abs(value.change), default=None)
 
     @property
     def outcome(self) -> Outcome:
         """By the rule; unsure where it holds, but an interval reaches past what it allows."""
-        if any(one.within is False for one in self.moved):
+        if any(value.within is False for value in self.moved):
             return "fail"
-        return "unsure" if any(one.may_be_past(self.allowed) for one in self.tested) else "pass"
+        return "unsure" if any(test.may_be_past(self.allowed) for test in self.tested) else "pass"
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Of a command that decides: 4 where the rule failed, 5 where it is unsure and that is not good enough."""
@@ -190,14 +190,14 @@ class Drift(Decision, Section):
         A change from exactly 0 is an infinite share. JSON has no infinity, so it is the largest float: a target on it
         fails, as the rule does.
         """
-        found = {} if self.worst is None else {"drift": abs(self.worst.change)}
+        figures = {} if self.worst is None else {"drift": abs(self.worst.change)}
         for name in ("top1", f"top{self.k}", "norm"):
-            of_name = [one for one in self.moved if one.figure.startswith(f"{name} ") and one.within is not None]
-            if of_name:
-                found[f"drift_{name}"] = max(abs(one.change) for one in of_name)
+            values = [value for value in self.moved if value.figure.startswith(f"{name} ") and value.within is not None]
+            if values:
+                figures[f"drift_{name}"] = max(abs(value.change) for value in values)
         if self.churn is not None:
-            found |= {"churn": self.churn.changed, "churn_overlap": self.churn.overlap, "churn_rbo": self.churn.rbo}
-        return {name: min(value, float_info.max) for name, value in found.items()}
+            figures |= {"churn": self.churn.changed, "churn_overlap": self.churn.overlap, "churn_rbo": self.churn.rbo}
+        return {name: min(value, float_info.max) for name, value in figures.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as one JSON object, with the outcome and what changed between the reports."""
@@ -247,8 +247,10 @@ def drift_between(
     quality, more_notes = _pair_quality((name, new), (old_name, old))
     pairs = [similarities, *([] if quality is None else [quality])]
     compared = compare_scores(pairs, resampling, relative=True)
-    tested = [tuple(DriftTest(one, resampling.level) for one in some) for some in compared]
-    churn = _churn(new, name, old, old_name, ours.k)
+    tested = [tuple(DriftTest(comparison, resampling.level) for comparison in group) for group in compared]
+    items, old_items = _first_items(new, name), _first_items(old, old_name)
+    ids = sorted(set(items) & set(old_items))
+    churn = churn_between([old_items[id_] for id_ in ids], [items[id_] for id_ in ids], ids, k=ours.k)
     if churn is None:
         more_notes.append("rank churn is not known: the reports do not hold the first items of the same queries")
     return Drift(
@@ -298,12 +300,6 @@ def _stability(report: Report, system: str) -> Stability:
     return found
 
 
-def _churn(new: Report, system: str, old: Report, old_system: str, k: int) -> Churn | None:
-    ours, theirs = _first_items(new, system), _first_items(old, old_system)
-    ids = sorted(set(ours) & set(theirs))
-    return churn_between([theirs[id_] for id_ in ids], [ours[id_] for id_ in ids], ids, k=k)
-
-
 def _first_items(report: Report, system: str) -> dict[str, tuple[str, ...]]:
     """Return the first items by query; none where the report does not hold them."""
     lists = report.top_items.get(system) or ()
@@ -314,7 +310,7 @@ def _first_items(report: Report, system: str) -> dict[str, tuple[str, ...]]:
 
 
 def _moves_between(new: Stability, old: Stability, allowed: float) -> Iterator[MovedValue]:
-    """Mean and spread of each distribution.
+    """Yield mean and spread of each distribution.
 
     Lengths of normalised vectors spread by rounding alone: as a share of itself, their spread may double and mean
     nothing. So a spread next to 0 is judged as a share of the mean, and so is one that was 0 before.
@@ -360,13 +356,12 @@ def _pair_similarities(
 
 def _as_scores(stability: Stability) -> Scores:
     """Return similarities as scores, so that they are compared as measures are."""
-    names = ("top1", f"top{stability.k} mean")[: 2 if stability.k > 1 else 1]
-    found = stability.queries
-    values = np.column_stack([found.top1, found.topk_mean][: len(names)])
-    queries = pl.Series(found.ids, dtype=pl.String)
-    spellings = tuple(name.removesuffix(" mean") for name in names)
-    aggregates: list[Aggregate] = ["mean"] * len(names)
-    return Scores(queries, names, spellings, tuple(aggregates), values)
+    several = stability.k > 1
+    names, spellings = ("top1", f"top{stability.k} mean"), ("top1", f"top{stability.k}")
+    aggregates: tuple[Aggregate, ...] = ("mean", "mean")
+    data, n = stability.queries, 2 if several else 1
+    values = np.column_stack([data.top1, data.topk_mean][:n])
+    return Scores(pl.Series(data.ids, dtype=pl.String), names[:n], spellings[:n], aggregates[:n], values)
 
 
 def _pair_quality(new: tuple[str, Report], old: tuple[str, Report]) -> tuple[ScorePair | None, list[str]]:
@@ -389,7 +384,7 @@ def _pair_quality(new: tuple[str, Report], old: tuple[str, Report]) -> tuple[Sco
 def churn_between(
     before: Sequence[Sequence[str]], after: Sequence[Sequence[str]], ids: Sequence[str], *, k: int | None = None
 ) -> Churn | None:
-    """Lists of items, best first, one a query of ``ids``; None where there is nothing to compare.
+    """Compare lists of items, best first, one per query of ``ids``; None where there is nothing to compare.
 
     They are cut at k, and no deeper than both sides go: what only one side kept cannot have changed.
     """
@@ -398,28 +393,29 @@ def churn_between(
     if not k:
         return None
     pairs = [(list(old[:k]), list(new[:k])) for old, new in zip(before, after, strict=True)]
-    found = []
+    churns, changed = [], []
     for query, (old, new) in zip(ids, pairs, strict=True):
-        gone, come = (tuple(item for item in one if item not in other) for one, other in ((old, new), (new, old)))
-        found.append(QueryChurn(query, overlap_share(old, new), rank_biased_overlap(old, new), gone, come))
-    apart = [one for one, (old, new) in zip(found, pairs, strict=True) if old != new]
-    most = sorted(apart, key=lambda one: (one.rbo, one.overlap, one.query))[:_LISTED]
-    overlap, rbo = (
-        fsum(column) / len(found) for column in zip(*((one.overlap, one.rbo) for one in found), strict=True)
-    )
-    return Churn(k, len(found), overlap, rbo, len(apart) / len(found), tuple(most))
+        gone, come = tuple(item for item in old if item not in new), tuple(item for item in new if item not in old)
+        churn = QueryChurn(query, overlap_share(old, new), rank_biased_overlap(old, new), gone, come)
+        churns.append(churn)
+        if old != new:
+            changed.append(churn)
+    most = sorted(changed, key=lambda churn: (churn.rbo, churn.overlap, churn.query))[:_LISTED]
+    n = len(churns)
+    overlap, rbo = fsum(churn.overlap for churn in churns) / n, fsum(churn.rbo for churn in churns) / n
+    return Churn(k, n, overlap, rbo, len(changed) / n, tuple(most))
 
 
 def overlap_share(one: Sequence[str], other: Sequence[str]) -> float:
-    """The share of the longer list that both have; 1 of two empty ones."""
+    """Return the share of the longer list that both have; 1 of two empty ones."""
     longest = max(len(one), len(other))
     return len(set(one) & set(other)) / longest if longest else 1.0
 
 
 def rank_biased_overlap(one: Sequence[str], other: Sequence[str], p: float = _PERSISTENCE) -> float:
-    """Rank-biased overlap, the agreement extrapolated past the ends; 1 of two empty lists.
+    """Return the rank-biased overlap, the agreement extrapolated past the ends; 1 of two empty lists.
 
-    Each item stands once in a list.
+    Lists have no duplicates.
     Source: Webber, Moffat & Zobel, A Similarity Measure for Indefinite Rankings (2010), equation 32.
     """
     if list(one) == list(other):

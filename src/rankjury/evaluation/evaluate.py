@@ -11,7 +11,7 @@ from rankjury.core.text import join_names, plural
 from rankjury.core.types import Background, Bools, Floats, Gold, Lists, Ranking, checked_background
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
-from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking
+from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import ItemGroups
@@ -23,15 +23,17 @@ DEFAULT_MEASURES = ("ndcg@10", "ap", "rr", "recall@100", "precision@10", "judged
 
 
 def resolve_measures(
-    measures: Iterable[str | Measure],
+    measures: str | Measure | Iterable[str | Measure],
     dialect: str | None = None,
     overrides: Mapping[str, Value] | None = None,
 ) -> list[NamedMeasure]:
-    """The measures asked for, each once, in the order asked."""
+    """Return the measures asked for, each once, in the order asked."""
+    if isinstance(measures, str | Measure):
+        measures = [measures]
     if not isinstance(measures, Iterable):
         raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
-    asked = [resolve(measure, dialect, overrides) for measure in measures]
-    return list({one.label: one for one in asked}.values())
+    resolved = [resolve(measure, dialect, overrides) for measure in measures]
+    return list({measure.label: measure for measure in resolved}.values())
 
 
 def evaluate(
@@ -43,7 +45,7 @@ def evaluate(
     background: Background | None = None,
 ) -> Scores:
     """Score one ranking; measures beyond accuracy look at the ``background`` as well."""
-    return Evaluation(gold, ranking, duplicates=duplicates, background=background).scores(asked)
+    return Evaluation.match(gold, ranking, duplicates=duplicates, background=background).scores(asked)
 
 
 class Evaluation:
@@ -51,43 +53,41 @@ class Evaluation:
 
     def __init__(
         self,
+        matched: MatchedRanking,
+        source: str,
+        background: Background | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.matched = matched
+        self.source = source
+        self.background = None if background is None else checked_background(background, source)
+        self._notes = notes
+        self._lists: dict[tuple[OrderRules, int], Lists] = {}
+        self._judgings: dict[tuple[OrderRules, bool], Judged] = {}
+        self._places: dict[OrderRules, tuple[pl.Series, CatalogPositions]] = {}
+        self._cut: tuple[object, int, Judged] | None = None
+        """What the last cut of a gold was made from and where, and the cut."""
+
+    @classmethod
+    def match(
+        cls,
         gold: Gold,
         ranking: Ranking,
         *,
         duplicates: DuplicateRule = "error",
         allow_disjoint_queries: bool = False,
         background: Background | None = None,
-    ) -> None:
+    ) -> "Evaluation":
+        """Return the evaluation of a ranking that is to be matched with its gold."""
         matched = MatchedRanking(gold, ranking, duplicates=duplicates, allow_disjoint_queries=allow_disjoint_queries)
-        self._begin(matched, ranking.source, background, ranking.notes)
-
-    @classmethod
-    def of(cls, matched: MatchedRanking, source: str, background: Background | None = None) -> "Evaluation":
-        """Return the evaluation of a ranking that is already matched with its gold."""
-        found = cls.__new__(cls)
-        found._begin(matched, source, background)
-        return found
-
-    def _begin(
-        self, matched: MatchedRanking, source: str, background: Background | None, notes: tuple[str, ...] = ()
-    ) -> None:
-        self.matched = matched
-        self.source = source
-        self.background = None if background is None else checked_background(background, source)
-        self._notes = notes
-        self._lists: dict[tuple[TieRule, str, str, int], Lists] = {}
-        self._judgings: dict[tuple[TieRule, str, str, bool], Judged] = {}
-        self._places: dict[tuple[TieRule, str, str], tuple[pl.Series, CatalogPositions]] = {}
-        self._cut: tuple[object, int, Judged] | None = None
-        """What the last cut of a gold was made from and where, and the cut."""
+        return cls(matched, ranking.source, background, ranking.notes)
 
     def judged(self, measure: Measure) -> Judged:
-        """The judging that the measure's conventions ask for."""
-        rule = _tie_rule(measure)
+        """Return the judging that the measure's conventions ask for."""
         places = measure.metric.needs_places or measure["gold"] == "k"
-        key = (rule, str(measure["scores"]), str(measure["self"]), places)
+        key = (_order_rules(measure), places)
         if key not in self._judgings:
-            self._judgings[key] = self.matched.judge(ties=rule, scores=key[1], self_matches=key[2], places=places)
+            self._judgings[key] = self.matched.judge(*key)
         return self._judgings[key]
 
     def within(self, kept: Bools, groups: ItemGroups | None = None, number: int = 0) -> "Evaluation":
@@ -100,28 +100,18 @@ class Evaluation:
 
     def places(self, measure: Measure, catalogue: pl.Series) -> CatalogPositions:
         """Return the rankings as places in the catalogue, ordered as the measure asks."""
-        rule = _tie_rule(measure)
-        key = (rule, str(measure["scores"]), str(measure["self"]))
-        held = self._places.get(key)
-        if held is None or held[0] is not catalogue:
-            held = catalogue, self.matched.places(catalogue, rule, scores=key[1], self_matches=key[2])
-            self._places[key] = held
-        return held[1]
+        rules = _order_rules(measure)
+        cached = self._places.get(rules)
+        if cached is None or cached[0] is not catalogue:
+            cached = self._places[rules] = catalogue, self.matched.places(catalogue, rules)
+        return cached[1]
 
     @property
     def queries(self) -> pl.Series:
         return self.matched.queries
 
     def values(self, measure: Measure) -> Floats:
-        """One measure for every query."""
-        self._check_depth(measure)
-        judged = self._cut_judged(measure)
-        if measure.metric.of_lists:
-            judged = replace(judged, lists=self._shown(measure))
-        return measure_values(judged, measure, self.source)
-
-    def _check_depth(self, measure: Measure) -> None:
-        """Refuse a measure that looks deeper than the ranking was made."""
+        """Return one measure for every query."""
         depth = self.matched.depth
         if depth is not None and measure.k is not None and depth < measure.k and self.matched.deepest >= depth:
             raise UsageError(
@@ -130,24 +120,25 @@ class Evaluation:
                 expected=f"cut-offs up to {depth:,}",
                 hint=f"Rank {measure.k:,} or more, as with rankjury.recommend(task, model, k={measure.k}).",
             )
+        judged = self._cut_judged(measure)
+        if measure.metric.of_lists:
+            judged = replace(judged, lists=self._shown(measure))
+        return measure_values(judged, measure, self.source)
 
     def _shown(self, measure: Measure) -> Lists:
-        """The lists that a measure looks at."""
         if self.background is None:
             raise UsageError(
                 f"{measure.name} looks at what was known before: the catalogue, and what users took in training",
                 where=self.source,
                 expected="a gold of the kind interactions, or background=task.background",
             )
-        rule = _tie_rule(measure)
-        k = int(self.matched.deepest) if measure.k is None else measure.k
-        key = (rule, str(measure["scores"]), str(measure["self"]), k)
-        if key not in self._lists:
-            self._lists[key] = self.matched.lists(self.background, k, rule, scores=key[1], self_matches=key[2])
-        return self._lists[key]
+        rules, k = _order_rules(measure), self.matched.deepest if measure.k is None else measure.k
+        if (rules, k) not in self._lists:
+            self._lists[rules, k] = self.matched.lists(self.background, k, rules)
+        return self._lists[rules, k]
 
     def _cut_judged(self, measure: Measure) -> Judged:
-        """With the gold cut as the measure asks; a cut is made from the last one where that is no smaller."""
+        """Cut the gold as the measure asks; a cut is made from the last one where that is no smaller."""
         judged = self.judged(measure)
         if measure["gold"] not in ("k", "tied") or measure.k is None:
             return judged
@@ -161,16 +152,16 @@ class Evaluation:
         return cut
 
     def table(self, asked: Sequence[NamedMeasure]) -> Floats:
-        """All measures for every query, as queries × measures."""
-        by_cut = sorted(asked, key=lambda one: (str(one.measure["gold"]), -(one.measure.k or 0)))
-        found = {one.label: self.values(one.measure) for one in by_cut}
-        columns = [found[one.label] for one in asked]
+        """Return all measures for every query, as queries × measures."""
+        by_cut = sorted((named.measure for named in asked), key=lambda by: (str(by["gold"]), -(by.k or 0)))
+        values = {measure: self.values(measure) for measure in by_cut}
+        columns = [values[named.measure] for named in asked]
         return np.column_stack(columns) if columns else np.empty((len(self.queries), 0))
 
     def scores(self, asked: Sequence[NamedMeasure]) -> Scores:
         """Return all measures for every query, with their conventions and warnings."""
         values = self.table(asked)
-        warnings = self.warnings([one.measure for one in asked])
+        warnings = self.warnings([named.measure for named in asked])
         return make_scores(asked, self.queries, values, tuple(warnings), self.source)
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
@@ -180,7 +171,7 @@ class Evaluation:
             yield from self.findings(measures).warnings(measures)
 
     def findings(self, measures: Sequence[Measure]) -> Findings:
-        """The counts behind the warnings."""
+        """Return the counts behind the warnings."""
         return Findings.of(self.matched, self.judged(measures[0]), measures)
 
 
@@ -191,17 +182,18 @@ def make_scores(
     warnings: tuple[ReportWarning, ...] = (),
     source: str = "ranking",
 ) -> Scores:
-    """A table of scores with what its columns are."""
+    """Return a table of scores with what its columns are."""
+    metrics = {named.label: named.measure.metric for named in asked}
     return Scores(
         queries=queries,
-        labels=tuple(one.label for one in asked),
-        conventions=tuple(str(one.measure) for one in asked),
-        aggregates=tuple(one.measure.metric.aggregate for one in asked),
+        labels=tuple(metrics),
+        conventions=tuple(str(named.measure) for named in asked),
+        aggregates=tuple(metric.aggregate for metric in metrics.values()),
         values=values,
         warnings=warnings,
         source=source,
-        lower_is_better=frozenset(one.label for one in asked if one.measure.metric.lower_is_better),
-        whole={one.label: one.measure.metric.highest for one in asked if one.measure.metric.whole},
+        lower_is_better=frozenset(label for label, metric in metrics.items() if metric.lower_is_better),
+        whole={label: metric.highest for label, metric in metrics.items() if metric.whole},
     )
 
 
@@ -214,7 +206,7 @@ def evaluate_item_group(
     """
     kept = groups.rows(number, gold.items)
     if len(evaluation.matched.gold.items) != kept.size:
-        evaluation = Evaluation(gold.part(kept), ranking, duplicates=duplicates, allow_disjoint_queries=True)
+        evaluation = Evaluation.match(gold.part(kept), ranking, duplicates=duplicates, allow_disjoint_queries=True)
         kept = np.ones(len(evaluation.matched.gold.items), dtype=bool)
     return evaluation.within(kept, groups, number)
 
@@ -229,10 +221,11 @@ def warn_of_short_slices(
     depth = whole.matched.depth
     if depth is None or whole.matched.deepest < depth:
         return
-    for k in sorted({one.measure.k for one in asked if one.measure.metric.by_position and one.measure.k is not None}):
-        measure = next(one.measure for one in asked if one.measure.k == k and one.measure.metric.by_position)
-        judged = {name: part.judged(measure) for name, part in parts.items()}
-        short = [name for name, one in judged.items() if (one.depth[one.present] < k).any()]
+    by_position = {named.measure.k: named.measure for named in reversed(asked) if named.measure.metric.by_position}
+    for k in sorted(k for k in by_position if k is not None):
+        measure = by_position[k]
+        judgings = {name: part.judged(measure) for name, part in parts.items()}
+        short = [name for name, judged in judgings.items() if (judged.depth[judged.present] < k).any()]
         if short:
             yield ReportWarning(
                 f"slices of items: of the {depth:,} items that are listed for a {{query}}, fewer than {k:,} are of the "
@@ -247,7 +240,7 @@ class _Within(Evaluation):
     """Judged once for the whole gold, and looked at for some of its items."""
 
     def __init__(self, whole: Evaluation, kept: Bools, groups: ItemGroups | None, number: int) -> None:
-        self._begin(whole.matched, whole.source, None)
+        super().__init__(whole.matched, whole.source)
         self._whole, self._kept = whole, kept
         self._groups, self._number = groups, number
         self._parts: dict[tuple[int, bool], Judged] = {}
@@ -257,8 +250,8 @@ class _Within(Evaluation):
         for judged in self._parts.values():
             return judged.queries
         gold = self.matched.gold
-        held = np.diff(np.concatenate(([0], np.cumsum(self._kept)))[gold.starts]) > 0
-        return gold.queries.filter(held).sort()
+        nonempty = np.diff(np.concatenate(([0], np.cumsum(self._kept)))[gold.starts]) > 0
+        return gold.queries.filter(nonempty).sort()
 
     def judged(self, measure: Measure) -> Judged:
         judged, groups = self._whole.judged(measure), self._groups
@@ -275,20 +268,20 @@ class _Within(Evaluation):
         return ()
 
 
-def _tie_rule(measure: Measure) -> TieRule:
-    ties = measure["ties"]
-    return cast(TieRule, ties if ties in get_args(TieRule) else "id")
+def _order_rules(measure: Measure) -> OrderRules:
+    ties = measure["ties"] if measure["ties"] in get_args(TieRule) else "id"
+    return OrderRules(cast(TieRule, ties), str(measure["scores"]), str(measure["self"]))
 
 
 def cut_gold(judged: Judged, measure: Measure) -> Judged:
-    """With the gold cut as the measure asks."""
+    """Cut the gold as the measure asks."""
     if measure["gold"] not in ("k", "tied") or measure.k is None:
         return judged
     return judged.cut_gold(measure.k, tied=measure["gold"] == "tied")
 
 
 def measure_values(judged: Judged, measure: Measure, source: str = "ranking") -> Floats:
-    """One measure for every query, its policies on empty and missing queries applied; the gold is already cut."""
+    """Return one measure for every query, its policies on empty queries applied; the gold is already cut."""
     options = measure.metric_options()
     values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
     if measure.metric.needs_relevant:

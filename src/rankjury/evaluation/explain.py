@@ -1,4 +1,4 @@
-"""The same run under every dialect and every convention, and which convention makes the difference."""
+"""Explanation of a value: the run under every dialect and convention, and which convention makes the difference."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from rankjury.measures.measure import Measure, Value, common_name
 from rankjury.stats.estimates import summarise
 
 _SAME = 1e-12
-_MOST_GRADES = 5
+_MAX_GRADES = 5
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Explainer:
         self.own, self.n = self.mean(base)
 
     def mean(self, measure: Measure) -> tuple[float, int]:
-        """The mean (of a count: the sum), and over how many queries."""
+        """Return the mean (of a count: the sum), and over how many queries."""
         if measure not in self._means:
             summary = summarise(self.evaluation.values(measure), measure.metric.aggregate)
             self._means[measure] = (summary.mean if summary.total is None else summary.total, summary.n)
@@ -60,14 +60,15 @@ class _Explainer:
             mean, n = self.mean(measure)
         except RankjuryError as error:
             return ExplainedValue(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
-        difference = mean - self.own
-        because = self._causes(measure) if not _same(mean, self.own) and kind == "dialect" else ()
-        return ExplainedValue(who, kind, str(measure), mean, n, difference, because, differs=not _same(mean, self.own))
+        differs = not _same(mean, self.own)
+        because = self._causes(measure) if differs and kind == "dialect" else ()
+        return ExplainedValue(who, kind, str(measure), mean, n, mean - self.own, because, differs=differs)
 
     def _causes(self, measure: Measure) -> tuple[str, ...]:
         if measure.name != self.base.name:
             return (f"another measure: {measure.name}",)
-        changed = self._changes(measure)
+        names = [option.name for option in measure.metric.all_options]
+        changed = {name: measure[name] for name in names if measure[name] != self.base[name]}
         alone = [
             f"{name}={_shown(value)}"
             for name, value in changed.items()
@@ -75,31 +76,23 @@ class _Explainer:
         ]
         if alone:
             return tuple(alone)
-        together = self._needed(changed, self.mean(measure)[0])
+        # As few of the changes as still give the value, each needed.
+        together, target = changed, self.mean(measure)[0]
+        for name in changed:
+            fewer = {other: value for other, value in together.items() if other != name}
+            if _same(self.mean(self.base.with_options(fewer))[0], target):
+                together = fewer
         return (" with ".join(f"{name}={_shown(value)}" for name, value in together.items()),)
 
-    def _needed(self, changed: dict[str, Value], target: float) -> dict[str, Value]:
-        """As few of the changes as still give the value, each needed."""
-        kept = dict(changed)
-        for name in changed:
-            fewer = {other: value for other, value in kept.items() if other != name}
-            if _same(self.mean(self.base.with_options(fewer))[0], target):
-                kept = fewer
-        return kept
-
-    def _changes(self, measure: Measure) -> dict[str, Value]:
-        names = [option.name for option in measure.metric.all_options]
-        return {name: measure[name] for name in names if measure[name] != self.base[name]}
-
     def variants(self) -> Iterator[tuple[str, Value]]:
-        """Every other value of every convention, errors left aside; thresholds by the gold's own grades."""
+        """Yield every other value of every convention, without errors; thresholds by the gold's own grades."""
         for option in self.base.metric.all_options:
             choices: Sequence[Value] = [choice for choice in option.choices if choice != "error"]
             if option.name == "rel":
                 judged = self.evaluation.judged(self.base)
                 runs = judged.counted
                 grades = np.unique(judged.gold_grades if runs is None else runs.grades[runs.counts > 0])
-                choices = [float(grade) for grade in grades if grade > 0][-_MOST_GRADES:]
+                choices = [float(grade) for grade in grades if grade > 0][-_MAX_GRADES:]
             if option.name == "gold" and self.base.k is None:
                 continue
             yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
@@ -108,9 +101,9 @@ class _Explainer:
 def explain(
     gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error"
 ) -> list[ExplainedValue]:
-    """rankjury's own value first, then every dialect, then every convention by itself."""
+    """Return rankjury's own value first, then every dialect, then every convention by itself."""
     base = resolve(spelling).measure
-    explainer = _Explainer(Evaluation(gold, ranking, duplicates=duplicates), base)
+    explainer = _Explainer(Evaluation.match(gold, ranking, duplicates=duplicates), base)
     rows = [explainer.row("rankjury", "rankjury", base)]
     rows += [explainer.row(dialect.name, "dialect", resolve(spelling, dialect.name).measure) for dialect in DIALECTS]
     rows += [
@@ -121,7 +114,7 @@ def explain(
 
 
 def _same(one: float, other: float) -> bool:
-    """Equal but for rounding; undefined is like undefined only."""
+    """Return whether values are equal but for rounding; undefined equals undefined only."""
     return math.isnan(one) and math.isnan(other) if math.isnan(one - other) else abs(one - other) <= _SAME
 
 

@@ -77,8 +77,8 @@ class Gate(Decision, Section):
     @property
     def outcome(self) -> Outcome:
         """The worst of them."""
-        found = {verdict.outcome for verdict in self.verdicts}
-        return "fail" if "fail" in found else "unsure" if "unsure" in found else "pass"
+        outcomes = {verdict.outcome for verdict in self.verdicts}
+        return "fail" if "fail" in outcomes else "unsure" if "unsure" in outcomes else "pass"
 
     @property
     def exit_code(self) -> int:
@@ -88,13 +88,12 @@ class Gate(Decision, Section):
     @property
     def notes(self) -> list[str]:
         """What to keep in mind, each once."""
-        return list(dict.fromkeys(f"{one.target.title}: {one.note}" for one in self.verdicts if one.note))
+        noted = (verdict for verdict in self.verdicts if verdict.note)
+        return list(dict.fromkeys(f"{verdict.target.title}: {verdict.note}" for verdict in noted))
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdicts, and the worst of them."""
-        form: dict[str, Any] = {"schema": GATE_SCHEMA, "verdict": self.outcome}
-        form |= super().to_json()
-        return form
+        return {"schema": GATE_SCHEMA, "verdict": self.outcome, **super().to_json()}
 
     def _repr_html_(self) -> str:
         return render_snippet("gate", self)
@@ -125,15 +124,14 @@ def check_targets(targets: Sequence[Target], report: Report, baseline: Report | 
     for target in targets:
         for system in _systems(target, report, named):
             if target.relative:
-                found = _difference(target, system, report, named, other)
+                value = _difference(target, system, report, named, other)
             else:
-                found = _value(target, system, report)
-            if found.n is not None and found.n < 2:
-                outcome: Outcome = "unsure"
-            else:
-                held = [target.holds(end) for end in found.ci or (found.value,)]
-                outcome = "pass" if all(held) else "unsure" if any(held) else "fail"
-            verdicts.append(Verdict(target, system, outcome, found.value, found.ci, found.n, found.note))
+                value = _value(target, system, report)
+            outcome: Outcome = "unsure"
+            if value.n is None or value.n >= 2:
+                holds = [target.holds(end) for end in value.ci or (value.value,)]
+                outcome = "pass" if all(holds) else "unsure" if any(holds) else "fail"
+            verdicts.append(Verdict(target, system, outcome, value.value, value.ci, value.n, value.note))
     return Gate(tuple(verdicts), report.source, named or (other.source if other else None))
 
 
@@ -146,10 +144,10 @@ def _systems(target: Target, report: Report, baseline: str | None) -> list[str]:
         if target.system not in report.systems:
             raise UnknownName("system", target.system, report.systems, where=f"{report.source}, {target.title}")
         return [target.system]
-    known = [name for name, one in report.systems.items() if target.subject in one.recorded]
+    known = [name for name, result in report.systems.items() if target.subject in result.recorded]
     if target.about_drift and known:
         return known
-    ranking = [name for name, one in report.systems.items() if not one.random]
+    ranking = [name for name, result in report.systems.items() if not result.random]
     return [name for name in ranking if name != baseline] or ranking or list(report.systems)
 
 
@@ -169,14 +167,14 @@ def _value(target: Target, system: str, report: Report) -> _Value:
     recorded = report.systems[system].recorded.get(target.subject)
     if recorded is not None:
         return _recorded(target, recorded, report)
-    found = _find_subject(target, system, report).estimate
-    if isnan(found.mean):
+    estimate = _find_subject(target, system, report).estimate
+    ci, n = estimate.ci, estimate.n
+    if isnan(estimate.mean):
         raise _undefined(target, system, report)
-    note = _caution(found.n, found.ci)
-    if found.total is None:
-        return _Value(found.mean, found.ci, found.n, note)
-    ci = None if found.ci is None else (found.ci[0] * found.n, found.ci[1] * found.n)
-    return _Value(found.total, ci, found.n, note)
+    note = _caution(n, ci)
+    if estimate.total is None:
+        return _Value(estimate.mean, ci, n, note)
+    return _Value(estimate.total, None if ci is None else (ci[0] * n, ci[1] * n), n, note)
 
 
 def _difference(target: Target, system: str, report: Report, baseline: str | None, other: Report | None) -> _Value:

@@ -10,7 +10,7 @@ the result does not depend on two hashes being different.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -46,6 +46,16 @@ _BITMAP_BITS = (16, 27)
 _SPARENESS_BITS = 5
 
 
+class OrderRules(NamedTuple):
+    """Rules by which the items of a ranking are put in order."""
+
+    ties: TieRule = "id"
+    scores: str = "double"
+    """``single`` compares scores as 32-bit numbers."""
+    self_matches: str = "keep"
+    """``drop`` takes items out of the ranking whose id is the query's."""
+
+
 @dataclass(frozen=True, eq=False)
 class QueryRows:
     """Rows of gold or ranking whose query is in the gold, grouped by query (CSR)."""
@@ -55,30 +65,37 @@ class QueryRows:
     starts: Ints
     items: pl.Series
     values: Floats | None
+    numbered: bool
+    """Whether items are row numbers, also where they were cast to the strings of the other side."""
+
+    @property
+    def tie_ids(self) -> pl.Series:
+        """The ids by which equal values are ordered."""
+        return self.items.cast(ROW_NUMBER) if self.numbered else self.items
 
     def query_of(self, rows: Ints) -> Ints:
-        """The query's row in Judged, for row numbers here."""
+        """Return the query's row in Judged, for row numbers here."""
         return self.queries[np.searchsorted(self.starts, rows, side="right") - 1]
 
     def pairs(self, rows: Ints) -> pl.DataFrame:
         return pl.DataFrame({"query": self.query_of(rows), "item": self.items.gather(rows), "at": rows})
 
     def keys(self, first: int, last: int) -> Keys:
-        """Keys of the rows of the segments from ``first`` up to ``last``."""
+        """Return the keys of the rows of the segments from ``first`` up to ``last``."""
         low, high = int(self.starts[first]), int(self.starts[last])
         shift = self.queries[first:last].astype(np.uint64) * _QUERY_STRIDE
         hashes = self.items.slice(low, high - low).hash(_HASH_SEED).to_numpy()
         return np.asarray(hashes + np.repeat(shift, np.diff(self.starts[first : last + 1])))
 
-    def kept(self, keep: Bools) -> "QueryRows":
-        kept_before = np.concatenate(([0], np.cumsum(keep)))
-        values = None if self.values is None else self.values[keep]
-        return QueryRows(self.queries, kept_before[self.starts], self.items.filter(pl.Series(keep)), values)
+    def select(self, mask: Bools) -> "QueryRows":
+        starts = np.concatenate(([0], np.cumsum(mask)))[self.starts]
+        values = None if self.values is None else self.values[mask]
+        return replace(self, starts=starts, items=self.items.filter(pl.Series(mask)), values=values)
 
     def without(self, rows: Ints) -> "QueryRows":
-        keep = np.ones(len(self.items), dtype=bool)
-        keep[rows] = False
-        return self.kept(keep)
+        mask = np.ones(len(self.items), dtype=bool)
+        mask[rows] = False
+        return self.select(mask)
 
 
 def match_rows(gold: QueryRows, ranking: QueryRows) -> tuple[Ints, Ints, bool]:
@@ -128,16 +145,16 @@ def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, so
     if rule == "max" and rows.values is not None:
         frame = frame.with_columns(pl.Series("value", rows.values[frame["at"].to_numpy()]))
         frame = frame.sort("value", descending=True, maintain_order=True)
-    held = frame.unique(["query", "item"], keep="last" if rule == "last" else "first", maintain_order=True)
-    return rows.without(np.setdiff1d(frame["at"].to_numpy(), held["at"].to_numpy()))
+    unique = frame.unique(["query", "item"], keep="last" if rule == "last" else "first", maintain_order=True)
+    return rows.without(np.setdiff1d(frame["at"].to_numpy(), unique["at"].to_numpy()))
 
 
 def drop_self_matches(rows: QueryRows, queries: pl.Series) -> QueryRows:
     """Drop items whose id is their query's."""
     names = queries.cast(rows.items.dtype, strict=False)
-    own = names.hash(_HASH_SEED).to_numpy()[rows.queries]
+    query_hashes = names.hash(_HASH_SEED).to_numpy()[rows.queries]
     hashes = rows.items.hash(_HASH_SEED).to_numpy()
-    suspects = np.flatnonzero(hashes == np.repeat(own, np.diff(rows.starts)))
+    suspects = np.flatnonzero(hashes == np.repeat(query_hashes, np.diff(rows.starts)))
     same = rows.items.gather(suspects) == names.gather(rows.query_of(suspects))
     return rows.without(suspects[same.fill_null(False).to_numpy()])
 
@@ -158,8 +175,7 @@ def judge(
     ``scores="single"`` compares scores as 32-bit numbers; ``self_matches="drop"`` takes items out of the ranking whose
     id is the query's; ``places`` also works out each item's place in its query's gold.
     """
-    matched = MatchedRanking(gold, ranking, duplicates=duplicates)
-    return matched.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+    return MatchedRanking(gold, ranking, duplicates=duplicates).judge(OrderRules(ties, scores, self_matches), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +196,9 @@ class CatalogPositions:
         total = np.concatenate(([0], np.cumsum(members[self.codes])))
 
         def above(row: Ints, rank: Ints) -> Ints:
-            """How many of the items stand above each rank."""
+            """Count the items above each rank."""
             start = self.first[row]
-            found: Ints = total[start + rank - 1] - total[start]
-            return found
+            return np.asarray(total[start + rank - 1] - total[start])
 
         ties = judged.ties
         first, last = above(ties.row, ties.first) + 1, above(ties.row, ties.last + 1)
@@ -210,21 +225,16 @@ class MatchedRanking:
         gold = gold.against(ranking)
         self.queries = gold.sorted_queries
         self._given = gold
-        items_of_gold, items = gold.items, ranking.items
-        if items_of_gold.dtype != items.dtype:
-            items_of_gold, items = items_of_gold.cast(pl.String), items.cast(pl.String)
-        self._by_number = gold.items.dtype == ROW_NUMBER, ranking.items.dtype == ROW_NUMBER
-        gold_rows = self._known(gold.queries, QueryRows(np.empty(0, np.int64), gold.starts, items_of_gold, gold.grades))
-        unique_gold = gold_rows
+        item_type = ranking.items.dtype if gold.items.dtype == ranking.items.dtype else pl.String()
+        gold_rows = unique_gold = self._rows_of(gold, gold.grades, item_type)
         if not gold.remembered.get("unique"):
             unique_gold = drop_duplicates(gold_rows, duplicates, self.queries, gold.source)
             gold.remembered["unique"] = unique_gold is gold_rows
-        rows = self._known(ranking.queries, QueryRows(np.empty(0, np.int64), ranking.starts, items, ranking.scores))
+        rows = unique_rows = self._rows_of(ranking, ranking.scores, item_type)
         if rows.queries.size == 0 and not allow_disjoint_queries:
             raise _nothing_in_common(gold, ranking)
         self.extra_queries = len(ranking) - rows.queries.size
         self._matched = match_rows(unique_gold, rows)
-        unique_rows = rows
         if self._matched[2]:
             unique_rows = drop_duplicates(rows, duplicates, self.queries, ranking.source)
             self._matched = match_rows(unique_gold, unique_rows)
@@ -257,7 +267,7 @@ class MatchedRanking:
         present[self._rows.queries] = True
         return present
 
-    @property
+    @cached_property
     def deepest(self) -> int:
         """How many items the longest list has."""
         return int(np.diff(self._rows.starts).max(initial=0))
@@ -266,96 +276,30 @@ class MatchedRanking:
     def _grades(self) -> Floats:
         return np.asarray(self._gold_rows.values, dtype=np.float64)
 
-    def _tied(self, rows: QueryRows, *, of_gold: bool = False) -> pl.Series:
-        """The items as equal scores are ordered by: row numbers stay so if the other side's ids are strings."""
-        return rows.items.cast(ROW_NUMBER) if self._by_number[0 if of_gold else 1] else rows.items
-
-    def _known(self, queries: pl.Series, rows: QueryRows) -> QueryRows:
+    def _rows_of(self, side: Gold | Ranking, values: Floats | None, item_type: pl.DataType) -> QueryRows:
         """Return the rows of queries that the gold has, each segment numbered by its place among them."""
-        number = places_in(self.queries, queries)
+        number = places_in(self.queries, side.queries)
+        rows = QueryRows(number, side.starts, side.items.cast(item_type), values, side.items.dtype == ROW_NUMBER)
         known = number >= 0
         if known.all():
-            return replace(rows, queries=number)
+            return rows
         lengths = np.diff(rows.starts)
-        kept = rows.kept(np.repeat(known, lengths))
         starts = np.concatenate(([0], np.cumsum(lengths[known])))
-        return replace(kept, queries=number[known], starts=starts)
+        return replace(rows.select(np.repeat(known, lengths)), queries=number[known], starts=starts)
 
-    def judge(
-        self, *, ties: TieRule = "id", scores: str = "double", self_matches: str = "keep", places: bool = False
-    ) -> Judged:
-        """Judge the ranking under one set of rules."""
+    def _ordered(self, rules: OrderRules) -> tuple[QueryRows, RowOrder]:
+        rows = drop_self_matches(self._rows, self.queries) if rules.self_matches == "drop" else self._rows
+        return rows, order_rows(rows.starts, rows.values, single=rules.scores == "single")
+
+    def judge(self, rules: OrderRules, places: bool = False) -> Judged:
+        """Judge the ranking under one set of rules; ``places``: also each item's place in its query's gold."""
         if places and self.gold.counted is not None:
             raise UsageError(
                 "the gold is too large to be put in order", where=self.gold.source, expected="measures without gold=k"
             )
-        rows, (at, gold_at, _) = self._rows, self._matched
-        if self_matches == "drop":
-            rows = drop_self_matches(rows, self.queries)
-            at, gold_at, _ = match_rows(self._gold_rows, rows)
-        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(at, ties, self._tied(rows))
-        return self._assemble(rows, ranked, at, gold_at, positions, places)
-
-    def lists(
-        self,
-        background: Background,
-        k: int,
-        ties: TieRule = "id",
-        *,
-        scores: str = "double",
-        self_matches: str = "keep",
-    ) -> Lists:
-        """Return the first k items of every query as places in the catalogue; −1 for items that it lacks."""
-        rows = self._rows if self_matches == "keep" else drop_self_matches(self._rows, self.queries)
-        everything = np.arange(len(rows.items))
-        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(everything, ties, self._tied(rows))
-        rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
-        held = np.flatnonzero(rank < k)
-        codes = np.full((len(self.queries), k), -1, dtype=np.int64)
-        codes[rows.query_of(held), rank[held]] = places_in(background.items, rows.items.gather(held).cast(pl.String))
-        return Lists(codes, *background.histories(self.queries), background)
-
-    def places(
-        self, catalogue: pl.Series, ties: TieRule = "id", *, scores: str = "double", self_matches: str = "keep"
-    ) -> "CatalogPositions":
-        """Return the rankings as places in the catalogue, whose ids are strings in ascending order."""
-        rows = self._rows if self_matches == "keep" else drop_self_matches(self._rows, self.queries)
-        ranked = order_rows(rows.starts, rows.values, single=scores == "single")
-        positions = ranked.resolved(np.arange(len(rows.items)), ties, self._tied(rows))
-        codes = np.empty(positions.size, dtype=np.int32)
-        codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
-        first = np.zeros(len(self.queries), dtype=np.int64)
-        first[rows.queries] = rows.starts[:-1]
-        return CatalogPositions(codes, first)
-
-    def within(self, judged: Judged, kept: Bools) -> Judged:
-        """Restrict a judging to some rows of the gold; queries that have none of them are left out."""
-        starts, at = self._gold_by_grade
-        found = judged.select(kept[judged.gold_index], kept[at])
-        equal = found.gold_grades[1:] == found.gold_grades[:-1]
-        firsts = found.gold_starts[1:-1]
-        equal[firsts[(firsts > 0) & (firsts <= equal.size)] - 1] = False
-        place = None
-        if found.place is not None:
-            place = self._places_within(starts, kept)[found.gold_index]
-        return replace(found, place=place, gold_has_order=judged.gold_has_order or not equal.any()).without_empty()
-
-    def _places_within(self, starts: Ints, kept: Bools) -> Ints:
-        """The place of gold items within their query among those that are kept."""
-        rows = np.arange(kept.size)
-        first = starts[self._gold_rows.query_of(rows)]
-        at = first + self._places(rows) - 1
-        before = np.zeros(kept.size + 1, dtype=np.int64)
-        before[at + 1] = kept
-        np.cumsum(before, out=before)
-        found: Ints = before[at + 1] - before[first]
-        return found
-
-    def _assemble(
-        self, rows: QueryRows, ranked: RowOrder, at: Ints, gold_at: Ints, positions: Ints, places: bool
-    ) -> Judged:
+        rows, ranked = self._ordered(rules)
+        at, gold_at, _ = self._matched if rows is self._rows else match_rows(self._gold_rows, rows)
+        positions = ranked.resolved(at, rules.ties, rows.tie_ids)
         first_row, depth = np.zeros((2, len(self.queries)), dtype=np.int64)
         first_row[rows.queries] = rows.starts[:-1]
         depth[rows.queries] = np.diff(rows.starts)
@@ -389,6 +333,45 @@ class MatchedRanking:
             counted=self._counted,
             highest_of_whole=self.gold.highest_of_whole,
         )
+
+    def lists(self, background: Background, k: int, rules: OrderRules) -> Lists:
+        """Return the first k items of every query as places in the catalogue; −1 for items that it lacks."""
+        rows, ranked = self._ordered(rules)
+        positions = ranked.resolved(np.arange(len(rows.items)), rules.ties, rows.tie_ids)
+        rank = positions - np.repeat(rows.starts[:-1], np.diff(rows.starts))
+        top = np.flatnonzero(rank < k)
+        codes = np.full((len(self.queries), k), -1, dtype=np.int64)
+        codes[rows.query_of(top), rank[top]] = places_in(background.items, rows.items.gather(top).cast(pl.String))
+        return Lists(codes, *background.histories(self.queries), background)
+
+    def places(self, catalogue: pl.Series, rules: OrderRules) -> CatalogPositions:
+        """Return the rankings as places in the catalogue, whose ids are strings in ascending order."""
+        rows, ranked = self._ordered(rules)
+        positions = ranked.resolved(np.arange(len(rows.items)), rules.ties, rows.tie_ids)
+        codes = np.empty(positions.size, dtype=np.int32)
+        codes[positions] = places_in(catalogue, rows.items.cast(pl.String))
+        first = np.zeros(len(self.queries), dtype=np.int64)
+        first[rows.queries] = rows.starts[:-1]
+        return CatalogPositions(codes, first)
+
+    def within(self, judged: Judged, kept: Bools) -> Judged:
+        """Restrict a judging to some rows of the gold; queries that have none of them are left out."""
+        starts, at = self._gold_by_grade
+        part = judged.select(kept[judged.gold_index], kept[at])
+        equal = part.gold_grades[1:] == part.gold_grades[:-1]
+        firsts = part.gold_starts[1:-1]
+        equal[firsts[(firsts > 0) & (firsts <= equal.size)] - 1] = False
+        place = None
+        if part.place is not None:
+            # The place among the gold items of the query that are kept.
+            rows = np.arange(kept.size)
+            first = starts[self._gold_rows.query_of(rows)]
+            at = first + self._places(rows) - 1
+            before = np.zeros(kept.size + 1, dtype=np.int64)
+            before[at + 1] = kept
+            np.cumsum(before, out=before)
+            place = (before[at + 1] - before[first])[part.gold_index]
+        return replace(part, place=place, gold_has_order=judged.gold_has_order or not equal.any()).without_empty()
 
     @cached_property
     def _counted(self) -> Runs | None:
@@ -424,7 +407,7 @@ class MatchedRanking:
         """The place of gold items within their query: by grade, equal grades by id."""
         gold = self._gold_rows
         first = np.repeat(gold.starts[:-1], np.diff(gold.starts))
-        return self._gold_order.resolved(gold_at, "id", self._tied(gold, of_gold=True)) - first[gold_at] + 1
+        return self._gold_order.resolved(gold_at, "id", gold.tie_ids) - first[gold_at] + 1
 
 
 def _nothing_in_common(gold: Gold, ranking: Ranking) -> DataError:

@@ -49,13 +49,12 @@ class ScorePair:
         ours, theirs = self.scores, self.baseline_scores
         return [
             PairedValues(
-                *(self.system, self.baseline, label),
-                ours.values[members, place],
-                theirs.values[members, place],
-                ours.aggregates[place],
-                label in ours.lower_is_better,
-                label in ours.whole,
-                label in ours.descriptive,
+                *(self.system, self.baseline, label, ours.aggregates[place]),
+                lower_is_better=label in ours.lower_is_better,
+                whole=label in ours.whole,
+                descriptive=label in ours.descriptive,
+                values=ours.values[members, place],
+                baseline_values=theirs.values[members, place],
             )
             for place, label in enumerate(ours.labels)
         ]

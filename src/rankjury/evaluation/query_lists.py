@@ -20,7 +20,7 @@ _KEY = "key"
 
 
 def top_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule = "id") -> pl.DataFrame:
-    """The first k of each of these queries as rows of query_id, item_id and score, by query; ids as strings.
+    """Return the first k of each of these queries as rows of query_id, item_id and score, by query; ids as strings.
 
     They go by score, equal scores by ``ties``. None: all.
     """
@@ -43,14 +43,14 @@ def top_rows(ranking: Ranking, queries: pl.Series, k: int | None, ties: TieRule 
 
 
 def top_scores(ranking: Ranking, k: int) -> Floats:
-    """The scores of each query's first k, queries × k; −inf where there are fewer. They come best first."""
-    place = segments_within(ranking.starts)
-    row: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
-    kept = place < k
-    found = np.full((len(ranking), k), -np.inf)
+    """Return the scores of each query's first k, queries × k; −inf where there are fewer. They come best first."""
+    scores = np.full((len(ranking), k), -np.inf)
     if ranking.scores is not None:
-        found[row[kept], place[kept]] = ranking.scores[kept]
-    return found
+        place = segments_within(ranking.starts)
+        row: Ints = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
+        top = place < k
+        scores[row[top], place[top]] = ranking.scores[top]
+    return scores
 
 
 def require_scores(ranking: Ranking) -> Floats:
@@ -101,11 +101,11 @@ class ItemLists:
         freeze(self)
 
     def of(self, row: int) -> list[ListedItem]:
-        """Of one query."""
+        """Return the items of one query."""
         first, last = int(self.starts[row]), int(self.starts[row + 1])
         scores = [nan] * (last - first) if self.scores is None else self.scores[first:last].tolist()
         ranks, grades = self.ranks[first:last].tolist(), self.grades[first:last].tolist()
-        return [ListedItem(*one) for one in zip(ranks, self.items[first:last], scores, grades, strict=True)]
+        return list(map(ListedItem, ranks, self.items[first:last], scores, grades))
 
     @cached_property
     def first(self) -> Bools:
@@ -114,10 +114,12 @@ class ItemLists:
 
     def histogram(self, bins: int = _BINS) -> ScoreHistogram | None:
         """Count the system's own scores by bins, without those of a fallback; None where none is known."""
-        own = self.first
+        if self.scores is None:
+            return None
+        counted = self.first & np.isfinite(self.scores)
         if self.fallback is not None:
-            own = own & ~np.repeat(self.fallback, np.diff(self.starts))
-        known = np.empty(0) if self.scores is None else self.scores[own & np.isfinite(self.scores)]
+            counted &= ~np.repeat(self.fallback, np.diff(self.starts))
+        known = self.scores[counted]
         if not len(known):
             return None
         low, high = float(known.min()), float(known.max())
@@ -127,10 +129,10 @@ class ItemLists:
         return ScoreHistogram(tuple(edges.tolist()), tuple(counts.tolist()), left_out)
 
     def tuples(self, depth: int | None = None) -> tuple[tuple[str, ...], ...]:
-        """The first items alone, query by query; at most ``depth`` of them."""
-        kept = self.first if depth is None else self.first & (self.ranks <= depth)
-        items = self.items.filter(kept).to_list()
-        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts].tolist()
+        """Return the first items alone, query by query; at most ``depth`` of them."""
+        top = self.first if depth is None else self.first & (self.ranks <= depth)
+        items = self.items.filter(top).to_list()
+        starts = np.concatenate(([0], np.cumsum(top)))[self.starts].tolist()
         return tuple(tuple(items[first:last]) for first, last in pairwise(starts))
 
 
@@ -150,27 +152,25 @@ class Answers:
     """How many of the first items are kept; what stands further down is there because it is judged."""
 
     def only(self, system: str) -> "Answers":
-        """Of one system."""
-        return replace(self, systems={name: one for name, one in self.systems.items() if name == system})
+        """Return the answers of one system."""
+        return replace(self, systems={name: lists for name, lists in self.systems.items() if name == system})
 
     def called(self, gold_of: Mapping[str, str]) -> "Answers":
-        """With other names of the golds, by system."""
-        named = {self.gold_of[system]: name for system, name in gold_of.items()}
-        golds = {named.get(name, name): one for name, one in self.golds.items()}
-        return replace(
-            self, golds=golds, gold_of={system: named.get(name, name) for system, name in self.gold_of.items()}
-        )
+        """Return the answers with other names of the golds, by system."""
+        names = {self.gold_of[system]: name for system, name in gold_of.items()}
+        golds = {names.get(name, name): lists for name, lists in self.golds.items()}
+        return replace(self, golds=golds, gold_of={key: names.get(name, name) for key, name in self.gold_of.items()})
 
     def rankings_frame(self) -> pl.DataFrame:
-        """A row an item: query_id, system, rank, item_id, score, grade, of; by query, system and rank."""
+        """Return one row per item: query_id, system, rank, item_id, score, grade, of; by query, system and rank."""
         return self._frame(self.systems, SYSTEM)
 
     def golds_frame(self) -> pl.DataFrame:
-        """A row a judged item: query_id, gold, item_id, grade, of; by query, gold and place."""
+        """Return one row per judged item: query_id, gold, item_id, grade, of; by query, gold and place."""
         return self._frame(self.golds, WHICH).drop(RANK, SCORE)
 
     def _frame(self, listed: Mapping[str, ItemLists], kind: str) -> pl.DataFrame:
-        frames = [_rows(one, name, kind, number) for number, (name, one) in enumerate(listed.items())]
+        frames = [_rows(lists, name, kind, number) for number, (name, lists) in enumerate(listed.items())]
         whole = pl.concat(frames) if frames else _rows(_NOTHING, "", kind, 0)
         ordered = whole.sort("row", "number", maintain_order=True)
         return ordered.select(self.queries.gather(ordered["row"]).alias(QUERY), kind, RANK, ITEM, SCORE, GRADE, IN_ALL)
@@ -186,7 +186,7 @@ class Answers:
         judged: pl.DataFrame,
         depth: int | None = None,
     ) -> "Answers":
-        """What the two frames hold, in the order of ``queries``, for these systems and golds."""
+        """Read the answers of these systems and golds from two frames, in the order of ``queries``."""
         judged = judged.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
         return cls(
             queries,
@@ -197,50 +197,39 @@ class Answers:
         )
 
 
-_NOTHING = ItemLists(
-    np.zeros(1, np.int64),
-    pl.Series([], dtype=pl.String),
-    np.empty(0),
-    None,
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-)
+_NO_ROWS = np.empty(0, np.int64)
+_NOTHING = ItemLists(np.zeros(1, np.int64), pl.Series([], dtype=pl.String), np.empty(0), None, _NO_ROWS, _NO_ROWS)
 
 
 def list_ranking(ranking: Ranking, queries: pl.Series, k: int, gold: Gold, shown: ItemLists | None = None) -> ItemLists:
-    """The first k of each query, by score, then by id, with the grades that the gold gives them.
+    """Return the first k of each query, by score, then by id, with the grades that the gold gives them.
 
     With them those further down that are ``shown`` of the gold.
     """
-    rows = top_rows(ranking, queries, None)
-    rows = rows.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias(RANK))
-    rows = pl.concat([rows.filter(pl.col(RANK) <= k), _further_down(rows, k, queries, shown)]).sort(QUERY, RANK)
+    names = queries.cast(pl.String)
+    ranked = top_rows(ranking, queries, None)
+    ranked = ranked.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias(RANK))
+    rows = ranked.filter(pl.col(RANK) <= k)
+    if shown is not None:
+        wanted = np.repeat(np.arange(len(shown.total)), np.diff(shown.starts))
+        pairs = pl.DataFrame({QUERY: names.gather(wanted), ITEM: shown.items})
+        further = ranked.filter(pl.col(RANK) > k).join(pairs, on=[QUERY, ITEM], how="semi")
+        rows = pl.concat([rows, further]).sort(QUERY, RANK)
     graded = gold.against(ranking).frame().select(pl.col(QUERY, ITEM).cast(pl.String), GRADE)
     graded = graded.unique([QUERY, ITEM], keep="first", maintain_order=True)
     rows = rows.join(graded, on=[QUERY, ITEM], how="left", maintain_order="left")
     if not ranking.has_scores:
         rows = rows.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
     lengths = dict(zip(ranking.queries.cast(pl.String), np.diff(ranking.starts).tolist(), strict=True))
-    names = queries.cast(pl.String)
-    total = pl.DataFrame({QUERY: names, IN_ALL: [lengths.get(name, 0) for name in names]})
-    found = _listed(rows.join(total, on=QUERY, how="left", maintain_order="left"), names, total[IN_ALL].to_numpy())
+    lists = _listed(rows, names, np.array([lengths.get(name, 0) for name in names], dtype=np.int64))
     if ranking.fallback is None:
-        return found
+        return lists
     served = names.is_in(ranking.queries.cast(pl.String).filter(pl.Series(ranking.fallback)).implode())
-    return replace(found, fallback=served.to_numpy())
-
-
-def _further_down(rows: pl.DataFrame, k: int, queries: pl.Series, shown: ItemLists | None) -> pl.DataFrame:
-    """Rows below the first k whose items are shown of the gold."""
-    if shown is None:
-        return rows.clear()
-    asked = np.repeat(np.arange(len(shown.total)), np.diff(shown.starts))
-    wanted = pl.DataFrame({QUERY: queries.cast(pl.String).gather(asked), ITEM: shown.items})
-    return rows.filter(pl.col(RANK) > k).join(wanted, on=[QUERY, ITEM], how="semi")
+    return replace(lists, fallback=served.to_numpy())
 
 
 def list_gold(gold: Gold, queries: pl.Series, k: int) -> ItemLists:
-    """The k best of each query; equal grades go by id. Of a gold too large to list there are none."""
+    """Return the k best of each query; equal grades go by id. Of a gold too large to list there are none."""
     frame = gold.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String), sort_key(gold.items).alias("key"))
     frame = frame.sort(QUERY, GRADE, "key", descending=[False, True, False]).drop("key")
     frame = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(SCORE))
@@ -251,7 +240,7 @@ def list_gold(gold: Gold, queries: pl.Series, k: int) -> ItemLists:
 
 
 def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -> ItemLists:
-    """Rows in the order of queries; those of one query stand together and in order."""
+    """Return rows in the order of queries; those of one query stand together and in order."""
     place = places_in(queries, rows[QUERY])
     order = np.argsort(place, kind="stable")
     lengths = np.bincount(place, minlength=len(queries)).astype(np.int64)
@@ -265,18 +254,18 @@ def _listed(rows: pl.DataFrame, queries: pl.Series, total: Ints | None = None) -
     return ItemLists(starts, rows[ITEM], rows[GRADE].fill_null(np.nan).to_numpy(), scores, total, ranks)
 
 
-def _rows(one: ItemLists, name: str, kind: str, number: int) -> pl.DataFrame:
-    row = np.repeat(np.arange(len(one.total)), np.diff(one.starts))
-    scores = np.full(len(one.items), np.nan) if one.scores is None else one.scores
+def _rows(lists: ItemLists, name: str, kind: str, number: int) -> pl.DataFrame:
+    row = np.repeat(np.arange(len(lists.total)), np.diff(lists.starts))
+    scores = np.full(len(lists.items), np.nan) if lists.scores is None else lists.scores
     return pl.DataFrame(
         {
             "row": row,
             "number": np.full(len(row), number),
             kind: pl.repeat(name, len(row), dtype=pl.String, eager=True),
-            RANK: one.ranks.astype(np.int32),
-            ITEM: one.items,
+            RANK: lists.ranks.astype(np.int32),
+            ITEM: lists.items,
             SCORE: pl.Series(scores).fill_nan(None),
-            GRADE: pl.Series(one.grades).fill_nan(None),
-            IN_ALL: one.total[row].astype(np.int32),
+            GRADE: pl.Series(lists.grades).fill_nan(None),
+            IN_ALL: lists.total[row].astype(np.int32),
         }
     )

@@ -20,7 +20,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, gathered
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.evaluate import cut_gold, make_scores, measure_values
-from rankjury.evaluation.judge import DuplicateRule, MatchedRanking
+from rankjury.evaluation.judge import DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import Judged, count_hits, count_relevant, cut_or_depth, divide
@@ -188,23 +188,26 @@ def expected_scores(
     gold: Gold, chance: RandomRanking, asked: Sequence[NamedMeasure], *, duplicates: DuplicateRule = "error"
 ) -> Scores:
     """Return all measures for every query, each the mean over all orders of the query's candidates."""
-    for one in asked:
-        if not has_expectation(one.measure):
+    for named in asked:
+        if not has_expectation(named.measure):
             raise UsageError(
-                f"no closed form for {one.measure} under a random order",
+                f"no closed form for {named.measure} under a random order",
                 hint=f"Measures that have one: {', '.join(sorted(EXPECTATIONS))}.",
             )
     # Ranked by itself the gold is matched, checked and grouped as any ranking is; where items stand does not count.
     itself = Ranking(gold.queries, gold.starts, gold.items, gold.grades, chance.source)
     matched = MatchedRanking(gold, itself, duplicates=duplicates)
-    candidates = _candidates(matched, chance)
-    rules = {str(one.measure["self"]) for one in asked}
-    whole = matched.judge()
+    whole = matched.judge(OrderRules())
+    candidates = _candidates(matched, whole, chance)
     if whole.counted is not None:
         columns = _by_number(whole, whole.counted, candidates, asked, chance.source)
     else:
-        judgings = {rule: _judged(matched, candidates, rule) for rule in rules}
-        columns = [_expected(judgings[str(one.measure["self"])], one.measure, chance.source) for one in asked]
+        judgings = {}
+        for rule in {str(named.measure["self"]) for named in asked}:
+            judged = matched.judge(OrderRules(self_matches=rule), places=True)
+            dropped = np.diff(judged.gold_starts) - judged.depth  # judged items that are the query itself
+            judgings[rule] = replace(judged, depth=candidates - dropped)
+        columns = [_expected(judgings[str(named.measure["self"])], named.measure, chance.source) for named in asked]
     values = np.column_stack(columns) if columns else np.empty((len(matched.queries), 0))
     return make_scores(asked, matched.queries, values, source=chance.source)
 
@@ -218,13 +221,6 @@ def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
         return values
     empty = count_relevant(judged, cast(float | None, measure["rel"])) == 0
     return np.where(empty, in_one_order, values)
-
-
-def _judged(matched: MatchedRanking, candidates: Ints, self_matches: str) -> Judged:
-    """The gold's items as found among the candidates; a judged item that is the query itself may be dropped."""
-    judged = matched.judge(self_matches=self_matches, places=True)
-    dropped = np.diff(judged.gold_starts) - judged.depth
-    return replace(judged, depth=candidates - dropped)
 
 
 def _by_number(
@@ -245,39 +241,37 @@ def _by_number(
         depth=candidates[rows],
         counted=Runs(starts, runs.grades[at], runs.counts[at]),
     )
-    values = [[_expected(part, one.measure, source) for one in asked] for part in map(_all_found, different.parts())]
+    values = []
+    for part in different.parts():
+        ranks = part.gold_places
+        # Every item of the gold is retrieved, at whatever rank.
+        complete = replace(
+            part,
+            row=part.gold_rows,
+            rank=ranks,
+            tie_first=ranks,
+            tie_last=ranks,
+            grade=part.gold_grades,
+            gold_index=np.zeros_like(ranks),
+        )
+        values.append([_expected(complete, named.measure, source) for named in asked])
     return [np.concatenate(column)[which] for column in zip(*values, strict=True)]
 
 
-def _all_found(part: Judged) -> Judged:
-    """Every item of the gold retrieved, at whatever rank."""
-    ranks = part.gold_places
-    return replace(
-        part,
-        row=part.gold_rows,
-        rank=ranks,
-        tie_first=ranks,
-        tie_last=ranks,
-        grade=part.gold_grades,
-        gold_index=np.zeros_like(ranks),
-    )
-
-
-def _candidates(matched: MatchedRanking, chance: RandomRanking) -> Ints:
+def _candidates(matched: MatchedRanking, whole: Judged, chance: RandomRanking) -> Ints:
     """Return how many candidates each query has, checked to be enough for its judged items."""
     if isinstance(chance.candidates, Mapping):
-        given = [chance.candidates.get(query) for query in matched.queries]
-        if None in given:
-            lacking = plural(given.count(None), "such query", "such queries")
+        numbers = [chance.candidates.get(query) for query in matched.queries]
+        if None in numbers:
+            lacking = plural(numbers.count(None), "such query", "such queries")
             raise DataError(
-                f"the number of candidates of query {matched.queries[given.index(None)]!r} is not given ({lacking})",
+                f"the number of candidates of query {matched.queries[numbers.index(None)]!r} is not given ({lacking})",
                 where=chance.source,
                 expected="one for every query of the gold",
             )
-        candidates = np.array(given, dtype=np.int64)
+        candidates = np.array(numbers, dtype=np.int64)
     else:
         candidates = np.full(len(matched.queries), chance.candidates, dtype=np.int64)
-    whole = matched.judge()
     judged = whole.depth if whole.counted is None else count_relevant(whole, 0.0).astype(np.int64)
     short = candidates < judged
     if short.any():

@@ -35,9 +35,10 @@ from rankjury.stats.formatting import format_difference, format_estimate, format
 from rankjury.stats.resampling import Resampling
 
 SCHEMA = "rankjury.report/1"
-_MOST_QUERIES_KEPT = 50_000
-_LONGEST_NAME = 24
-_DETECT = 0.01
+_EXPECTED, _HINT = f"a report of rankjury ({SCHEMA})", "rankjury evaluate GOLD RUN -o report.json makes one."
+_MAX_QUERIES_IN_JSON = 50_000
+_MAX_NAME_LENGTH = 24
+_DEFAULT_DETECT = 0.01
 S = TypeVar("S", bound=Section)
 
 
@@ -54,7 +55,7 @@ class Report:
     slices: tuple[Slice, ...] = ()
     headline: tuple[str, ...] = ()
     """The measures to show first; where there are none, all of them."""
-    detect: float = _DETECT
+    detect: float = _DEFAULT_DETECT
     """A difference of interest: how many queries would show it is said."""
     sections: Mapping[str, Section] = field(default_factory=dict)
     """Sections of the report as a whole, by name; those of a system are in ``systems``."""
@@ -69,9 +70,9 @@ class Report:
 
     def section(self, kind: type[S], system: str | None = None) -> S | None:
         """Return the section of a kind, of a system or of the report as a whole; None where there is none."""
-        held = self.sections if system is None else self.systems[system].sections
-        found = held.get(kind.name)
-        return found if isinstance(found, kind) else None
+        sections = self.sections if system is None else self.systems[system].sections
+        section = sections.get(kind.name)
+        return section if isinstance(section, kind) else None
 
     def needed_section(self, kind: type[S], system: str | None = None) -> S:
         """Return the section of a kind.
@@ -79,24 +80,23 @@ class Report:
         Raises:
             UsageError: Where the report has none.
         """
-        found = self.section(kind, system)
-        if found is None:
+        section = self.section(kind, system)
+        if section is None:
             raise UsageError(f"the report has no section {kind.name!r}", where=self.source)
-        return found
+        return section
 
     def sections_of(self, kind: type[S]) -> dict[str, S]:
         """Return the sections of a kind by system, of those systems that have one."""
-        found = {name: self.section(kind, name) for name in self.systems}
-        return {name: one for name, one in found.items() if one is not None}
+        return {name: section for name in self.systems if (section := self.section(kind, name)) is not None}
 
     def with_sections(self, *sections: Section, system: str | None = None) -> "Report":
         """Return the report with sections added, to a system or to the report as a whole.
 
         A section of the same name is replaced. The sections' warnings are added to the report's.
         """
-        added = {one.name: one for one in sections}
-        found = [warning for one in sections for warning in one.warnings()]
-        warnings = (*self.warnings, *(one if system is None else one.about(system) for one in found))
+        added = {section.name: section for section in sections}
+        further = [warning for section in sections for warning in section.warnings()]
+        warnings = (*self.warnings, *(warning if system is None else warning.about(system) for warning in further))
         if system is None:
             return replace(self, sections={**self.sections, **added}, warnings=warnings)
         changed = replace(self.systems[system], sections={**self.systems[system].sections, **added})
@@ -105,15 +105,17 @@ class Report:
     def with_recorded(self, values: Mapping[str, Mapping[str, float | RecordedValue]]) -> "Report":
         """Return the report with values of systems, such as latencies, added: by system and name."""
         systems = dict(self.systems)
-        for name, found in values.items():
-            added = {key: one if isinstance(one, RecordedValue) else RecordedValue(one) for key, one in found.items()}
-            systems[name] = replace(systems[name], recorded={**systems[name].recorded, **added})
+        for name, added in values.items():
+            recorded = dict(systems[name].recorded)
+            for key, value in added.items():
+                recorded[key] = value if isinstance(value, RecordedValue) else RecordedValue(value)
+            systems[name] = replace(systems[name], recorded=recorded)
         return replace(self, systems=systems)
 
     @property
     def estimates(self) -> dict[str, dict[str, Estimate]]:
         """By system and measure."""
-        return {name: dict(one.estimates) for name, one in self.systems.items()}
+        return {name: dict(system.estimates) for name, system in self.systems.items()}
 
     @property
     def scores(self) -> Mapping[str, Scores]:
@@ -139,37 +141,40 @@ class Report:
     @property
     def golds(self) -> dict[str, str]:
         """By system, which gold it was compared with, where there are several."""
-        return {name: one.gold for name, one in self.systems.items() if one.gold}
+        return {name: system.gold for name, system in self.systems.items() if system.gold}
 
     @property
     def random_systems(self) -> list[str]:
         """Systems whose scores are expectations of a random order."""
-        return [name for name, one in self.systems.items() if one.random]
+        return [name for name, system in self.systems.items() if system.random]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The measures, in the order asked."""
-        return tuple(dict.fromkeys(label for one in self.systems.values() for label in one.estimates))
+        return tuple(dict.fromkeys(label for system in self.systems.values() for label in system.estimates))
 
     @property
     def n_queries(self) -> int:
         """How many queries there are, also of those for which a measure is undefined."""
-        numbers = (one.n + one.undefined for system in self.systems.values() for one in system.estimates.values())
-        return max(numbers, default=0)
+        estimates = (estimate for system in self.systems.values() for estimate in system.estimates.values())
+        return max((estimate.n + estimate.undefined for estimate in estimates), default=0)
 
     @property
     def unit(self) -> tuple[str, str]:
         """What a query is, and queries are: users of a recommender are called so."""
-        return next((one.unit for one in self.sections.values() if one.unit is not None), QUERIES)
+        return next((section.unit for section in self.sections.values() if section.unit is not None), QUERIES)
 
     @property
     def common_names(self) -> dict[str, str]:
-        """By label, the usual name of a measure whose own name misleads."""
-        return {label: usual for one in self.systems.values() for label, usual in common_names(one.conventions).items()}
+        """By label, the common name of a measure whose own name misleads."""
+        names: dict[str, str] = {}
+        for system in self.systems.values():
+            names |= common_names(system.conventions)
+        return names
 
     def measure(self, label: str) -> Measure | None:
         """Return a measure with its conventions; None where its metric is not installed here."""
-        return next((one.measures[label] for one in self.systems.values() if label in one.measures), None)
+        return next((system.measures[label] for system in self.systems.values() if label in system.measures), None)
 
     def is_whole(self, label: str) -> bool:
         """Whether a measure is one value over all queries, to which each contributes."""
@@ -179,8 +184,8 @@ class Report:
     def relevant_from(self, label: str) -> float | None:
         """Return the grade from which a measure counts an item as relevant; None: any above 0."""
         measure = self.measure(label)
-        found = None if measure is None else measure["rel"]
-        return float(found) if isinstance(found, int | float) else None
+        grade = None if measure is None else measure["rel"]
+        return float(grade) if isinstance(grade, int | float) else None
 
     def lower_is_better(self, label: str) -> bool:
         """Whether less of a measure is better."""
@@ -189,35 +194,25 @@ class Report:
 
     @check_arguments
     def both_names(self, label: str) -> str:
-        """``Recall@5 = precision@5`` where the measure is usually called something else."""
+        """Return ``Recall@5 = precision@5`` where the measure is commonly called something else, else the label."""
         return with_common_name(label, self.common_names.get(label))
 
     @check_arguments
     def only(self, labels: Sequence[str]) -> "Report":
-        """Some of the measures, for showing."""
-        slices = tuple(
-            replace(
-                part,
-                estimates={
-                    name: {label: of[label] for label in labels if label in of} for name, of in part.estimates.items()
-                },
-                beside=tuple(one for one in part.beside if one.measure in labels),
-            )
-            for part in self.slices
-        )
+        """Return the report with some of the measures, for showing."""
         return replace(
             self,
             queries=None if self.queries is None else self.queries.only(labels),
-            systems={name: one.only(labels) for name, one in self.systems.items()},
-            comparisons=tuple(one for one in self.comparisons if one.measure in labels),
-            changes=tuple(one for one in self.changes if one.measure in labels),
-            slices=slices,
+            systems={name: system.only(labels) for name, system in self.systems.items()},
+            comparisons=tuple(comparison for comparison in self.comparisons if comparison.measure in labels),
+            changes=tuple(change for change in self.changes if change.measure in labels),
+            slices=tuple(part.only(labels) for part in self.slices),
         )
 
     @property
     def keeps_queries(self) -> bool:
         """Whether the JSON can hold every query's scores."""
-        return self.queries is not None and len(self.queries.ids) <= _MOST_QUERIES_KEPT
+        return self.queries is not None and len(self.queries.ids) <= _MAX_QUERIES_IN_JSON
 
     @property
     def level(self) -> float:
@@ -231,15 +226,17 @@ class Report:
     def __repr__(self) -> str:
         against = f", compared with {self.baseline}" if self.baseline else ""
         rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
-        compared = {(one.measure, one.system): one for one in self.comparisons}
+        differences = {
+            (by.measure, by.system): (
+                format_difference(by.difference, by.ci),
+                format_p(by.p_holm, at_floor=by.at_floor),
+            )
+            for by in self.comparisons
+        }
         for label in self.labels:
             for name, system in self.systems.items():
-                one = compared.get((label, name))
-                found = ("", "")
-                if one is not None:
-                    found = (format_difference(one.difference, one.ci), format_p(one.p_holm, at_floor=one.at_floor))
-                estimate = format_estimate(system.estimates[label])
-                rows.append((self.both_names(label), name, estimate, *(found if self.baseline else ())))
+                difference = differences.get((label, name), ("", "")) if self.baseline else ()
+                rows.append((self.both_names(label), name, format_estimate(system.estimates[label]), *difference))
         title = f"Report on {plural(len(self.systems), 'system', 'systems')}{against}"
         return "\n".join([title, *align_columns(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
 
@@ -247,7 +244,7 @@ class Report:
         return render_snippet("report", self)
 
     def query_name(self, id_: str) -> str:
-        """What people call a query in a table: the item's name where queries are items, else the id."""
+        """Return what a table calls a query: the item's name where queries are items, else the id."""
         return self.name_of(id_) if self.queries is not None and self.queries.queries_are_items else id_
 
     @property
@@ -271,9 +268,9 @@ class Report:
 
     @check_arguments
     def name_of(self, id_: str) -> str:
-        """What people call an item, cut short where a table could not hold it."""
+        """Return an item's name, cut short where a table could not hold it."""
         name = self.names.get(id_, id_)
-        return name if len(name) <= _LONGEST_NAME or name == id_ else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+        return name if len(name) <= _MAX_NAME_LENGTH or name == id_ else f"{name[: _MAX_NAME_LENGTH - 1].rstrip()}…"
 
     @check_arguments
     def to_json(self, *, queries: bool = False) -> dict[str, Any]:
@@ -281,7 +278,7 @@ class Report:
         form: dict[str, Any] = {
             "schema": SCHEMA,
             "rankjury": self.version,
-            "systems": {name: one.to_json() for name, one in self.systems.items()},
+            "systems": {name: system.to_json() for name, system in self.systems.items()},
         }
         if self.headline:
             form["headline"] = list(self.headline)
@@ -290,7 +287,10 @@ class Report:
         if self.baseline is not None:
             form["baseline"] = self.baseline
             form["detect"] = self.detect
-            form["comparisons"] = [self._comparison(comparison) for comparison in self.comparisons]
+            form["comparisons"] = []
+            for comparison in self.comparisons:
+                needed = {"difference": self.detect, "queries": comparison.needed_for(self.detect, self.level)}
+                form["comparisons"].append(comparison.to_json() | {"to_detect": needed})
             form["changes"] = to_json(self.changes)
         if self.slices:
             form["slices"] = [part.to_json() for part in self.slices]
@@ -300,14 +300,15 @@ class Report:
             form["queries"] = self._per_query()
         return form | {"warnings": to_json(self.warnings), "provenance": dict(self.provenance)}
 
-    def _comparison(self, one: Comparison) -> dict[str, Any]:
-        detect = {"difference": self.detect, "queries": one.needed_for(self.detect, self.level)}
-        return one.to_json() | {"to_detect": detect}
-
     def _per_query(self) -> dict[str, Any]:
-        """Enough for another report to be compared with this one query by query."""
+        """Return enough for another report to be compared with this one query by query."""
         data = cast(QueryData, self.queries)
-        scores = {name: {label: _without_nan(one[label]) for label in one.labels} for name, one in data.scores.items()}
+        scores = {
+            name: {
+                label: [None if isnan(value) else value for value in table[label].tolist()] for label in table.labels
+            }
+            for name, table in data.scores.items()
+        }
         slices = {part.name: list(part.rows) for part in self.slices if part.of == "queries"}
         tops = {"top": {name: [list(items) for items in top] for name, top in data.top.items()}} if data.top else {}
         return {"ids": [str(query) for query in data.ids], "scores": scores, "slices": slices} | tops
@@ -323,7 +324,30 @@ class Report:
         Raises:
             DataError: Where it is not a report, or a value in it is not as rankjury writes it.
         """
-        return _read_report(value, where)
+        form = check_schema(value, where)
+        entry = read_record(_ReportForm, form, where)
+        slices = []
+        for part in entry.slices:
+            estimates = {name: dict(system.measures) for name, system in part.systems.items()}
+            differences = (*part.comparisons, *part.gaps)
+            slices.append(Slice(part.slice, part.note, part.of, part.n, estimates, beside=differences))
+        report = cls(
+            entry.systems,
+            entry.resampling,
+            entry.baseline,
+            entry.comparisons,
+            entry.changes,
+            tuple(slices),
+            entry.headline,
+            entry.detect,
+            read_sections(form, {key.name for key in fields(_ReportForm)} | _DERIVED, where),
+            entry.warnings,
+            entry.provenance,
+            source=where,
+            version=entry.rankjury,
+        )
+        _check_references(report)
+        return report if entry.queries is None else _with_queries(report, entry.queries)
 
 
 def check_schema(form: Any, where: str) -> dict[str, Any]:
@@ -335,47 +359,8 @@ def check_schema(form: Any, where: str) -> dict[str, Any]:
     schema = form.get("schema") if isinstance(form, dict) else None
     if schema == SCHEMA:
         return form  # type: ignore[no-any-return]
-    found = f"the schema is {shorten(schema, quoted=True)}" if schema else "the file has no schema"
-    hint = "rankjury evaluate GOLD RUN -o report.json makes one."
-    raise DataError(found, where=where, expected=f"a report of rankjury ({SCHEMA})", hint=hint)
-
-
-def _without_nan(values: Floats) -> list[float | None]:
-    return [None if isnan(value) else value for value in values.tolist()]
-
-
-def _read_report(value: Any, where: str) -> Report:
-    """Return the report that a parsed JSON file holds."""
-    form = check_schema(value, where)
-    entry = read_record(_ReportForm, form, where)
-    own = {one.name for one in fields(_ReportForm)} | _DERIVED
-    report = Report(
-        entry.systems,
-        entry.resampling,
-        entry.baseline,
-        entry.comparisons,
-        entry.changes,
-        tuple(
-            Slice(
-                one.slice,
-                one.note,
-                one.of,
-                one.n,
-                {name: dict(system.measures) for name, system in one.systems.items()},
-                beside=(*one.comparisons, *one.gaps),
-            )
-            for one in entry.slices
-        ),
-        entry.headline,
-        entry.detect,
-        read_sections(form, own, where),
-        entry.warnings,
-        entry.provenance,
-        source=where,
-        version=entry.rankjury,
-    )
-    _check_references(report)
-    return report if entry.queries is None else _with_queries(report, entry.queries)
+    problem = f"the schema is {shorten(schema, quoted=True)}" if schema else "the file has no schema"
+    raise DataError(problem, where=where, expected=_EXPECTED, hint=_HINT)
 
 
 def looks_like_report(path: str) -> bool:
@@ -388,13 +373,10 @@ def looks_like_report(path: str) -> bool:
 
 def read_report(path: str) -> Report:
     """Read a report that ``-o report.json`` or ``--json`` wrote."""
-    hint = "rankjury evaluate GOLD RUN -o report.json makes one."
-    expected = f"a report of rankjury ({SCHEMA})"
     text = Source.open(path).text()
     if not text.lstrip().startswith("{"):
-        raise DataError("this is not a report of rankjury", where=path, expected=expected, hint=hint)
-    form: Any = parse_json(text, path, expected=expected)
-    return Report.from_json(form, path)
+        raise DataError("this is not a report of rankjury", where=path, expected=_EXPECTED, hint=_HINT)
+    return Report.from_json(parse_json(text, path, expected=_EXPECTED), path)
 
 
 _DERIVED = {"schema", "worst_slices"}
@@ -433,7 +415,7 @@ class _ReportForm:
     changes: tuple[Change, ...] = ()
     slices: tuple[_SliceForm, ...] = ()
     headline: tuple[str, ...] = ()
-    detect: float = _DETECT
+    detect: float = _DEFAULT_DETECT
     warnings: tuple[ReportWarning, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     queries: _QueriesForm | None = None
@@ -443,16 +425,14 @@ class _ReportForm:
 def _check_references(report: Report) -> None:
     """Check what parts of a report say of each other: systems and measures that are named are there."""
     where = report.source
-    labels = {name: set(one.estimates) for name, one in report.systems.items()}
+    labels = {name: set(system.estimates) for name, system in report.systems.items()}
     if not any(labels.values()):
         raise DataError(f"the report has no {'measure' if labels else 'system'}", where=where)
     for part in report.slices:
-        if any(
-            set(measures) - labels.get(name, set()) or name not in labels for name, measures in part.estimates.items()
-        ):
+        if any(name not in labels or set(measures) - labels[name] for name, measures in part.estimates.items()):
             raise DataError(f"the slice {part.name} has other systems or measures than the report", where=where)
-    for kind, found in (("comparisons", report.comparisons), ("changes", report.changes)):
-        if any(one.measure not in labels.get(one.system, ()) for one in found):
+    for kind, entries in (("comparisons", report.comparisons), ("changes", report.changes)):
+        if any(entry.measure not in labels.get(entry.system, ()) for entry in entries):
             raise DataError(f"{kind} name a system or a measure that the report does not have", where=where)
 
 
@@ -461,9 +441,8 @@ def _with_queries(report: Report, queries: _QueriesForm) -> Report:
     where, n = report.source, len(queries.ids)
     if len(set(queries.ids)) < n:
         raise DataError("queries: a query occurs twice", where=where)
-    if {name: set(columns) for name, columns in queries.scores.items()} != {
-        name: set(one.estimates) for name, one in report.systems.items()
-    }:
+    labels = {name: set(system.estimates) for name, system in report.systems.items()}
+    if {name: set(columns) for name, columns in queries.scores.items()} != labels:
         raise DataError("the queries' scores have other systems or measures than the report", where=where)
     if any(len(column) != n for columns in queries.scores.values() for column in columns.values()):
         raise DataError("there are not as many scores as queries", where=where)
@@ -473,10 +452,8 @@ def _with_queries(report: Report, queries: _QueriesForm) -> Report:
     scores = {}
     for name, columns in queries.scores.items():
         system = report.systems[name]
-        values = (
-            np.array([columns[label] for label in system.labels], dtype=np.float64).reshape(len(system.labels), n).T
-        )
-        scores[name] = system.scores_from(ids, values, where)
+        values = np.array([columns[label] for label in system.labels], dtype=np.float64)
+        scores[name] = system.scores_from(ids, values.reshape(len(system.labels), n).T, where)
     slices = tuple(replace(part, rows=queries.slices.get(part.name, ())) for part in report.slices)
     data = QueryData(scores)
     if queries.top:

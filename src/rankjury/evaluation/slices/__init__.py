@@ -44,8 +44,13 @@ class SliceTable:
         """
         key = (ids, ids if members_of is None else members_of)
         if not self._made or not all(old.equals(new) for old, new in zip(self._made[0][0], key, strict=True)):
-            found: list[ReportWarning] = []
-            self._made[:] = [(key, self._groups(ids, found, members_of), found)]
+            attributes, overlap = align(self.table, self.id_column, ids.cast(pl.String), self.where)
+            further = list(overlap.warnings(self.of, self.where))
+            asked = self.asked or suitable_attributes(attributes)
+            if not asked:
+                raise DataError("found no attribute that groups", where=self.where, expected="a category or a number")
+            others = None if members_of is None else align(self.table, self.id_column, members_of, self.where)[0]
+            self._made[:] = [(key, group_by(attributes, asked, self.where, others), further)]
         warnings += self._made[0][2]
         return self._made[0][1]
 
@@ -53,20 +58,6 @@ class SliceTable:
     def _made(self) -> list[tuple[tuple[pl.Series, pl.Series], list[Group], list[ReportWarning]]]:
         """The last ids, their groups, and what was warned of."""
         return []
-
-    def _groups(self, ids: pl.Series, warnings: list[ReportWarning], members_of: pl.Series | None) -> list[Group]:
-        attributes = self._aligned(ids.cast(pl.String), warnings)
-        asked = self.asked or suitable_attributes(attributes)
-        if not asked:
-            raise DataError("found no attribute that groups", where=self.where, expected="a category or a number")
-        others = None if members_of is None else align(self.table, self.id_column, members_of, self.where)[0]
-        return group_by(attributes, asked, self.where, others)
-
-    def _aligned(self, ids: pl.Series, warnings: list[ReportWarning]) -> pl.DataFrame:
-        """The attributes row by row with the ids."""
-        attributes, shared = align(self.table, self.id_column, ids, self.where)
-        warnings += shared.warnings(self.of, self.where)
-        return attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,23 +76,22 @@ class ItemGroups:
     @classmethod
     def of(cls, judged: pl.Series, cuts: Sequence[SliceTable]) -> "ItemGroups":
         """Return the groups that the judged items, which are strings, fall in."""
-        known = [one.table[one.id_column].cast(pl.String).alias("item") for one in cuts]
+        known = [table.table[table.id_column].cast(pl.String).alias("item") for table in cuts]
         items = pl.concat([judged.alias("item"), *known]).unique().sort()
         every = items.append(pl.Series("item", [_UNKNOWN]))
         warnings: list[ReportWarning] = []
-        groups = [group for one in cuts for group in one.groups(judged, warnings, every)]
+        groups = [group for table in cuts for group in table.groups(judged, warnings, every)]
         return cls(
             every.head(len(every) - 1),
-            tuple(one.name if one.name.startswith("item=") else f"item.{one.name}" for one in groups),
-            tuple(one.note for one in groups),
-            np.array([one.members for one in groups], dtype=bool).reshape(len(groups), len(every)),
+            tuple(group.name if group.name.startswith("item=") else f"item.{group.name}" for group in groups),
+            tuple(group.note for group in groups),
+            np.array([group.members for group in groups], dtype=bool).reshape(len(groups), len(every)),
             tuple(warnings),
         )
 
     def rows(self, group: int, items: pl.Series) -> Bools:
         """Return for each of these items whether it is in the group."""
-        found: Bools = self.members[group][places_in(self.items, items.cast(pl.String))]
-        return found
+        return np.asarray(self.members[group][places_in(self.items, items.cast(pl.String))])
 
 
 NO_ITEM_GROUPS = ItemGroups(pl.Series("item", dtype=pl.String), (), (), np.empty((0, 1), dtype=bool))
@@ -118,13 +108,10 @@ class IdOverlap:
     """The first id that is lacking, and the first that is unknown, in the order of text."""
 
     def __add__(self, other: "IdOverlap") -> "IdOverlap":
-        ours, theirs = self.examples, other.examples
-        examples = tuple(min(filter(None, pair), default=None) for pair in zip(ours, theirs, strict=True))
+        pairs = zip(self.examples, other.examples, strict=True)
+        lacking, unknown = (min(filter(None, pair), default=None) for pair in pairs)
         return IdOverlap(
-            self.ids + other.ids,
-            self.lacking + other.lacking,
-            self.unknown + other.unknown,
-            (examples[0], examples[1]),
+            self.ids + other.ids, self.lacking + other.lacking, self.unknown + other.unknown, (lacking, unknown)
         )
 
     def warnings(self, of: str, where: str) -> Iterator[ReportWarning]:
@@ -151,12 +138,12 @@ class IdOverlap:
 def align(table: pl.DataFrame, id_column: str, ids: pl.Series, where: str) -> tuple[pl.DataFrame, IdOverlap]:
     """Return the attributes in the order of the ids, which are strings, and the overlap of ids."""
     if table[id_column].dtype.is_nested():
-        found = f"the {id_column} is of type {table[id_column].dtype}"
-        raise DataError(found, where=where, expected="an id in every row")
+        problem = f"the {id_column} is of type {table[id_column].dtype}"
+        raise DataError(problem, where=where, expected="an id in every row")
     known = table[id_column].cast(pl.String).alias(_JOINED)
     if known.is_duplicated().any():
-        twice = known.filter(known.is_duplicated())[0]
-        raise DataError(f"duplicate {id_column} {twice!r}", where=where, expected="each id once")
+        duplicate = known.filter(known.is_duplicated())[0]
+        raise DataError(f"duplicate {id_column} {duplicate!r}", where=where, expected="each id once")
     lacking, unknown = ids.filter(~ids.is_in(known.implode())), known.filter(~known.is_in(ids.implode()))
     attributes = table.drop(id_column).with_columns(known)
     joined = ids.to_frame(_JOINED).join(attributes, on=_JOINED, how="left", maintain_order="left")

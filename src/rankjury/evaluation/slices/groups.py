@@ -14,7 +14,15 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.stats.estimates import FRACTION, bits_to_drop, round_bits
 
 _SPELLING = re.compile(r"(?P<name>[^()*]+?)\s*(?:\(\s*(?P<option>quantiles|bins)\s*=\s*(?P<value>[^()]+)\))?")
-MOST_GROUPS = 100
+_MAX_GROUPS = 100
+_MAX_DEFAULT_GROUPS = 20
+"""Texts of more values are not grouped by, unless asked for."""
+_DEFAULT_QUANTILES = 4
+_FEW_NUMBERS = 5
+NO_VALUE = "(none)"
+_MAX_FRACTION_BITS = 24
+"""Precision of numbers where there are too many different ones."""
+_VALUE, _COUNT = "value", "count"
 
 
 @dataclass(frozen=True)
@@ -30,18 +38,18 @@ class Attribute:
 
 def parse_attributes(text: str) -> list[tuple[Attribute, ...]]:
     """Parse ``type,length(quantiles=4),type*lang`` into groupings of one or two attributes each."""
-    found = []
+    groupings = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        crossed = tuple(_parse_one(one.strip(), part) for one in part.split("*"))
-        if len(crossed) > 2 or len({one.name for one in crossed}) < len(crossed):
+        crossed = tuple(_parse_attribute(name.strip(), part) for name in part.split("*"))
+        if len(crossed) > 2 or len({attribute.name for attribute in crossed}) < len(crossed):
             raise UsageError(f"{part!r} crosses {len(crossed)} attributes", expected="two different ones at most")
-        found.append(crossed)
-    if not found:
+        groupings.append(crossed)
+    if not groupings:
         raise UsageError("no attribute was named", expected="something like queries.csv:type,length")
-    return found
+    return groupings
 
 
-def _parse_one(text: str, where: str) -> Attribute:
+def _parse_attribute(text: str, where: str) -> Attribute:
     match = _SPELLING.fullmatch(text)
     if match is None:
         expected = "a column, perhaps with (quantiles=4) or (bins=5/10)"
@@ -55,16 +63,10 @@ def _parse_one(text: str, where: str) -> Attribute:
         numbers = []
     if option == "bins" and numbers and np.isfinite(numbers).all():
         return Attribute(name, bins=tuple(numbers))
-    if option == "quantiles" and len(numbers) == 1 and numbers[0] in range(2, MOST_GROUPS + 1):
+    if option == "quantiles" and len(numbers) == 1 and numbers[0] in range(2, _MAX_GROUPS + 1):
         return Attribute(name, quantiles=int(numbers[0]))
-    expected = "edges split by slashes, like bins=5/10" if option == "bins" else f"2 to {MOST_GROUPS}"
+    expected = "edges split by slashes, like bins=5/10" if option == "bins" else f"2 to {_MAX_GROUPS}"
     raise UsageError(f"{option}={value}", where=where, expected=expected)
-
-
-NO_VALUE = "(none)"
-_BITS_AT_MOST = 24
-"""Of the fractions of numbers where there are too many of these."""
-_VALUE, _COUNT = "value", "count"
 
 
 def can_group(dtype: pl.DataType) -> bool:
@@ -128,12 +130,12 @@ class ValueCounts:
         values = normalize_values(column)
         dtype = values.dtype
         if not can_group(dtype):
-            found = values.clear()
+            known = values.clear()
         elif isinstance(dtype, pl.List):
-            found = values_as_text(values).explode().drop_nulls()
+            known = values_as_text(values).explode().drop_nulls()
         else:
-            found = values.drop_nulls()
-        return _counted(dtype, found, np.ones(len(found), dtype=np.int64), len(values), len(found) < len(values))
+            known = values.drop_nulls()
+        return _counted(dtype, known, np.ones(len(known), dtype=np.int64), len(values), len(known) < len(values))
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
         """Add the counts of other rows of the same column."""
@@ -141,8 +143,7 @@ class ValueCounts:
         if self.dropped != other.dropped:
             return self._rounded(dropped) + other._rounded(dropped)
         values, counts = pl.concat([self.values, other.values]), np.concatenate((self.counts, other.counts))
-        found = _counted(self.dtype, values, counts, self.rows + other.rows, self.lacks or other.lacks)
-        return replace(found, dropped=dropped)
+        return _counted(self.dtype, values, counts, self.rows + other.rows, self.lacks or other.lacks, dropped)
 
     def limited(self, most: int) -> "ValueCounts":
         """Return at most ``most`` distinct values: numbers are rounded, and texts beyond are dropped.
@@ -154,16 +155,11 @@ class ValueCounts:
             return self
         if not self.is_number:
             return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
-        return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - _BITS_AT_MOST)))
+        return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - _MAX_FRACTION_BITS)))
 
     def _rounded(self, dropped: int) -> "ValueCounts":
         numbers = pl.Series(_VALUE, round_bits(self.values.cast(pl.Float64).to_numpy(), dropped))
-        found = _counted(pl.Float64(), numbers, self.counts, self.rows, self.lacks)
-        return replace(found, dropped=dropped)
-
-    @property
-    def rounded(self) -> bool:
-        return self.dropped > 0
+        return _counted(pl.Float64(), numbers, self.counts, self.rows, self.lacks, dropped)
 
     @property
     def lacks(self) -> bool:
@@ -177,30 +173,27 @@ class ValueCounts:
     @property
     def texts(self) -> pl.Series:
         """The values as written, each once; in the order of their spelling, or in that of an ordered category."""
-        found = values_as_text(self.values).drop_nulls().unique().sort()
+        texts = values_as_text(self.values).drop_nulls().unique().sort()
         if isinstance(self.dtype, pl.Enum):
             in_order = self.dtype.categories.str.strip_chars().unique(maintain_order=True)
-            found = in_order.filter(in_order.is_in(found.implode()))
-        return found
+            return in_order.filter(in_order.is_in(texts.implode()))
+        return texts
 
     @property
     def numbers(self) -> tuple[Floats, Ints]:
         """Distinct numbers, ascending, and how many rows have each."""
-        found, place = np.unique(self.values.cast(pl.Float64).to_numpy(), return_inverse=True)
-        return found, np.bincount(place, self.counts, found.size).astype(np.int64)
+        numbers, place = np.unique(self.values.cast(pl.Float64).to_numpy(), return_inverse=True)
+        return numbers, np.bincount(place, self.counts, numbers.size).astype(np.int64)
 
 
-def _counted(dtype: pl.DataType, values: pl.Series, counts: Ints, rows: int, lacking: bool) -> ValueCounts:
+def _counted(
+    dtype: pl.DataType, values: pl.Series, counts: Ints, rows: int, lacking: bool, dropped: int = 0
+) -> ValueCounts:
     table = pl.DataFrame({_VALUE: values, _COUNT: counts}).group_by(_VALUE).agg(pl.col(_COUNT).sum())
     if not table[_VALUE].dtype.is_nested():
         table = table.sort(_VALUE)
-    found = ValueCounts(dtype, table[_VALUE], table[_COUNT].to_numpy(), rows, table.height + lacking)
-    return replace(found, distinct=0) if dtype.is_nested() else found
-
-
-_USUAL_QUANTILES = 4
-_MOST_GROUPS_UNASKED = 20
-_FEW_NUMBERS = 5
+    distinct = 0 if dtype.is_nested() else table.height + lacking
+    return ValueCounts(dtype, table[_VALUE], table[_COUNT].to_numpy(), rows, distinct, dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +241,8 @@ class _HasValue:
         texts = rows.texts(self.name)
         if self.value is None:
             return texts.is_null().to_numpy()
-        listed = isinstance(texts.dtype, pl.List)
-        found = texts.list.contains(self.value) if listed else texts == self.value
-        return found.fill_null(False).to_numpy()
+        equal = texts.list.contains(self.value) if isinstance(texts.dtype, pl.List) else texts == self.value
+        return equal.fill_null(False).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -264,12 +256,12 @@ class _Lies:
 
     def members(self, rows: AttributeRows) -> Bools:
         numbers = rows.numbers(self.name)
-        found = ~np.isnan(numbers)
+        inside = ~np.isnan(numbers)
         if self.low is not None:
-            found &= numbers > self.low if self.upper_counts else numbers >= self.low
+            inside &= numbers > self.low if self.upper_counts else numbers >= self.low
         if self.high is not None:
-            found &= numbers <= self.high if self.upper_counts else numbers < self.high
-        return found
+            inside &= numbers <= self.high if self.upper_counts else numbers < self.high
+        return inside
 
 
 @dataclass(frozen=True)
@@ -286,13 +278,10 @@ class GroupDefinition:
 
     name: str
     note: str
-    shared: tuple[_HasValue | _Lies | _NoNumber, ...]
+    conditions: tuple[_HasValue | _Lies | _NoNumber, ...]
 
     def members(self, rows: AttributeRows) -> Bools:
-        found = self.shared[0].members(rows)
-        for one in self.shared[1:]:
-            found = found & one.members(rows)
-        return found
+        return np.asarray(np.logical_and.reduce([condition.members(rows) for condition in self.conditions]))
 
 
 def suitable_attributes(table: pl.DataFrame) -> list[tuple[Attribute, ...]]:
@@ -303,8 +292,8 @@ def suitable_attributes(table: pl.DataFrame) -> list[tuple[Attribute, ...]]:
 def suitable_attributes_of(censuses: Mapping[str, ValueCounts]) -> list[tuple[Attribute, ...]]:
     return [
         (Attribute(name),)
-        for name, one in censuses.items()
-        if one.is_number or 2 <= one.distinct <= _MOST_GROUPS_UNASKED
+        for name, census in censuses.items()
+        if census.is_number or 2 <= census.distinct <= _MAX_DEFAULT_GROUPS
     ]
 
 
@@ -317,41 +306,41 @@ def group_by(
     """
     rows = AttributeRows(table)
     others = None if members_of is None else AttributeRows(members_of)
-    found: list[Group] = []
+    groups: list[Group] = []
     for attributes in asked:
-        censuses = {one.name: ValueCounts.of(table[one.name]) for one in _known(attributes, table.columns, where)}
-        made: list[Group] = []
-        for one in define_groups(attributes, censuses, where):
-            members = one.members(rows)
+        _check_names(attributes, table.columns, where)
+        censuses = {attribute.name: ValueCounts.of(table[attribute.name]) for attribute in attributes}
+        first = len(groups)
+        for group in define_groups(attributes, censuses, where):
+            members = group.members(rows)
             if members.any():
-                made.append(Group(one.name, one.note, members if others is None else one.members(others)))
-                check_group_count(len(made), crossing_name(attributes), where)
-        found += made
-    return found
+                groups.append(Group(group.name, group.note, members if others is None else group.members(others)))
+                check_group_count(len(groups) - first, crossing_name(attributes), where)
+    return groups
 
 
 def crossing_name(attributes: Sequence[Attribute]) -> str:
-    return "*".join(one.name for one in attributes)
+    return "*".join(attribute.name for attribute in attributes)
 
 
-def _known(attributes: Sequence[Attribute], names: Collection[str], where: str) -> Sequence[Attribute]:
-    for one in attributes:
-        if one.name not in names:
-            raise UnknownName("attribute", one.name, names, where=where)
-    return attributes
+def _check_names(attributes: Sequence[Attribute], names: Collection[str], where: str) -> None:
+    for attribute in attributes:
+        if attribute.name not in names:
+            raise UnknownName("attribute", attribute.name, names, where=where)
 
 
 def define_groups(
     attributes: Sequence[Attribute], censuses: Mapping[str, ValueCounts], where: str
 ) -> list[GroupDefinition]:
     """Define the groups of one attribute, or of two crossed; some may be empty."""
-    first, *others = (_defined(one, censuses[one.name], where) for one in _known(attributes, censuses, where))
+    _check_names(attributes, censuses, where)
+    first, *others = (_define_groups(attribute, censuses[attribute.name], where) for attribute in attributes)
     for other in others:
         first = [
             GroupDefinition(
                 f"{left.name}*{right.name}",
                 ", ".join(filter(None, (left.note, right.note))),
-                (*left.shared, *right.shared),
+                (*left.conditions, *right.conditions),
             )
             for left in first
             for right in other
@@ -360,42 +349,36 @@ def define_groups(
 
 
 def check_group_count(groups: int, what: str, where: str) -> None:
-    if groups > MOST_GROUPS:
+    if groups > _MAX_GROUPS:
         raise DataError(
             f"{what} makes {groups:,} groups or more",
             where=where,
-            expected=f"at most {MOST_GROUPS}",
+            expected=f"at most {_MAX_GROUPS}",
             hint="Is this a text rather than a category? Cut numbers with (quantiles=4) or (bins=5/10).",
         )
 
 
-def _defined(attribute: Attribute, census: ValueCounts, where: str) -> list[GroupDefinition]:
-    name = attribute.name
+def _define_groups(attribute: Attribute, census: ValueCounts, where: str) -> list[GroupDefinition]:
+    name, notes = attribute.name, dict(attribute.notes)
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
         raise DataError(f"{name} is not a number and cannot be cut", where=where, hint=f"Ask for {name} alone.")
-    few = census.distinct <= _FEW_NUMBERS and not census.rounded
-    if not census.is_number or (not asked_as_number and few):
-        return _by_value(census, attribute, where)
-    cut = _by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)
-    return [*cut, GroupDefinition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]
-
-
-def _by_value(census: ValueCounts, attribute: Attribute, where: str) -> list[GroupDefinition]:
-    name, notes = attribute.name, dict(attribute.notes)
+    few = census.distinct <= _FEW_NUMBERS and not census.dropped
+    if census.is_number and (asked_as_number or not few):
+        cut = _by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)
+        return [*cut, GroupDefinition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]
     if not can_group(census.dtype):
-        raise DataError(
-            f"{name} is of type {census.dtype}", where=where, expected="a text, a number, or a list of them"
-        )
-    found = census.texts
-    check_group_count(len(found), name, where)
-    groups = [GroupDefinition(f"{name}={value}", notes.get(value, ""), (_HasValue(name, value),)) for value in found]
+        expected = "a text, a number, or a list of them"
+        raise DataError(f"{name} is of type {census.dtype}", where=where, expected=expected)
+    values = census.texts
+    check_group_count(len(values), name, where)
+    groups = [GroupDefinition(f"{name}={value}", notes.get(value, ""), (_HasValue(name, value),)) for value in values]
     return [*groups, GroupDefinition(f"{name}={NO_VALUE}", "", (_HasValue(name, None),))]
 
 
 def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefinition]:
     """Define quantile groups, as even as possible without splitting equal numbers."""
-    parts = attribute.quantiles or _USUAL_QUANTILES
+    parts = attribute.quantiles or _DEFAULT_QUANTILES
     distinct, counts = census.numbers
     if distinct.size == 0:
         return []
@@ -409,24 +392,15 @@ def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefini
         inside = distinct[place == number]
         if inside.size:
             name = f"{attribute.name}=q{len(groups) + 1}"
-            note = f"about {_range_of(inside)}" if census.rounded else _range_of(inside)
+            note = f"{inside[0]:.15g}" if inside.size == 1 else f"{inside[0]:.15g} to {inside[-1]:.15g}"
+            note = f"about {note}" if census.dropped else note
             groups.append(GroupDefinition(name, note, (_Lies(attribute.name, low, high, True),)))
     return groups
 
 
-def _range_of(values: Floats) -> str:
-    low, high = float(values.min()), float(values.max())
-    return _shown(low) if low == high else f"{_shown(low)} to {_shown(high)}"
-
-
-def _shown(number: float) -> str:
-    """With as many digits as tell it from its neighbours in a table."""
-    return f"{number:.15g}"
-
-
 def _by_bins(attribute: Attribute) -> list[GroupDefinition]:
     name, edges = attribute.name, attribute.bins
-    named: list[tuple[str, float | None, float | None]] = [(f"{name}<{_shown(edges[0])}", None, edges[0])]
-    named += [(f"{name}={_shown(low)}..{_shown(high)}", low, high) for low, high in pairwise(edges)]
-    named.append((f"{name}>={_shown(edges[-1])}", edges[-1], None))
-    return [GroupDefinition(text, "", (_Lies(name, low, high, False),)) for text, low, high in named]
+    bins: list[tuple[str, float | None, float | None]] = [(f"{name}<{edges[0]:.15g}", None, edges[0])]
+    bins += [(f"{name}={low:.15g}..{high:.15g}", low, high) for low, high in pairwise(edges)]
+    bins.append((f"{name}>={edges[-1]:.15g}", edges[-1], None))
+    return [GroupDefinition(text, "", (_Lies(name, low, high, False),)) for text, low, high in bins]

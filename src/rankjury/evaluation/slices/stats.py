@@ -9,6 +9,7 @@ activity=low*item.popularity=tail.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from math import isnan
 from typing import Any, ClassVar
 
@@ -24,7 +25,6 @@ from rankjury.evaluation.scores import Scores, estimate_systems
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import NO_ITEM_GROUPS, ItemGroups, SliceTable
 from rankjury.evaluation.slices.groups import Group
-from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison, compare_pairs, correct_p_values
 from rankjury.stats.estimates import (
     Estimate,
@@ -95,8 +95,17 @@ class Slice:
     def label(self) -> str:
         return f"{self.name} ({self.note})" if self.note else self.name
 
+    def only(self, labels: Collection[str]) -> "Slice":
+        """Return the slice with some of the measures."""
+        estimates = {
+            system: {label: measures[label] for label in labels if label in measures}
+            for system, measures in self.estimates.items()
+        }
+        beside = tuple(difference for difference in self.beside if difference.measure in labels)
+        return replace(self, estimates=estimates, beside=beside)
+
     def to_json(self) -> dict[str, Any]:
-        """One entry of the report's slices; the rows of queries are written with the queries' scores."""
+        """Return one entry of the report's slices; the rows of queries are written with the queries' scores."""
         return {
             "slice": self.name,
             "note": self.note,
@@ -104,8 +113,8 @@ class Slice:
             **({"positions": "within the slice"} if self.of == "items" else {}),
             "n": self.n,
             "systems": {system: {"measures": to_json(measures)} for system, measures in self.estimates.items()},
-            "comparisons": [one.to_json() for one in self.beside if isinstance(one, Comparison)],
-            "gaps": [one.to_json() for one in self.beside if isinstance(one, Gap)],
+            "comparisons": [part.to_json() for part in self.beside if isinstance(part, Comparison)],
+            "gaps": [part.to_json() for part in self.beside if isinstance(part, Gap)],
         }
 
 
@@ -123,15 +132,14 @@ def break_down(
     compared: Mapping[str, Scores] | None = None,
     expected: Collection[str] = (),
 ) -> Iterator[Slice]:
-    """Every system in every group of queries; p-values are not yet corrected.
+    """Evaluate every system in every group of queries; p-values are not yet corrected.
 
     ``compared`` are the systems and measures to compare with the baseline; None: all. Of systems whose scores are but
     ``expected``, as those of a random order are, no group is compared with the rest.
     """
-    beside_it = systems if compared is None else compared
     keys = query_keys(next(iter(systems.values())).queries, resampling.seed)
     whole = _Prepared.of(systems, keys, resampling)
-    pairs = [] if baseline is None else pair_with_baseline(beside_it, baseline)
+    pairs = [] if baseline is None else pair_with_baseline(systems if compared is None else compared, baseline)
     for group in groups:
         part = whole.within(group.members)
         estimates: dict[str, dict[str, Estimate]] = {}
@@ -141,7 +149,7 @@ def break_down(
         if baseline is None:
             beside = (gap for gap in whole.gaps(part, group.members) if gap.system not in expected)
         else:
-            columns = [one for pair in pairs for one in pair.columns(group.members)]
+            columns = [column for pair in pairs for column in pair.columns(group.members)]
             beside = compare_pairs(columns, keys[group.members], resampling, signs=signs)
         rows = tuple(np.flatnonzero(group.members).tolist())
         yield Slice(group.name, group.note, "queries", len(rows), estimates, rows, tuple(beside))
@@ -156,15 +164,15 @@ def slice_items(
     compared: Mapping[str, Scores] | None = None,
 ) -> Slice:
     """Compare systems that were scored within a group of items; p-values are not yet corrected."""
-    beside_it = systems if compared is None else compared
     estimates = estimate_systems(systems, resampling)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     if baseline is not None:
-        keys = query_keys(beside_it[baseline].queries, resampling.seed)
-        columns = [one for pair in pair_with_baseline(beside_it, baseline) for one in pair.columns()]
-        found = compare_pairs(columns, keys, resampling, signs=signs)
+        compared = systems if compared is None else compared
+        keys = query_keys(compared[baseline].queries, resampling.seed)
+        columns = [column for pair in pair_with_baseline(compared, baseline) for column in pair.columns()]
+        comparisons = compare_pairs(columns, keys, resampling, signs=signs)
     size = len(next(iter(systems.values())).queries)
-    return Slice(group.name, group.note, "items", size, estimates, beside=tuple(found))
+    return Slice(group.name, group.note, "items", size, estimates, beside=tuple(comparisons))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,95 +193,83 @@ class _Prepared:
                 lower, describes = label in scores.lower_is_better, label in scores.descriptive
                 columns.append(ScoreColumn(name, label, aggregate, lower, describes))
                 values.append(scores[label])
-        scaled = (to_mean_scale(one, column.aggregate) for one, column in zip(values, columns, strict=True))
-        return cls(columns, values, [to_fixed(one)[0] for one in scaled], keys, resampling)
+        prepared = cls(columns, values, [], keys, resampling)
+        prepared.fixed.extend(to_fixed(scaled)[0] for scaled in prepared.scaled)
+        return prepared
 
     @cached_property
     def scaled(self) -> list[Floats]:
-        return [to_mean_scale(one, column.aggregate) for one, column in zip(self.values, self.columns, strict=True)]
+        pairs = zip(self.values, self.columns, strict=True)
+        return [to_mean_scale(values, column.aggregate) for values, column in pairs]
 
     @cached_property
     def pooled(self) -> list[ResampledSums]:
         return list(resample_columns(self.fixed, self.scaled, self.keys, self.resampling))
 
     def within(self, members: Bools) -> "_Prepared":
-        """To the scale of the whole, so that sums over the rest are differences."""
-        fixed = [replace(one, whole=one.whole[members]) for one in self.fixed]
-        return _Prepared(
-            self.columns, [one[members] for one in self.values], fixed, self.keys[members], self.resampling
-        )
+        """Return a part to the scale of the whole, so that sums over the rest are differences."""
+        values = [column[members] for column in self.values]
+        fixed = [replace(column, whole=column.whole[members]) for column in self.fixed]
+        return _Prepared(self.columns, values, fixed, self.keys[members], self.resampling)
 
-    def estimates(self) -> list[Estimate]:
-        return [
-            add_interval(
-                summarise(self.values[place], column.aggregate),
-                column.aggregate,
-                self._to_own_scale(place),
-                self.resampling,
-            )
-            for place, column in enumerate(self.columns)
-        ]
-
-    def _to_own_scale(self, place: int) -> ResampledSums:
-        """A part is estimated as if it were all there is, to the last digit."""
-        (own,) = to_fixed(self.scaled[place])
-        if own.unit == self.fixed[place].unit:
-            return self.pooled[place]
-        return next(resample_columns([own], [self.scaled[place]], self.keys, self.resampling))
+    def estimates(self) -> Iterator[Estimate]:
+        """Return the estimates, of a part as if it were all there is, to the last digit."""
+        for place, column in enumerate(self.columns):
+            summary = summarise(self.values[place], column.aggregate)
+            (fixed,) = to_fixed(self.scaled[place])
+            if fixed.unit == self.fixed[place].unit:
+                sums = self.pooled[place]
+            else:
+                sums = next(resample_columns([fixed], [self.scaled[place]], self.keys, self.resampling))
+            yield add_interval(summary, column.aggregate, sums, self.resampling)
 
     def gaps(self, part: "_Prepared", members: Bools) -> Iterator[Gap]:
-        """The part beside the queries outside of it, for each system and measure."""
+        """Compare the part with the queries outside of it, for each system and measure."""
         for place, column in enumerate(self.columns):
-            inside, whole = part.pooled[place], self.pooled[place]
-            rest = whole.without(inside)
+            inside = part.pooled[place]
+            rest = self.pooled[place].without(inside)
             if inside.n and rest.n:
-                values = self.values[place]
+                values, scaled = self.values[place], self.scaled[place]
                 mean, others = (summarise(values[which], column.aggregate).mean for which in (members, ~members))
-                p = two_sample_test(*(moments(_known(self.scaled[place][which])) for which in (members, ~members)))
-                yield gap_between(column, (inside, rest), mean - others, p, self.resampling)
+                defined = ~np.isnan(scaled)
+                p = two_sample_test(*(moments(scaled[which & defined]) for which in (members, ~members)))
+                yield gap_between(column, inside, rest, mean - others, p, self.resampling)
 
 
 def gap_between(
     column: ScoreColumn,
-    pooled: tuple[ResampledSums, ResampledSums],
+    inside: ResampledSums,
+    rest: ResampledSums,
     difference: float,
     p: float,
     resampling: Resampling,
 ) -> Gap:
-    """How far a part is from the rest, of which both are to the same scale."""
-    ci = _interval_between(*pooled, column.aggregate, resampling)
-    known = None if isnan(p) or column.descriptive else p
-    return Gap(column.system, column.measure, difference, ci, known, column.lower_is_better, n=pooled[0].n)
-
-
-def _interval_between(
-    inside: ResampledSums, rest: ResampledSums, aggregate: Aggregate, resampling: Resampling
-) -> Bounds | None:
-    """The interval of the difference of two means over separate queries; None where one of them has one query."""
+    """Return the gap of a part to the rest, both to the same scale; without interval where one has one query."""
+    gap = Gap(column.system, column.measure, difference, None, p, column.lower_is_better, n=inside.n)
+    if isnan(p) or column.descriptive:
+        gap = replace(gap, p=None)
     if inside.n < 2 or rest.n < 2:
-        return None
-    held = (inside.drawn > 0) & (rest.drawn > 0)
-    ours, theirs = (replace(one, sums=one.sums[held], drawn=one.drawn[held]).means() for one in (inside, rest))
+        return gap
+    drawn = (inside.drawn > 0) & (rest.drawn > 0)
+    ours, theirs = (replace(side, sums=side.sums[drawn], drawn=side.drawn[drawn]).means() for side in (inside, rest))
     means, weights = [inside.mean, rest.mean], [1 / inside.n, -1 / rest.n]
-    if aggregate == "geometric":
+    if column.aggregate == "geometric":
         ours, theirs = np.exp(ours), np.exp(theirs)
-        means = [from_mean_scale(mean, aggregate) for mean in means]
+        means = [from_mean_scale(mean, column.aggregate) for mean in means]
         weights = [mean * weight for mean, weight in zip(means, weights, strict=True)]
     influence = inside.influence.scaled(weights[0]) + rest.influence.scaled(weights[1])
-    return interval(ours - theirs, means[0] - means[1], influence, resampling.level, resampling.of_differences)
-
-
-def _known(values: Floats) -> Floats:
-    return values[~np.isnan(values)]
+    ci = interval(ours - theirs, means[0] - means[1], influence, resampling.level, resampling.of_differences)
+    return replace(gap, ci=ci)
 
 
 def correct_slices(slices: Sequence[Slice]) -> list[Slice]:
     """Fill in the p-values, corrected under each measure for all systems and slices."""
     corrected: dict[int, Comparison | Gap] = {}
-    for measure in {one.measure for part in slices for one in part.beside}:
-        family = [one for part in slices for one in part.beside if one.measure == measure]
+    differences = [difference for part in slices for difference in part.beside]
+    for measure in {difference.measure for difference in differences}:
+        family = [difference for difference in differences if difference.measure == measure]
         corrected |= zip(map(id, family), correct_p_values(family), strict=True)
-    return [replace(part, beside=tuple(corrected[id(one)] for one in part.beside)) for part in slices]
+    return [replace(part, beside=tuple(corrected[id(old)] for old in part.beside)) for part in slices]
 
 
 @dataclass(frozen=True)
@@ -286,9 +282,9 @@ class WorstSlice:
     """Chance alone makes such a difference often enough, all slices considered."""
 
     def to_json(self) -> dict[str, Any]:
-        found = self.found.to_json()
-        kept = {name: found[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
-        return {"slice": self.slice.name, "n": self.found.n, **kept, "within_noise": self.noise}
+        form = self.found.to_json()
+        shown = {name: form[name] for name in ("system", "measure", "difference", "ci", "p_holm")}
+        return {"slice": self.slice.name, "n": self.found.n, **shown, "within_noise": self.noise}
 
 
 def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None = None) -> list[WorstSlice]:
@@ -299,7 +295,7 @@ def worst_slices(slices: Sequence[Slice], level: float, *, measure: str | None =
         for found in part.beside
         if found.gain < 0 and (measure is None or found.measure == measure)
     ]
-    return sorted(lost, key=lambda one: (one.found.gain, one.slice.name, one.found.system, one.found.measure))
+    return sorted(lost, key=lambda worst: (worst.found.gain, worst.slice.name, worst.found.system, worst.found.measure))
 
 
 Crossings = Sequence[tuple[str, str]]
@@ -326,8 +322,9 @@ class SliceGroups:
         item_groups = dict.fromkeys(map(id, golds), NO_ITEM_GROUPS)
         for gold in golds if item_slices else ():
             if gold.lookup is not None:
-                found = "the gold is too large for slices of items"
-                raise UsageError(found, where=gold.source, hint="Ask fewer queries.")
+                raise UsageError(
+                    "the gold is too large for slices of items", where=gold.source, hint="Ask fewer queries."
+                )
             if item_groups[id(gold)] is NO_ITEM_GROUPS:
                 item_groups[id(gold)] = ItemGroups.of(gold.item_places[0], item_slices)
         for some in item_groups.values():
@@ -344,18 +341,15 @@ class SliceGroups:
             for some in self.item_groups.values()
             for number, name in enumerate(some.names)
         }
-        by_query = {name: one.by_query for name, one in scores.items()}
+        by_query = {name: table.by_query for name, table in scores.items()}
         return SlicedScores(by_query, self.groups, list(of_golds.values()), of_items, crossings)
 
 
 def check_slice_names(names: Sequence[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(
-            f"duplicate slice {twice!r}",
-            expected="each attribute once",
-            hint="Rename one of the columns.",
-        )
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        hint = "Rename one of the columns."
+        raise UsageError(f"duplicate slice {duplicate!r}", expected="each attribute once", hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,15 +384,14 @@ class SlicedScores:
         expectations, as those of a random order are.
         """
         if resampling is None:
-            return list(self._plainly())
-        by_query = {name: one.by_query for name, one in compared.items()}
+            return list(self._means())
+        by_query = {name: scores.by_query for name, scores in compared.items()}
         return correct_slices(list(self._resampled(resampling, baseline, by_query, expected, progress)))
 
-    def _plainly(self) -> Iterator[Slice]:
-        """Means alone, where nothing is resampled."""
+    def _means(self) -> Iterator[Slice]:
         for group in self._groups:
             rows = np.flatnonzero(group.members)
-            means = estimate_systems({name: one.part(rows) for name, one in self.scores.items()}, None)
+            means = estimate_systems({name: scores.part(rows) for name, scores in self.scores.items()}, None)
             yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
         for group, parts in self._restricted():
             size = len(next(iter(parts.values())).queries)
@@ -412,7 +405,6 @@ class SlicedScores:
         expected: Sequence[str],
         progress: Progress,
     ) -> Iterator[Slice]:
-        """With intervals and differences; p-values are not yet corrected."""
         restricted = list(self._restricted())
         steps = len(self._groups) + len(restricted)
         signs = signs_for(steps * (len(self.scores) - 1), resampling)
@@ -424,8 +416,8 @@ class SlicedScores:
                 progress.update("Breaking down", done, steps)
         for group, parts in restricted:
             beside = {
-                name: parts[name].only([label for label in one.labels if label in parts[name].labels])
-                for name, one in compared.items()
+                name: parts[name].only([label for label in scores.labels if label in parts[name].labels])
+                for name, scores in compared.items()
                 if name in parts
             }
             yield slice_items(group, parts, resampling, baseline if baseline in beside else None, signs, beside)
@@ -433,25 +425,19 @@ class SlicedScores:
             progress.update("Breaking down", done, steps)
 
     def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
-        """The slices of items, then those of both crossed that any query falls in."""
+        """Return the slices of items, then those of both crossed that any query falls in."""
         of_items = [
             (group, {name: parts[group.name] for name, parts in self.of_items.items() if group.name in parts})
             for group in self.item_groups
         ]
         of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
         yield from of_items
-        for of_queries, of_item in self.crossings:
-            for group in self.groups:
-                for other, parts in of_items:
-                    if (group.attribute, other.attribute) == (of_queries, of_item):
-                        yield from self._crossed(group, other, parts)
-
-    def _crossed(
-        self, group: Group, other: Group, parts: Mapping[str, Scores]
-    ) -> Iterator[tuple[Group, dict[str, Scores]]]:
-        every = next(iter(self.scores.values())).queries
-        members = every.filter(pl.Series(group.members)).implode()
-        found = {name: one.part(np.flatnonzero(one.queries.is_in(members))) for name, one in parts.items()}
-        if all(len(one.queries) for one in found.values()):
-            note = "; ".join(filter(None, (group.note, other.note)))
-            yield Group(f"{group.name}*{other.name}", note, group.members), found
+        queries = next(iter(self.scores.values())).queries
+        for attributes, group, (other, parts) in product(self.crossings, self.groups, of_items):
+            if (group.attribute, other.attribute) != attributes:
+                continue
+            members = queries.filter(pl.Series(group.members)).implode()
+            crossed = {name: part.part(np.flatnonzero(part.queries.is_in(members))) for name, part in parts.items()}
+            if all(len(part.queries) for part in crossed.values()):
+                note = "; ".join(filter(None, (group.note, other.note)))
+                yield Group(f"{group.name}*{other.name}", note, group.members), crossed
