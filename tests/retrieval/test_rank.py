@@ -18,7 +18,7 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import list_gold, list_ranking, top_rows
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
-from rankjury.retrieval.rank import as_vectors, rank_listed, rank_vectors
+from rankjury.retrieval.rank import apply_threshold, as_vectors, check_same_items, drop_self, rank_listed, rank_vectors
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:
@@ -451,3 +451,144 @@ class TestVectorsInPython:
         by_id = dict(zip("abc", self.ROWS, strict=True))
         found = rankjury.agree(by_id, {"same": by_id}, [1], resampling=None, pairs=0)
         assert found.estimates["same"]["rbo@1"].mean == 1.0
+
+
+RUN = {"q": {"a": 0.92, "b": 0.15, "c": 0.12}, "r": {"d": 0.1}, "s": {"e": 0.15000001, "f": -1.0}}
+
+
+def listed(ranking: Ranking) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {query: {} for query in ranking.queries}
+    for query, item, score in ranking.frame().iter_rows():
+        found[query][item] = score
+    return found
+
+
+def test_so_much_or_more() -> None:
+    shown = apply_threshold(rankjury.as_ranking(RUN), 0.15)
+    assert listed(shown) == {"q": {"a": 0.92, "b": 0.15}, "r": {}, "s": {"e": 0.15000001}}
+
+
+def test_a_query_that_is_left_with_nothing_has_found_nothing() -> None:
+    gold = {"q": {"a": 1, "b": 1}, "r": {"d": 1}}
+    scores = rankjury.evaluate(
+        gold, apply_threshold(rankjury.as_ranking({"q": RUN["q"], "r": RUN["r"]}), 0.5), "recall@2"
+    )
+    assert dict(zip(scores.queries, scores.values[:, 0].tolist(), strict=True)) == {"q": 0.5, "r": 0.0}
+    assert not [one for one in map(str, scores.warnings) if "missing" in one]
+
+
+def test_fewer_than_k_are_still_divided_by_k() -> None:
+    """The protocol's example: four of five results are shown, all of them relevant."""
+    run = {"cyclist": dict(zip("abcde", [0.92, 0.88, 0.85, 0.53, 0.12], strict=True))}
+    gold = {"cyclist": dict.fromkeys("abcde", 1)}
+    shown = apply_threshold(rankjury.as_ranking(run), 0.15)
+    found = rankjury.evaluate(gold, shown, [f"recall(over=k)@{k}" for k in (1, 3, 5)])
+    assert found.values.tolist() == [[1.0, 1.0, 0.8]]
+
+
+def test_what_was_measured_stays() -> None:
+    ranking = rankjury.as_ranking(RUN)
+    timed = Ranking(ranking.queries, ranking.starts, ranking.items, ranking.scores, "mine", np.array([1.0, 2.0, 3.0]))
+    shown = apply_threshold(timed, 0.15)
+    assert shown.source == "mine"
+    assert shown.seconds is not None
+    assert shown.seconds.tolist() == [1.0, 2.0, 3.0]
+    assert len(timed.items) == 6, "the ranking itself is as it was"
+
+
+def test_a_ranking_without_scores() -> None:
+    with pytest.raises(
+        rankjury.UsageError, match=r"ranking: a threshold, but the ranking has no scores; expected scores"
+    ):
+        apply_threshold(rankjury.as_ranking({"q": ["a", "b"]}), 0.5)
+
+
+@pytest.mark.parametrize("first", [0.0, -1.0])
+def test_ranks_are_no_scores(first: float) -> None:
+    run = {"q": {"a": first, "b": first - 1, "c": first - 2}, "r": {"d": first}}
+    with pytest.raises(rankjury.UsageError, match="the ranking has no scores"):
+        apply_threshold(rankjury.as_ranking(run), 0.5)
+
+
+def test_ranks_with_gaps_are_no_scores() -> None:
+    """Once a query's own item was dropped, the ranks of the others were taken for scores."""
+    run = rankjury.as_ranking({"a": {"b": -1.0, "a": -2.0, "c": -3.0}})
+    with pytest.raises(rankjury.UsageError, match="the ranking has no scores"):
+        apply_threshold(drop_self(run), -1.5)
+
+
+scores = st.floats(-0.875, 1, width=16)
+runs = st.dictionaries(
+    st.sampled_from("qrstu"), st.dictionaries(st.sampled_from("abcdefg"), scores, min_size=1), min_size=1
+)
+
+
+@given(run=runs, threshold=scores)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_like_a_plain_filter(run: dict[str, dict[str, float]], threshold: float) -> None:
+    shown = apply_threshold(rankjury.as_ranking(run), threshold)
+    assert listed(shown) == {
+        query: {item: score for item, score in items.items() if score >= threshold} for query, items in run.items()
+    }
+    assert shown.queries.to_list() == list(run)
+
+
+def model(ids: Any, source: str, *, numbered: bool = False) -> Vectors:
+    names = pl.Series("id", [str(one) for one in ids], dtype=pl.String)
+    return Vectors(names, np.ones((len(names), 2)), source, numbered)
+
+
+def refused(reference: Vectors, candidate: Vectors) -> DataError:
+    with pytest.raises(DataError) as caught:
+        check_same_items(reference, candidate)
+    assert caught.value.exit_code == 3
+    assert caught.value.where == f"{reference.source}, {candidate.source}"
+    return caught.value
+
+
+@pytest.mark.parametrize("ids", ["abc", ["é", "日本", "a b"], range(12), ["x"]])
+def test_models_are_matched_whatever_the_order_of_rows(ids: Any) -> None:
+    check_same_items(model(ids, "ada.npz"), model(reversed(list(ids)), "base.npz"))
+
+
+def test_without_ids_both_have_the_same_rows() -> None:
+    check_same_items(model(range(5), "ada.npy", numbered=True), model(range(5), "base.npy", numbered=True))
+
+
+def test_without_ids_and_of_other_lengths() -> None:
+    error = refused(model(range(5_000), "ada.npy", numbered=True), model(range(4_999), "base.npy", numbered=True))
+    assert "5,000 rows and 4,999 rows" in error.found and error.hint
+
+
+@pytest.mark.parametrize("reference_is_numbered", [True, False])
+def test_one_with_ids_and_one_without(reference_is_numbered: bool) -> None:
+    """Even where the ids are those that numbering would give: that is luck."""
+    reference = model(range(4), "ada.npy", numbered=reference_is_numbered)
+    candidate = model(range(4), "base.npz", numbered=not reference_is_numbered)
+    error = refused(reference, candidate)
+    without = reference if reference_is_numbered else candidate
+    assert error.found.startswith(f"{without.source} comes without ids")
+
+
+def test_ids_of_one_only() -> None:
+    error = refused(model("abcd", "ada.npz"), model("bcd", "base.npz"))
+    assert "only in ada.npz (a)" in error.found and "base.npz (" not in error.found
+    error = refused(model("bcd", "ada.npz"), model("abcd", "base.npz"))
+    assert "only in base.npz (a)" in error.found and "ada.npz (" not in error.found
+
+
+def test_ids_of_either_only() -> None:
+    error = refused(model("abc", "ada.npz"), model("bcd", "base.npz"))
+    assert "only in ada.npz (a) and " in error.found and "only in base.npz (d)" in error.found
+
+
+def test_many_ids_are_not_all_listed() -> None:
+    error = refused(model(range(1_500), "ada.npz"), model(["x"], "base.npz"))
+    assert (
+        "1,500 ids are only in ada.npz (0, 1, 2, 3, " in error.found and "99 …)" in error.found and "(x)" in error.found
+    )
+
+
+def test_ids_are_compared_as_they_stand() -> None:
+    error = refused(model(["1", "02"], "ada.npz"), model(["1", "2"], "base.npz"))
+    assert "(02)" in error.found and "(2)" in error.found

@@ -24,7 +24,7 @@ _LISTED = 5
 _ROWS_AT_ONCE = 4096
 _CELLS_AT_ONCE = 1 << 17
 _OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
-_MOST_COPIES = 50
+_MAX_COPIES = 50
 """Copies of one vector behind which near duplicates are searched."""
 _MUCH_SKEW = 2.0
 _OFTEN, _OFTEN_SHARE = 10, 0.02
@@ -165,7 +165,8 @@ def diagnose_space(
     places = corpus.places
     in_order = np.sort(norms)  # so that sums do not depend on the order of the rows
     hub_k = min(HUB_K, int(found.found.max(initial=0)))
-    occurrences = _occurrences(found.items[:, :hub_k], len(corpus))
+    near = found.items[:, :hub_k]
+    occurrences = np.bincount(near[near != MISSING], minlength=len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric in COSINES else None
     hubs = np.lexsort((places, -occurrences))[:_LISTED]
@@ -192,7 +193,11 @@ def diagnose_space(
             tuple(Hub(corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
             float((occurrences == 0).mean()),
         ),
-        tied_at=dict(_ties(found, cuts)),
+        tied_at={
+            k: float(((found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != MISSING)).mean())
+            for k in cuts
+            if k < found.items.shape[1]
+        },
     )
 
 
@@ -204,10 +209,6 @@ def _histogram(in_order: Floats) -> NormHistogram:
         return NormHistogram((low, high), (len(in_order),))
     counts, edges = np.histogram(in_order, _BINS, (low, high))
     return NormHistogram(tuple(edges.tolist()), tuple(counts.tolist()))
-
-
-def _occurrences(items: Ints, n: int) -> Ints:
-    return np.bincount(items[items != MISSING], minlength=n)
 
 
 def _skew(values: Floats) -> float:
@@ -251,9 +252,8 @@ def _alike(keys: NDArray[Any]) -> Ints:
 
 
 def _hashes(values: Matrix, rows: Ints) -> NDArray[np.uint64]:
-    multipliers = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
+    random = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64)
+    multipliers = random * np.uint64(2) + np.uint64(1)
     hashes = np.empty(rows.size, dtype=np.uint64)
     for first, last in cut_rows(rows.size, _ROWS_AT_ONCE):
         words = (values[rows[first:last]].astype(np.float64) + 0.0).view(np.uint64)
@@ -275,7 +275,7 @@ def _near_duplicates(
         return NearDuplicates(0, 0)
     rows = np.arange(len(corpus))
     # The first candidate for a near duplicate comes after the exact copies.
-    deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MOST_COPIES)
+    deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MAX_COPIES)
     if found is None:
         # The sample depends on the ids, not on their order.
         hashed = corpus.ids.hash(0).to_numpy()
@@ -309,10 +309,3 @@ def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
         rows = order[first:last]
         total += (values[rows].astype(np.float64) / norms[rows, None]).sum(axis=0)
     return float((np.vecdot(total, total) - n) / (n * (n - 1)))
-
-
-def _ties(found: Neighbours, cuts: Sequence[int]) -> Iterator[tuple[int, float]]:
-    for k in cuts:
-        if k < found.items.shape[1]:
-            tied = (found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != MISSING)
-            yield k, float(tied.mean())

@@ -31,8 +31,8 @@ _FAR, _NOTICEABLE_MS = 10.0, 10.0
 _MANY_LATE = 0.5
 _WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
 """Search-width parameters: of inverted lists, then of graphs."""
-_OF_LISTS = 3
-_USUAL_K = 10
+_LIST_WIDTHS = 3
+_DEFAULT_K = 10
 
 Found = Iterator[tuple[str, float, str]]
 """The name of a value, the value, and what it means."""
@@ -80,31 +80,33 @@ def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
     for name, result in report.systems.items():
         index = report.section(IndexResult, name)
         drifted = drift if drift is not None and drift.system == name else report.section(Drift, name)
-        patterns = [] if index is None else [_failed(index), _recall(report, name, index), _proof(index), _loss(index)]
-        patterns.append(_order(result))
+        patterns = (
+            []
+            if index is None
+            else [_failed_queries(index), _low_recall(report, name, index), _unused_index(index), _loss(index)]
+        )
+        patterns.append(_poor_order(result))
         patterns += [] if drifted is None else [_drift(drifted)]
-        patterns += [] if index is None else [_slow(index), _overloaded(index)]
+        patterns += [] if index is None else [_slow_queries(index), _overloaded(index)]
         found += [Hint(name, text, figure, value) for pattern in patterns for figure, value, text in pattern]
     return found
 
 
-def _recall(report: Report, system: str, index: IndexResult) -> Found:
-    """Yield a hint if ANN recall is low."""
+def _low_recall(report: Report, system: str, index: IndexResult) -> Found:
     recall, k = index.recall, index.recall.k
     if index.failed or isnan(recall.mean):
         return  # what failed found nothing, and has a hint of its own
     if recall.mean < GOOD_RECALL:
         ci = f" {format_interval(recall.ci)}" if recall.ci else ""
-        text = f"ANN recall@{k} is {format_value(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_wider(index)}"
+        text = f"ANN recall@{k} is {format_value(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_advise_width(index)}"
         yield f"ann_recall@{k}", recall.mean, text + _normalised(report, system, index)
     elif recall.p5 < _WEAK_QUERIES:
         means = f"{format_value(recall.mean, 3)} on average, but {format_value(recall.p5, 3)} at the 5th percentile"
-        text = f"ANN recall@{k} is {means} of queries: {_wider(index)}{_normalised(report, system, index)}"
+        text = f"ANN recall@{k} is {means} of queries: {_advise_width(index)}{_normalised(report, system, index)}"
         yield f"ann_recall_p5@{k}", recall.p5, text
 
 
-def _wider(index: IndexResult) -> str:
-    """Return what would increase recall."""
+def _advise_width(index: IndexResult) -> str:
     search = index.search
     if index.facts.get("approximate") is False:
         return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
@@ -114,7 +116,7 @@ def _wider(index: IndexResult) -> str:
             f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
         )
     known = [name for name in _WIDTHS if name in search]
-    lists = [name for name in known if name in _WIDTHS[:_OF_LISTS]]
+    lists = [name for name in known if name in _WIDTHS[:_LIST_WIDTHS]]
     # An engine with both kinds of index has both settings; the kind that was built is in force.
     chosen = lists if "ivf" in str(index.build.get("index")) else [n for n in known if n not in lists]
     name = next(iter(chosen or known), None)
@@ -140,8 +142,7 @@ def _normalised(report: Report, system: str, index: IndexResult) -> str:
     )
 
 
-def _proof(index: IndexResult) -> Found:
-    """Yield a hint if the database did not use the index."""
+def _unused_index(index: IndexResult) -> Found:
     proof = _table(_table(index.facts.get("proof")).get("index"))
     plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
     if proof.get("used") is False:
@@ -161,7 +162,7 @@ def _loss(index: IndexResult) -> Found:
     lost = exact - found
     if lost > _SMALL_LOSS and (ci is None or ci[0] > 0):
         means = f"{format_value(exact, 3)} with exact search, {format_value(found, 3)} with the index"
-        text = f"the index costs {format_value(lost, 3)} of {loss.measure} ({means}): {_wider(index)}"
+        text = f"the index costs {format_value(lost, 3)} of {loss.measure} ({means}): {_advise_width(index)}"
         yield "index_loss", lost, text
     elif exact < loss.ideal * GOOD_NDCG:
         whole = format_value(loss.ideal - found, 3)
@@ -171,14 +172,13 @@ def _loss(index: IndexResult) -> Found:
         yield "exact_search", exact, f"{what}: look at the model, the texts and the chunking, not at the index"
 
 
-def _order(result: SystemResult) -> Found:
-    """Yield a hint if relevant items are found but ranked too low."""
+def _poor_order(result: SystemResult) -> Found:
     means: dict[tuple[str, int], tuple[str, float]] = {}
     for label, measure in result.measures.items():
         if measure is not None and measure.k is not None and not isnan(result.estimates[label].mean):
             means.setdefault((measure.name, measure.k), (label, result.estimates[label].mean))
     shared = sorted(
-        (k for name, k in means if name == "ndcg" and ("recall", k) in means), key=lambda k: (k != _USUAL_K, k)
+        (k for name, k in means if name == "ndcg" and ("recall", k) in means), key=lambda k: (k != _DEFAULT_K, k)
     )
     for k in shared[:1]:
         (ndcg, low), (recall, high) = means["ndcg", k], means["recall", k]
@@ -189,7 +189,6 @@ def _order(result: SystemResult) -> Found:
 
 
 def _drift(drift: Drift) -> Found:
-    """Yield a hint if values moved since the earlier report."""
     worst, changes = drift.worst, drift.circumstances
     moved = 0.0 if worst is None else worst.change
     if drift.failed and worst is not None:
@@ -214,19 +213,17 @@ def _lengths(drift: Drift) -> Iterator[str]:
     old, new = norm.old, norm.new
     shown = f"mean length {format_value(old, 3)} → {format_value(new, 3)}"
     if _is_one(new):
-        yield (
-            f"vectors are normalised now, and were not before ({shown})"
-            if not _is_one(old)
-            else (f"lengths are as before ({shown}), so normalisation of the items is not to blame")
-        )
+        if _is_one(old):
+            yield f"lengths are as before ({shown}), so normalisation of the items is not to blame"
+        else:
+            yield f"vectors are normalised now, and were not before ({shown})"
     elif _is_one(old):
         yield f"normalisation is missing, or followed by another step ({shown}): normalise last, and once"
     else:
         yield f"vectors are not normalised ({shown}): normalise them when they are written and when they are asked"
 
 
-def _slow(index: IndexResult) -> Found:
-    """Yield a hint if a few queries take far longer than most."""
+def _slow_queries(index: IndexResult) -> Found:
     for prefix, words in (("latency", "index-only"), ("end_to_end", "end-to-end")):
         loop: Latency | None = getattr(index.latency, words.replace("-", "_"), None)
         if loop is None:
@@ -240,7 +237,6 @@ def _slow(index: IndexResult) -> Found:
 
 
 def _overloaded(index: IndexResult) -> Found:
-    """Yield a hint if queries arrived faster than they were answered."""
     loop = None if index.latency is None else index.latency.open
     if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
         late = loop.late / loop.n
@@ -248,8 +244,7 @@ def _overloaded(index: IndexResult) -> Found:
         yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
 
 
-def _failed(index: IndexResult) -> Found:
-    """Yield hints on queries without an answer."""
+def _failed_queries(index: IndexResult) -> Found:
     if index.failed:
         why = next((f": {_table(failure).get('why')}" for failure in index.facts.get("failures") or ()), "")
         text = f"{plural(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"

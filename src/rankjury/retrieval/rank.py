@@ -31,7 +31,7 @@ from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
 Search = Callable[..., Neighbours]
 """Takes what ``rankjury.retrieval.knn.search.nearest`` takes, and finds the same with its scores."""
 
-_LONGEST = 1e150
+_MAX_NORM = 1e150
 """The square of a difference of vectors as long as this is still a number."""
 
 
@@ -138,8 +138,8 @@ def rank_listed(
     exclude = resolve_exclude_self(exclude_self, corpus, queries)
     is_own = pairs[QUERY] == pairs[ITEM]
     own = pairs.filter(is_own)[QUERY].n_unique()
-    told = own > 0 and not resolve_exclude_self(None, corpus, queries)
-    notes = (self_note(own, len(names), exclude=exclude),) if told else ()
+    noted = own > 0 and not resolve_exclude_self(None, corpus, queries)
+    notes = (self_note(own, len(names), exclude=exclude),) if noted else ()
     pairs = pairs.filter(~is_own) if exclude else pairs
     scores = score_listed(
         asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
@@ -177,12 +177,12 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
     lacking = reference.ids.filter(pl.Series(candidate.rows_of(reference.ids) < 0))
     extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
     if len(lacking) or len(extra):
-        told = [
-            f"{plural(len(ids), 'id is', 'ids are')} only in {one.source} ({join_names(ids)})"
-            for ids, one in ((lacking, reference), (extra, candidate))
+        parts = [
+            f"{plural(len(ids), 'id is', 'ids are')} only in {vectors.source} ({join_names(ids)})"
+            for ids, vectors in ((lacking, reference), (extra, candidate))
             if len(ids)
         ]
-        raise DataError(" and ".join(told), where=where, expected="the same ids in both")
+        raise DataError(" and ".join(parts), where=where, expected="the same ids in both")
 
 
 def _check_request(k: int | None, metric: str) -> None:
@@ -197,13 +197,16 @@ def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
         raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
-    everyone = len(rows) == len(vectors) and bool((np.bincount(rows, minlength=len(vectors)) == 1).all())
-    return vectors if everyone else vectors.take(rows)
+    are_all = len(rows) == len(vectors) and bool((np.bincount(rows, minlength=len(vectors)) == 1).all())
+    return vectors if are_all else vectors.take(rows)
 
 
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    return DataError(f"{many} no vector: {join_names(ids)}", where=where, expected="a vector for each")
+    hint = (
+        "Queries that are not items need vectors of their own: queries = FILE in a plan." if what == "query" else None
+    )
+    return DataError(f"{many} no vector: {join_names(ids)}", where=where, expected="a vector for each", hint=hint)
 
 
 def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
@@ -214,17 +217,18 @@ def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
             where=f"{asked.source}, {pool.source}",
             expected="vectors of one model",
         )
-    for vectors in {id(one): one for one in (asked, pool)}.values():
+    for vectors in (pool,) if asked is pool else (asked, pool):
         with np.errstate(over="ignore"):
             norms = norms_of(vectors.values)
         for bad, what, hint in (
-            (~(norms < _LONGEST), "too long to be squared", "Scale the vectors down."),
+            (~(norms < _MAX_NORM), "too long to be squared", "Scale the vectors down."),
             ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
         ):
             if bad.any():
                 names = vectors.ids.filter(pl.Series(bad))
-                one = f"the vector of {join_names(names)} is {what}"
-                found = one if len(names) == 1 else f"{len(names):,} vectors are {what}: {join_names(names)}"
+                found = f"the vector of {join_names(names)} is {what}"
+                if len(names) > 1:
+                    found = f"{len(names):,} vectors are {what}: {join_names(names)}"
                 raise DataError(found, where=vectors.source, expected=f"vectors for {metric}", hint=hint)
 
 
@@ -276,25 +280,25 @@ def self_rows(ranking: Ranking) -> Bools:
 
 def drop_self(ranking: Ranking) -> Ranking:
     """Return the ranking without each query's own item; the items below move up."""
-    kept = ~self_rows(ranking)
-    if kept.all():
+    others = ~self_rows(ranking)
+    if others.all():
         return ranking
-    starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
-    return replace(
-        ranking,
-        starts=starts,
-        items=ranking.items.filter(pl.Series(kept)),
-        scores=None if ranking.scores is None else ranking.scores[kept],
-        ranks_only=not ranking.has_scores,  # before the ranks have gaps
-    )
+    return replace(_keep_rows(ranking, others), ranks_only=not ranking.has_scores)  # before the ranks have gaps
 
 
 def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
     """Return the ranking without items that score below a threshold; a query may be left with an empty list."""
     scores = require_scores(ranking)
-    kept = scores >= threshold
-    starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
-    return replace(ranking, starts=starts, items=ranking.items.filter(pl.Series(kept)), scores=scores[kept])
+    return _keep_rows(replace(ranking, scores=scores), scores >= threshold)
+
+
+def _keep_rows(ranking: Ranking, rows: Bools) -> Ranking:
+    return replace(
+        ranking,
+        starts=np.concatenate(([0], np.cumsum(rows)))[ranking.starts],
+        items=ranking.items.filter(pl.Series(rows)),
+        scores=None if ranking.scores is None else ranking.scores[rows],
+    )
 
 
 def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
@@ -308,8 +312,7 @@ def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
     try:
         values = as_floats(np.asarray(given).view(), name)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"cannot be read: {error}", where=name, expected="a matrix, a dict, a path, or Vectors"
-        ) from error
+        expected = "a matrix, a dict, a path, or Vectors"
+        raise DataError(f"cannot be read: {error}", where=name, expected=expected) from error
     numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
     return replace(check_vectors(numbers, values, name), numbered=ids is None)

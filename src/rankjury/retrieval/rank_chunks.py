@@ -1,7 +1,7 @@
-"""Items that were cut into chunks: what is found of the chunks, as a ranking of the items.
+"""Rankings of items that were cut into chunks, from searches among the chunks.
 
-An item scores as its best chunk does, or the mean of all its chunks. Both are exact: equal scores go by the item's id,
-and no item is missed because its chunks stand far down.
+An item has the score of its best chunk, or the mean of all its chunks. Both are exact: equal scores go by the item's
+id, and no item is missed because its chunks have low ranks.
 """
 
 from dataclasses import dataclass
@@ -25,29 +25,32 @@ _LINEAR = (*COSINES, "ip")
 
 
 def aggregate(found: Neighbours, owners: Ints, *, k: int, how: str = "best", places: Ints | None = None) -> Neighbours:
-    """The k items of each query from what was found of their chunks, best first.
+    """Return the k items of each query from the search results of their chunks, best first.
 
     ``owners`` is the item of each chunk, ``places`` each item's place in the order of ids. A mean is of all chunks of
-    an item, so that all must have been found; for the best of each it is enough that whoever was not found cannot come
-    among the k.
+    an item, so that all must have been found; for the best of each it is enough that chunks that were not found cannot
+    be among the k.
     """
-    items = _checked(how, owners)
-    held = found.items != MISSING
+    items = _count_items(how, owners)
+    present = found.items != MISSING
     if how == "mean" and (found.found < owners.size).any():
         raise UsageError("the mean over chunks of which some were not found", expected="all of them")
-    rows = np.nonzero(held)[0]
-    of = owners[found.items[held]]
+    rows = np.nonzero(present)[0]
+    columns = owners[found.items[present]]
     scores = np.full((len(found.items), items), -np.inf)
     if how == "best":
-        np.maximum.at(scores, (rows, of), found.scores[held])
+        np.maximum.at(scores, (rows, columns), found.scores[present])
     else:
-        sums = np.bincount(rows * items + of, weights=found.scores[held], minlength=scores.size)
+        sums = np.bincount(rows * items + columns, weights=found.scores[present], minlength=scores.size)
         scores = sums.reshape(scores.shape) / np.bincount(owners, minlength=items)
-    return _best_of(scores, k, places)
+    by_id = np.arange(items) if places is None else np.argsort(places)
+    order = by_id[np.argsort(-scores[:, by_id], axis=1, kind="stable")[:, :k]]
+    best = np.take_along_axis(scores, order, axis=1)
+    return Neighbours(np.where(np.isneginf(best), MISSING, order), best)
 
 
 def _are_settled(found: Neighbours, owners: Ints, k: int) -> Bools:
-    """Of which queries the best k items are known: whoever was not found scores no more than the last that was."""
+    """Return for which queries the best k items are known: others score no more than the last that was found."""
     if found.items.shape[1] >= owners.size:
         return np.ones(len(found.items), dtype=np.bool_)
     above = found.scores > found.scores[:, -1:]
@@ -68,22 +71,23 @@ def nearest_items(
     places: Ints | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """The k items most alike to each query, or all of them where there are fewer; every item has a chunk."""
-    n = _checked(how, owners)
+    """Return the k items most similar to each query, or all where there are fewer; every item has a chunk."""
+    n = _count_items(how, owners)
     k = min(k, n)
     if how == "mean" and metric in _LINEAR:
         similarity_of(metric, queries, chunks)  # refuses vectors that have no similarity
-        middles = _middles(chunks, owners, metric)
-        asked = queries.astype(np.float64)
-        if metric in COSINES:
-            asked /= _divisors(queries)[:, None]
-        return nearest(asked, middles, k, metric="ip", places=places, progress=progress)
+        directions = metric in COSINES
+        sums = np.zeros((n, chunks.shape[1]))
+        for first, last in cut_rows(len(chunks), max(1, _CELLS_AT_ONCE // max(1, chunks.shape[1]))):
+            np.add.at(sums, owners[first:last], _to_float64(chunks[first:last], directions))
+        means = np.asarray(sums / np.bincount(owners)[:, None])
+        return nearest(_to_float64(queries, directions), means, k, metric="ip", places=places, progress=progress)
     deep = len(chunks) if how == "mean" or 2 * k >= n else min(len(chunks), 2 * k + 1)
     items = np.full((len(queries), k), MISSING, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
     for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, n, deep))):
         rows, depth = np.arange(first, last), deep
-        while rows.size:  # goes deeper until the items of all are settled
+        while rows.size:  # search deeper until the items of all queries are settled
             found = nearest(queries[rows], chunks, depth, metric=metric)
             done = _are_settled(found, owners, k)
             settled = Neighbours(found.items[done], found.scores[done])
@@ -97,13 +101,12 @@ def nearest_items(
 
 @dataclass(frozen=True, eq=False)
 class Chunked:
-    """Vectors of chunks, and the items they are of."""
+    """Vectors of chunks, and the items that they belong to."""
 
     chunks: Vectors
     owners: Ints
     """The row among the items of each chunk."""
     items: pl.Series
-    """Ids."""
 
 
 def rank_chunks(
@@ -130,17 +133,16 @@ def rank_chunks(
         queries.values, corpus.chunks.values, corpus.owners, deep, how=how, metric=metric,
         places=corpus.items.rank("ordinal").cast(pl.Int64).to_numpy() - 1, progress=progress,
     )  # fmt: skip
-    kept = (found.items != MISSING) & (found.items != own[:, None])
-    kept &= np.cumsum(kept, axis=1) <= wanted
-    starts: Ints = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
+    chosen = (found.items != MISSING) & (found.items != own[:, None])
+    chosen &= np.cumsum(chosen, axis=1) <= wanted
+    starts: Ints = np.concatenate(([0], np.cumsum(chosen.sum(axis=1)))).astype(np.int64)
     return Ranking(
-        queries.ids.rename(QUERY), starts, corpus.items.gather(found.items[kept]), found.scores[kept],
+        queries.ids.rename(QUERY), starts, corpus.items.gather(found.items[chosen]), found.scores[chosen],
         corpus.chunks.source, notes=(self_note(n, len(queries), exclude=exclude_self),) if n else (),
     )  # fmt: skip
 
 
-def _checked(how: str, owners: Ints) -> int:
-    """How many items there are, each with a chunk."""
+def _count_items(how: str, owners: Ints) -> int:
     if how not in AGGREGATES:
         raise UnknownName("way to aggregate", how, AGGREGATES)
     counts = np.bincount(owners)
@@ -149,27 +151,10 @@ def _checked(how: str, owners: Ints) -> int:
     return counts.size
 
 
-def _middles(chunks: Matrix, owners: Ints, metric: str) -> Floats:
-    """The mean of each item's chunks, or of their directions, in float64."""
-    counts = np.bincount(owners)
-    sums = np.zeros((counts.size, chunks.shape[1]))
-    for first, last in cut_rows(len(chunks), max(1, _CELLS_AT_ONCE // max(1, chunks.shape[1]))):
-        block = chunks[first:last].astype(np.float64)
-        if metric in COSINES:
-            block /= _divisors(chunks[first:last])[:, None]
-        np.add.at(sums, owners[first:last], block)
-    return np.asarray(sums / counts[:, None])
-
-
-def _divisors(vectors: Matrix) -> Floats:
-    """Lengths, and 1 of a zero vector, which only ``cosine-zero`` lets in."""
-    norms = norms_of(vectors)
-    return np.where(norms == 0, 1.0, norms)
-
-
-def _best_of(scores: Floats, k: int, places: Ints | None) -> Neighbours:
-    """Of each row the k highest, equal ones by place."""
-    by_id = np.arange(scores.shape[1]) if places is None else np.argsort(places)
-    order = by_id[np.argsort(-scores[:, by_id], axis=1, kind="stable")[:, :k]]
-    best = np.take_along_axis(scores, order, axis=1)
-    return Neighbours(np.where(np.isneginf(best), MISSING, order), best)
+def _to_float64(vectors: Matrix, directions: bool) -> Floats:
+    """Return a copy; ``directions``: of length one, but for zero vectors, which only ``cosine-zero`` lets in."""
+    copied = vectors.astype(np.float64)
+    if directions:
+        norms = norms_of(vectors)
+        copied /= np.where(norms == 0, 1.0, norms)[:, None]
+    return copied

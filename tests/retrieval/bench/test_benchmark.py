@@ -459,7 +459,7 @@ class TestTiming:
 class TestClosed:
     def test_after_use_and_twice(self, watched: type[Watched]) -> None:
         built = bench_of("watched").build()
-        assert watched.open_now == 1 and built.seconds >= 0 and built.size == CORPUS.values.nbytes
+        assert watched.open_now == 1 and built.seconds >= 0 and built.engine.size() == CORPUS.values.nbytes
         built.close()
         built.close()
         assert watched.open_now == 0

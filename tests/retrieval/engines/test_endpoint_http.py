@@ -161,7 +161,7 @@ def test_each_retry_has_the_time_anew() -> None:
 
 
 def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(web, "_MAX_BYTES", 1 << 16)
     for head in (
         b"Content-Length: 99999999999999999\r\n\r\n",
         b"\r\n",

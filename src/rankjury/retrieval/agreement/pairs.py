@@ -112,9 +112,7 @@ def select_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
         raise DataError("found no queries", where=where, expected="at least one")
     if wanted.is_duplicated().any():
         twice = wanted.filter(wanted.is_duplicated()).unique(maintain_order=True)
-        raise DataError(
-            f"queries that are listed more than once: {join_names(twice)}", where=where, expected="each once"
-        )
+        raise DataError(f"duplicate queries: {join_names(twice)}", where=where, expected="each once")
     known = ids.cast(pl.String)
     unknown = wanted.filter(~wanted.is_in(known.implode()))
     if len(unknown):
@@ -125,8 +123,8 @@ def select_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
             hint=None if numbered else "The reference has ids of its own, so that row numbers cannot be used.",
         )
     doubtful = not numbered and wanted.str.contains(r"^\d+$").all()
-    told = f"{where}: its {len(wanted):,} numbers are taken as ids, since the reference has ids, and not as row numbers"
-    return wanted.sort(), [told] if doubtful else []
+    note = f"{where}: its {len(wanted):,} numbers are taken as ids, since the reference has ids, and not as row numbers"
+    return wanted.sort(), [note] if doubtful else []
 
 
 def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int) -> Ints:
@@ -140,9 +138,8 @@ def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int
     found = np.full((len(queries), size), -1, dtype=np.int64)
     many = size * _MANY >= items
     for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, items if many else 2 * size + _SPARE))):
-        part = slice(first, last)
         draw = _shuffled if many else _drawn
-        found[part] = draw(keys[part], others[part], size)
+        found[first:last] = draw(keys[first:last], others[first:last], size)
     past = (own[:, None] >= 0) & (found >= own[:, None])
     return np.sort(np.where(past & (found >= 0), found + 1, found), axis=1)
 
@@ -162,18 +159,15 @@ def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
     short = np.arange(keys.size)
     words = 2 * size + _SPARE
     while short.size:
-        numbers = _below(random_words(keys[short], _FIRST, _FIRST + words), others[short])
+        # Uniform numbers below each row's limit; their bias is at most 2^-32.
+        halves = random_words(keys[short], _FIRST, _FIRST + words) >> _HALF_A_WORD
+        numbers = (halves * others[short].astype(np.uint64)[:, None] >> _HALF_A_WORD).astype(np.int64)
         first = ~repeated(numbers)
         first &= np.cumsum(first, axis=1) <= size
         enough = first.sum(axis=1) == size
         drawn[short[enough]] = numbers[enough][first[enough]].reshape(int(enough.sum()), size)
         short, words = short[~enough], words * 2
     return drawn
-
-
-def _below(words: Keys, limits: Ints) -> Ints:
-    """Return uniform numbers below each row's limit (bias at most 2^-32)."""
-    return ((words >> _HALF_A_WORD) * limits.astype(np.uint64)[:, None] >> _HALF_A_WORD).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +192,7 @@ def sample_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, 
     left_out = own.to_numpy() if exclude_self else np.full(len(asked), -1)
     drawn = sample_items(asked, left_out, len(pool), -(-size // len(asked)), seed)
     row, place = np.nonzero(drawn >= 0)
-    about = f"drawn by seed {seed}"
-    return PairList(row, asked.gather(row), pool.gather(drawn[row, place]), about)
+    return PairList(row, asked.gather(row), pool.gather(drawn[row, place]), f"drawn by seed {seed}")
 
 
 def top_pairs(gold: Gold, ranking: Ranking, k: int) -> PairList:
@@ -253,8 +246,7 @@ class PairCollector:
         self._pairs: dict[str, SimilarityPairs] = {}
 
     def add(self, name: str, similarities: Similarities, ranking: Ranking) -> None:
-        listed = self._listed(name, similarities, ranking)
-        pairs = score_pairs(listed, self.reference.similarities, similarities)
+        pairs = score_pairs(self._list_pairs(name, similarities, ranking), self.reference.similarities, similarities)
         if not pairs.row.size:
             raise DataError(
                 f"no pair has a similarity by both the reference and {name}",
@@ -264,7 +256,7 @@ class PairCollector:
             )
         self._pairs[name] = pairs
 
-    def _listed(self, name: str, similarities: Similarities, ranking: Ranking) -> PairList:
+    def _list_pairs(self, name: str, similarities: Similarities, ranking: Ranking) -> PairList:
         vectors = self.reference.vectors if similarities.everything else None
         if self.over == "top" or (self.over is None and vectors is None):
             return top_pairs(self.reference.gold, ranking, self.k)
@@ -282,15 +274,11 @@ class PairCollector:
         level = (resampling or Resampling()).level
         keys = query_keys(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
         found = {name: estimate_agreement(pairs, keys, resampling) for name, pairs in self._pairs.items()}
-        if baseline not in found:
+        if baseline is None or baseline not in found:
             return found
-        return {
-            name: agreement.beside(found[baseline], level)
-            if name != baseline and self._same(name, baseline)
-            else agreement
-            for name, agreement in found.items()
-        }
-
-    def _same(self, name: str, other: str) -> bool:
-        ours, theirs = self._pairs[name], self._pairs[other]
-        return np.array_equal(ours.row, theirs.row) and np.array_equal(ours.reference, theirs.reference)
+        theirs = self._pairs[baseline]
+        for name, ours in self._pairs.items():
+            same = np.array_equal(ours.row, theirs.row) and np.array_equal(ours.reference, theirs.reference)
+            if name != baseline and same:
+                found[name] = found[name].with_differences(found[baseline], level)
+        return found

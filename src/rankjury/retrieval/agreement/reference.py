@@ -4,7 +4,7 @@ The gold of a measure at k is the reference's first k items (``gold=k``). If its
 decides; or all items that tie with the k-th count (``gold=tied``), for which items of equal scores share a grade here.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -61,7 +61,7 @@ class ReferenceJudgments:
         """Return how many queries have equal scores at ranks k and k + 1."""
         return int(np.count_nonzero(self.tied_places == k))
 
-    def notes(self, cuts: tuple[int, ...]) -> list[str]:
+    def notes(self, cuts: Sequence[int]) -> list[str]:
         """Return notes on ties at the cut-offs."""
         tied = {k: self.tied_at(k) for k in cuts}
         if not any(tied.values()):
@@ -79,28 +79,29 @@ def reference_gold(
     A query of which fewer than ``needed`` are ranked is an error.
     """
     ranking = rank(queries, depth + 1)
-    _check_all(queries, ranking, source)
-    _check_lengths(ranking, needed, source)
+    _check_ranking(queries, ranking, needed, source)
     if ties == "any":
         ranking = _deep_enough(rank, ranking, depth)
     place, equal = segments_within(ranking.starts), _equals_next(ranking)
-    # The number of the query's items with a higher score.
-    better = _first_of_run(place, equal) if ties == "any" else place
-    kept = better < depth
-    starts = np.concatenate(([0], np.cumsum(kept)))[ranking.starts]
+    better = place  # the number of the query's items with a higher score
+    if ties == "any" and equal.size:
+        begins = np.concatenate(([True], ~equal[:-1]))
+        better = np.asarray(place[begins][np.cumsum(begins) - 1], dtype=np.int64)
+    chosen = better < depth
+    starts = np.concatenate(([0], np.cumsum(chosen)))[ranking.starts]
     lengths = np.repeat(np.diff(starts), np.diff(ranking.starts))
     gold = Gold(
         ranking.queries,
         starts,
-        ranking.items.filter(pl.Series(kept)),
-        (lengths - better)[kept].astype(np.float64),
+        ranking.items.filter(pl.Series(chosen)),
+        (lengths - better)[chosen].astype(np.float64),
         ordered=True,
         source=source,
     )
     return ReferenceJudgments(gold, ties, place[equal] + 1)
 
 
-def _check_all(queries: pl.Series, ranking: Ranking, source: str) -> None:
+def _check_ranking(queries: pl.Series, ranking: Ranking, needed: int, source: str) -> None:
     asked = queries.cast(pl.String)
     lacking = asked.filter(~asked.is_in(ranking.queries.cast(pl.String).implode()))
     if len(lacking):
@@ -109,9 +110,6 @@ def _check_all(queries: pl.Series, ranking: Ranking, source: str) -> None:
             where=source,
             expected="other items for every query",
         )
-
-
-def _check_lengths(ranking: Ranking, needed: int, source: str) -> None:
     lengths = np.diff(ranking.starts)
     short = lengths < needed
     if short.any():
@@ -134,27 +132,17 @@ def _equals_next(ranking: Ranking) -> Bools:
     return equal
 
 
-def _first_of_run(place: Ints, equal: Bools) -> Ints:
-    """Return the rank of the first item with the same score."""
-    begins = np.concatenate(([True], ~equal[:-1])) if equal.size else np.empty(0, dtype=bool)
-    return np.asarray(place[begins][np.cumsum(begins) - 1], dtype=np.int64)
-
-
 def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
     """Rank deeper for queries whose items tie up to the last rank."""
     deep = depth + 1
-    while True:
-        lengths = np.diff(ranking.starts)
-        ends = ranking.starts[1:] - 1
-        scores = ranking.scores
-        if scores is None:
-            return ranking
-        open_ = lengths >= deep
-        open_[open_] = scores[ends[open_]] == scores[ranking.starts[:-1][open_] + depth - 1]
+    while (scores := ranking.scores) is not None:
+        open_ = np.diff(ranking.starts) >= deep
+        open_[open_] = scores[ranking.starts[1:][open_] - 1] == scores[ranking.starts[:-1][open_] + depth - 1]
         if not open_.any():
-            return ranking
+            break
         deep *= 2
         ranking = _joined(ranking, rank(ranking.queries.filter(pl.Series(open_)), deep), open_)
+    return ranking
 
 
 def _joined(ranking: Ranking, deeper: Ranking, where: Bools) -> Ranking:
@@ -204,43 +192,47 @@ def agree(
     by default it is excluded, since the queries are the items. ``resampling=None`` omits intervals and comparisons. The
     first candidate is the baseline.
     """
-    cuts = _checked_cuts(k_values)
+    numbers: list[Any] = list(k_values) if isinstance(k_values, Iterable) else [k_values]
+    if not numbers or not all(isinstance(k, Integral) and int(k) >= 1 for k in numbers):
+        raise UsageError(f"found the cut-offs {numbers}", expected="whole numbers from 1")
+    cuts = sorted({int(k) for k in numbers})
     _check_request(candidates, n_samples, seed, ties, pairs, baseline)
     if queries is not None and n_samples is not None:
         raise UsageError("found both queries and n_samples", expected="one of both")
     names = None if ids is None else pl.Series("id", [str(id_) for id_ in ids])
     truth = as_vectors(reference, names, "reference")
-    hygiene: dict[str, SpaceDiagnostics] = {}
+    gold_spaces: dict[str, SpaceDiagnostics] = {}
+    spaces: dict[str, SpaceDiagnostics] = {}
     exclude = resolve_exclude_self(exclude_self, truth, None)
 
-    def ranked(name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
+    def ranked(into: dict[str, SpaceDiagnostics], name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
         space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False, exclude_self=exclude)
-        hygiene.setdefault(name, space.hygiene)
+        into.setdefault(name, space.hygiene)
         return space.ranking
 
-    asked, told = sample_ids(truth.ids, n_samples, seed, where="n_samples"), list[str]()
+    asked, notes = sample_ids(truth.ids, n_samples, seed, where="n_samples"), list[str]()
     if queries is not None:
-        asked, told = select_ids(truth.ids, _listed(queries), numbered=truth.numbered, where="queries")
-    found = reference_gold(
-        partial(ranked, "reference", truth), asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source
-    )
-    side = ReferenceModel(found.gold, VectorSimilarities(truth, None, metric), truth, exclude)
+        asked, notes = select_ids(truth.ids, _listed(queries), numbered=truth.numbered, where="queries")
+    rank = partial(ranked, gold_spaces, "reference", truth)
+    judgments = reference_gold(rank, asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source)
+    gold = judgments.gold
+    side = ReferenceModel(gold, VectorSimilarities(truth, None, metric), truth, exclude)
     compared = PairCollector(side, over="sampled", size=pairs, seed=seed, k=cuts[-1]) if pairs else None
 
     def load(name: str) -> Ranking:
         vectors = as_vectors(candidates[name], names, name)
         check_same_items(truth, vectors)
-        ranking = ranked(name, vectors, found.gold.queries, cuts[-1] + 1)
+        ranking = ranked(spaces, name, vectors, gold.queries, cuts[-1] + 1)
         if compared is not None:
             compared.add(name, VectorSimilarities(vectors, None, metric), ranking)
         return ranking
 
     chosen = baseline or next(iter(candidates))
     report = assess(
-        found.gold,
+        gold,
         ((name, load(name)) for name in candidates),
         resolve_measures(f"{measure}@{k}" for measure in reference_measures(ties) for k in cuts),
-        golds=dict.fromkeys(candidates, found.gold),
+        golds=dict.fromkeys(candidates, gold),
         resampling=resampling,
         baseline=chosen if resampling is not None and len(candidates) > 1 else None,
         tested=[f"{measure}@{cuts[-1]}" for measure in reference_measures(ties)[: len(MEASURES)]],
@@ -248,30 +240,22 @@ def agree(
     )
     for name, agreement in (compared.agreements(resampling, chosen) if compared else {}).items():
         report = report.with_sections(agreement, system=name)
-    report = replace(report, warnings=(*report.warnings, *as_warnings((*told, *found.notes(tuple(cuts))), "reference")))
-    of_gold = {name: space for name, space in hygiene.items() if name not in candidates}
-    report = report.with_sections(ReferenceSource(found.gold.source), *([GoldSpaces(of_gold)] if of_gold else ()))
-    for name, space in hygiene.items():
-        report = report.with_sections(space, system=name) if name in candidates else report
+    warnings = as_warnings((*notes, *judgments.notes(cuts)), "reference")
+    report = replace(report, warnings=(*report.warnings, *warnings))
+    report = report.with_sections(ReferenceSource(gold.source), GoldSpaces(gold_spaces))
+    for name, space in spaces.items():
+        report = report.with_sections(space, system=name)
     return report
 
 
 def _listed(queries: Any) -> pl.Series:
-    """Return ids or row numbers from a list or a file."""
     if isinstance(queries, str | Path):
         return names_of(read_ids(str(queries)), str(queries))
     try:
-        held = queries if isinstance(queries, pl.Series) else pl.Series("id", np.asarray(queries).tolist())
+        ids = queries if isinstance(queries, pl.Series) else pl.Series("id", np.asarray(queries).tolist())
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise DataError(f"cannot be read: {error}", where="queries", expected="ids or row numbers") from error
-    return names_of(held if len(held) else held.cast(pl.String), "queries")
-
-
-def _checked_cuts(k_values: Any) -> list[int]:
-    given = list(k_values) if isinstance(k_values, Iterable) else [k_values]
-    if not given or not all(isinstance(k, Integral) and int(k) >= 1 for k in given):
-        raise UsageError(f"found the cut-offs {given}", expected="whole numbers from 1")
-    return sorted({int(k) for k in given})
+    return names_of(ids if len(ids) else ids.cast(pl.String), "queries")
 
 
 def _check_request(candidates: Any, n_samples: Any, seed: Any, ties: str, pairs: Any, baseline: str | None) -> None:

@@ -7,7 +7,7 @@ A statistic takes the values of the reference and of the candidate and returns o
 as a correlation with a constant side.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan, nan, sqrt
@@ -202,15 +202,15 @@ class Agreement(Section):
     """Number of resamples; None without intervals."""
     resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
-    def beside(self, baseline: "Agreement", level: float) -> "Agreement":
+    def with_differences(self, baseline: "Agreement", level: float) -> "Agreement":
         """Return the agreement with its differences to a baseline over the same pairs."""
         figures = {}
         for name, figure in self.figures.items():
-            apart = figure.value - baseline.figures[name].value
+            difference = figure.value - baseline.figures[name].value
             ci = None
             if name in self.resampled and name in baseline.resampled:
                 ci = _percentiles(self.resampled[name] - baseline.resampled[name], level)
-            figures[name] = figure if isnan(apart) else replace(figure, difference=apart, difference_ci=ci)
+            figures[name] = figure if isnan(difference) else replace(figure, difference=difference, difference_ci=ci)
         return replace(self, figures=figures)
 
 
@@ -227,12 +227,12 @@ def estimate_agreement(
     pairs: SimilarityPairs, keys: Keys, resampling: Resampling | None, only: Iterable[str] = AGREEMENTS
 ) -> Agreement:
     """Return the statistics over these pairs; with ``resampling``, intervals over the queries of ``keys``."""
-    names = list(only)
-    values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in names}
+    values = {name: AGREEMENTS[name](pairs.reference, pairs.candidate) for name in only}
     queries = int(np.unique(pairs.row).size)
     resampled: dict[str, Floats] = {}
     if resampling is not None and queries >= 2:
-        resampled = _Resampled(pairs, keys, min(resampling.resamples, MOST_RESAMPLES)).of(names, values)
+        statistics = _Resampled(pairs, keys, min(resampling.resamples, MOST_RESAMPLES))
+        resampled = {name: getattr(statistics, name)() for name, value in values.items() if not isnan(value)}
     figures = {
         name: AgreementValue(
             value, _percentiles(resampled[name], resampling.level) if resampling and name in resampled else None
@@ -252,16 +252,11 @@ def _percentiles(resampled: Floats, level: float) -> Bounds | None:
 
 
 class _Resampled:
-    """Statistics over resampled queries."""
+    """Statistics over resampled queries, by their names in ``AGREEMENTS``."""
 
     def __init__(self, pairs: SimilarityPairs, keys: Keys, resamples: int) -> None:
         self.x, self.y, self.row = pairs.reference, pairs.candidate, pairs.row
         self.keys, self.resamples = keys, resamples
-
-    def of(self, names: Sequence[str], values: Mapping[str, float]) -> dict[str, Floats]:
-        """Return the resampled values by name; statistics undefined over all pairs are omitted."""
-        known = [name for name in names if not isnan(values[name])]
-        return {name: getattr(self, name)() for name in known}
 
     def _sums(self, *columns: Floats) -> list[Floats]:
         """Return the sums of each column over the pairs of the resampled queries."""
@@ -305,8 +300,7 @@ class _Resampled:
         ranks = _Ranks(self.x, self.y, self.row)
 
         def part(first: int, last: int) -> Floats:
-            weights = bootstrap_weights(self.keys, first, last).T.copy()
-            return np.array([ranks.correlation(weight) for weight in weights])
+            return np.array([ranks.correlation(row) for row in bootstrap_weights(self.keys, first, last).T.copy()])
 
         return np.concatenate(list(in_threads(part, cut_rows(self.resamples, _RESAMPLES_AT_ONCE))))
 

@@ -86,9 +86,7 @@ class IndexBenchmark:
         items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         for only, rows in self.groups if self.corpus.dimensions else ():
-            passing = (
-                np.arange(len(self.corpus)) if only is None else np.flatnonzero(filter_mask(self.attributes, only))
-            )
+            passing = self.passing(only)
             if not passing.size:
                 continue
             own = None
@@ -104,6 +102,12 @@ class IndexBenchmark:
             items[rows, :width] = np.where(found.items == MISSING, MISSING, passing[found.items])
             scores[rows, :width] = found.scores
         return Neighbours(items, scores)
+
+    def passing(self, only: Filter | None) -> Ints:
+        """Return the rows of the corpus that pass a filter."""
+        if only is None:
+            return np.arange(len(self.corpus))
+        return np.flatnonzero(filter_mask(self.attributes, only))
 
     def selectivity(self, only: Filter | None) -> float:
         """Return the share of the corpus that passes a filter."""
@@ -130,10 +134,6 @@ class BuiltIndex:
         """Rows of the queries that failed in ``search``, with the reason."""
         self.answered = 0
 
-    @property
-    def size(self) -> int | None:
-        return self.engine.size()
-
     def search(self, params: Params | None = None, *, k: int | None = None, exact: bool = False) -> Neighbours:
         """Return the neighbours of every query; a query that fails has none and is recorded in ``failures``."""
         bench, wanted = self.bench, self.bench.k if k is None else k
@@ -153,18 +153,15 @@ class BuiltIndex:
         return _without_own(Neighbours(items, scores), bench.own, wanted)
 
     def _query_inputs(self) -> Any:
+        name = self.bench.engine
         if not self.engine.takes_texts:
             if not self.bench.corpus.dimensions:
-                raise UsageError(
-                    f"{self.bench.engine} searches by vectors, and there are none",
-                    expected="path = the items' vectors",
-                )
+                found = f"{name} searches by vectors, and there are none"
+                raise UsageError(found, expected="path = the items' vectors")
             return self.bench.queries.values
         if self.bench.texts is None:
-            raise UsageError(
-                f"{self.bench.engine} searches by texts, and the queries have none",
-                expected="a file of texts: texts = queries.jsonl:text",
-            )
+            found = f"{name} searches by texts, and the queries have none"
+            raise UsageError(found, expected="a file of texts: texts = queries.jsonl:text")
         return list(self.bench.texts)
 
     def _try(

@@ -192,7 +192,7 @@ _SEEDS = 2**64
 
 def query_order(n: int, total: int, seed: int) -> Ints:
     """Return ``total`` of ``n`` queries: all of them in a random order, then again in another."""
-    random = _random(seed, _ORDER_STREAM)
+    random = np.random.default_rng((seed % _SEEDS, _ORDER_STREAM))
     rounds = [random.permutation(n) for _ in range(-(-total // n))]
     return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
 
@@ -203,11 +203,8 @@ def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Flo
         raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
     if arrivals == "even":
         return np.arange(total) / rate
-    return np.cumsum(_random(seed, _GAPS_STREAM).exponential(1.0 / rate, total))
-
-
-def _random(seed: int, stream: int) -> np.random.Generator:
-    return np.random.default_rng((seed % _SEEDS, stream))
+    random = np.random.default_rng((seed % _SEEDS, _GAPS_STREAM))
+    return np.cumsum(random.exponential(1.0 / rate, total))
 
 
 WARM_UP = 20

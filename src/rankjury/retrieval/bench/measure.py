@@ -14,7 +14,7 @@ from rankjury.core.params import Params, resolve_params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.secrets import mask_settings
 from rankjury.core.text import join_names
-from rankjury.core.types import Floats, Gold, Ranking, Vectors
+from rankjury.core.types import Floats, Gold, Ranking, Vectors, cut_rows
 from rankjury.core.validation import check_arguments
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import evaluate
@@ -32,7 +32,7 @@ from rankjury.retrieval.bench.result import (
     LossMean,
     MetricEquivalence,
 )
-from rankjury.retrieval.engines.base import ENGINES, Engine, filter_mask
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.knn.search import nearest, score_neighbours
 from rankjury.retrieval.knn.similarity import norms_of
 from rankjury.retrieval.rank import (
@@ -50,17 +50,9 @@ _ROUNDING = {2: 2e-3, 4: 1e-5}
 _ROWS_AT_ONCE = 4096
 
 
-@dataclass(frozen=True)
-class StoredVectors:
-    """The vectors that an index holds, and how they differ from the exported ones."""
-
-    vectors: Vectors
-    notes: tuple[str, ...] = ()
-
-
 def read_stored_vectors(
     engine: str, metric: str, settings: Params | None, given: Vectors | None = None
-) -> StoredVectors:
+) -> tuple[Vectors, list[str]]:
     """Read the vectors of an existing index, which are what its searches see.
 
     Args:
@@ -70,7 +62,7 @@ def read_stored_vectors(
         given: Exported vectors. The index must hold the same ids; vectors that differ are noted.
 
     Returns:
-        The vectors by id, with notes.
+        The vectors by id, and notes on how they differ from the exported ones.
 
     Raises:
         DataError: The ids or the dimensions are not those of ``given``.
@@ -79,17 +71,17 @@ def read_stored_vectors(
         if given is not None:
             opened.build(given.values, given.ids)
         stored = opened.stored_vectors()
-    return StoredVectors(stored, () if given is None else tuple(_differences(stored, given)))
+    return stored, [] if given is None else _note_differences(stored, given)
 
 
-def _differences(stored: Vectors, given: Vectors) -> list[str]:
+def _note_differences(stored: Vectors, given: Vectors) -> list[str]:
     rows = stored.rows_of(given.ids.cast(stored.ids.dtype))
     share = _ROUNDING.get(stored.values.dtype.itemsize, 0.0)
     differing = []
-    for first in range(0, len(given), _ROWS_AT_ONCE):
-        block = np.asarray(given.values[first : first + _ROWS_AT_ONCE], dtype=np.float64)
-        apart = np.abs(stored.values[rows[first : first + len(block)]] - block).max(axis=1, initial=0.0)
-        differing.append(apart > share * np.abs(block).max(axis=1, initial=0.0))
+    for first, last in cut_rows(len(given), _ROWS_AT_ONCE):
+        block = np.asarray(given.values[first:last], dtype=np.float64)
+        distance = np.abs(stored.values[rows[first:last]] - block).max(axis=1, initial=0.0)
+        differing.append(distance > share * np.abs(block).max(axis=1, initial=0.0))
     which = np.flatnonzero(np.concatenate(differing))
     if not which.size:
         return []
@@ -153,16 +145,15 @@ def measure_index(
         # A graph that is asked for more looks further: recall at k is that of a search for k.
         recall = built.recall(search, found=found if deep == bench.k else None)
         own = built.recall(search, exact=True) if built.engine.exact_mode else None
-        timings, timed = (
-            _timings(built, search, clock, progress) if clock is not None and clock.rounds else (None, None)
-        )
+        timings, timed = _timings(built, search, clock, progress) if clock and clock.rounds else (None, None)
         engine = built.engine
         facts = {"approximate": engine.approximate, "native_filter": engine.native_filter} | engine.metadata()
         if built.failures:
             facts["failures"] = [{"query": bench.queries.ids[row], "why": why} for row, why in built.failures[:5]]
         indexed = IndexResult(
-            bench.engine, bench.metric, build_params, search_params, _masked_settings(engine), len(bench.corpus),
-            bench.corpus.dimensions, built.seconds, built.size, recall, own, failed,
+            bench.engine, bench.metric, build_params, search_params,
+            mask_settings({name: value for name, value in engine.settings.items() if value}), len(bench.corpus),
+            bench.corpus.dimensions, built.seconds, built.engine.size(), recall, own, failed,
             {**(build or {}), **(search or {})}, timings, filters=tuple(_by_filter(built, recall, timed)),
             facts=facts,
         )  # fmt: skip
@@ -177,10 +168,6 @@ def measure_index(
         ranking_from_neighbours(bench.queries.ids, ids, bench.truth(deep), "exact"),
         scores,
     )  # fmt: skip
-
-
-def _masked_settings(engine: Engine) -> dict[str, Any]:
-    return mask_settings({name: value for name, value in engine.settings.items() if value})
 
 
 def _timings(
@@ -223,10 +210,10 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
         yield FilterResult(
             str(only or "none"),
             bench.selectivity(only),
-            len(bench.corpus) if only is None else int(filter_mask(bench.attributes, only).sum()),
+            bench.passing(only).size,
             rows.size,
-            float(known.mean()) if known.size else float("nan"),
-            float(np.percentile(seconds, 95) * 1e3) if seconds.size else float("nan"),
+            float(known.mean()) if known.size else nan,
+            float(np.percentile(seconds, 95) * 1e3) if seconds.size else nan,
         )
 
 
@@ -234,19 +221,18 @@ def compare_metrics(
     corpus: Vectors, queries: Vectors, *, k: int = 10, metrics: tuple[str, str] = ("cosine", "ip")
 ) -> MetricEquivalence:
     """Return whether two similarities rank the same k items in the same order, by exact search; ties go by id."""
-    one, other = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
-    apart = np.flatnonzero((one.items != other.items).any(axis=1))
+    first, second = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
+    differing = np.flatnonzero((first.items != second.items).any(axis=1))
     normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _UNIT_TOLERANCE)
     example: Mapping[str, Any] | None = None
-    if apart.size:
-        row = int(apart[np.argmin(queries.ids.gather(apart).rank("ordinal").to_numpy())])
-        place = int(np.argmax(one.items[row] != other.items[row]))
-        sides = zip(metrics, (one, other), strict=True)
+    if differing.size:
+        row = int(differing[np.argmin(queries.ids.gather(differing).rank("ordinal").to_numpy())])
+        place = int(np.argmax(first.items[row] != second.items[row]))
         example = {"query": queries.ids[row], "rank": place + 1} | {
             name: {"item": corpus.ids[int(side.items[row, place])], "score": float(side.scores[row, place])}
-            for name, side in sides
+            for name, side in zip(metrics, (first, second), strict=True)
         }
-    return MetricEquivalence(metrics, normalised, k, len(queries), int(apart.size), example)
+    return MetricEquivalence(metrics, normalised, k, len(queries), int(differing.size), example)
 
 
 def select_loss_measure(asked: Sequence[NamedMeasure], k: int) -> NamedMeasure | None:
@@ -261,11 +247,14 @@ def split_loss(gold: Gold, exact: Ranking, scores: Scores, asked: NamedMeasure, 
     theirs = evaluate(gold, exact, [asked])
     estimates = theirs.estimates(resampling)[asked.label], ours.estimates(resampling)[asked.label]
     pair = PairedValues(
-        "index", "exact", asked.label, ours[asked.label], theirs[asked.label], asked.measure.metric.aggregate, False
+        *("index", "exact", asked.label, asked.measure.metric.aggregate),
+        values=ours[asked.label],
+        baseline_values=theirs[asked.label],
     )
-    (apart,) = compare_pairs([pair], query_keys(ours.queries, resampling.seed), resampling)
+    (compared,) = compare_pairs([pair], query_keys(ours.queries, resampling.seed), resampling)
     exactly, found = (LossMean(estimate.mean if estimate.n else nan, estimate.ci, estimate.n) for estimate in estimates)
-    lost = LossMean(0.0 - apart.difference if apart.n else nan, apart.ci and (0.0 - apart.ci[1], 0.0 - apart.ci[0]))
+    ci = compared.ci and (0.0 - compared.ci[1], 0.0 - compared.ci[0])
+    lost = LossMean(0.0 - compared.difference if compared.n else nan, ci)
     return IndexLoss(asked.label, exactly, found, lost)
 
 
@@ -295,14 +284,11 @@ def try_index(
     """
     if k < 1:
         raise UsageError(f"k is {k}", expected="1 or more")
-    given = None if corpus is None else as_vectors(corpus, None, "corpus")
+    items, notes = None if corpus is None else as_vectors(corpus, None, "corpus"), list[str]()
     if ENGINES.get(engine).holds_corpus(settings or {}):
-        stored = read_stored_vectors(engine, metric, settings, given)
-        items, notes = stored.vectors, stored.notes
-    elif given is None:
+        items, notes = read_stored_vectors(engine, metric, settings, items)
+    elif items is None:
         raise UsageError("no vectors of the corpus given", expected="a matrix, a path or Vectors")
-    else:
-        items, notes = given, ()
     asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
     check_comparable(asked, items, metric)
     own = rows_of_queries(items, asked, exclude=resolve_exclude_self(exclude_self, items, asked))

@@ -257,8 +257,9 @@ class _Run:
         failed = len(built.failures)
         latency = self._time(built, search)
         return SweepPoint.measured(
-            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds, size_bytes=built.size,
-            failed_queries=failed, facts=loads(dumps(built.engine.metadata(), default=str)),
+            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds,
+            size_bytes=built.engine.size(), failed_queries=failed,
+            facts=loads(dumps(built.engine.metadata(), default=str)),
         )  # fmt: skip
 
     def _time(self, built: BuiltIndex, search: Params, total: int | None = None, seed: int = 0) -> Latency:
@@ -389,15 +390,15 @@ def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concur
     return {
         "engine": bench.engine,
         "metric": bench.metric,
-        "settings": _hashed_settings(bench),
+        "settings": _hash_settings(bench),
         "k": bench.k,
         "corpus": hash_vectors(bench.corpus),
-        "order": _hashed("\0".join(map(str, bench.corpus.ids)).encode()),
+        "order": _hash("\0".join(map(str, bench.corpus.ids)).encode()),
         "queries": hash_vectors(bench.queries),
-        "texts": None if bench.texts is None else _hashed(dumps(list(bench.texts)).encode()),
-        "filters": _hashed(dumps([str(filter_) for filter_ in bench.filters]).encode()) if any(bench.filters) else None,
-        "attributes": None if bench.attributes is None else _hashed(bench.attributes.write_csv().encode()),
-        "own": None if bench.own is None else _hashed(np.asarray(bench.own, dtype=np.int64).tobytes()),
+        "texts": None if bench.texts is None else _hash(dumps(list(bench.texts)).encode()),
+        "filters": _hash(dumps([str(filter_) for filter_ in bench.filters]).encode()) if any(bench.filters) else None,
+        "attributes": None if bench.attributes is None else _hash(bench.attributes.write_csv().encode()),
+        "own": None if bench.own is None else _hash(np.asarray(bench.own, dtype=np.int64).tobytes()),
         "resampling": None if bench.resampling is None else bench.resampling.to_json(),
         "rounds": rounds,
         "warm_up": warm_up,
@@ -409,28 +410,21 @@ def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concur
 
 def library_versions(engine: type[Engine]) -> dict[str, str]:
     """Return the versions of rankjury, NumPy and the libraries of the engine's extra."""
-    found = {"rankjury": __version__}
-    for library in ("numpy", *_libraries_of(engine.extra)):
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _libraries_of(extra: str | None) -> Iterator[str]:
-    """Yield the names of the libraries of an extra: psycopg for ``psycopg[binary]>=3.2; extra == 'pgvector'``."""
-    try:
+    libraries, needed = ["numpy"], list[str]()
+    with suppress(PackageNotFoundError):
         needed = requires("rankjury") or []
-    except PackageNotFoundError:
-        return
-    for line in needed:
+    for line in needed:  # such as psycopg[binary]>=3.2; extra == 'pgvector'
         name, _, marker = line.partition(";")
-        if extra is not None and re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", marker):
-            yield re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+        if engine.extra is not None and re.search(rf"extra == ['\"]{re.escape(engine.extra)}['\"]", marker):
+            libraries.append(re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0])
+    versions = {"rankjury": __version__}
+    for library in libraries:
+        with suppress(PackageNotFoundError):
+            versions[library] = version(library)
+    return versions
 
 
-def _hashed_settings(bench: IndexBenchmark) -> str:
+def _hash_settings(bench: IndexBenchmark) -> str:
     """Return a hash of the settings without folder and secrets; a slow hash if they may hide a secret in another."""
     lenient, strict = (
         {
@@ -441,8 +435,8 @@ def _hashed_settings(bench: IndexBenchmark) -> str:
         for masker in (Masker(lenient=True), Masker())
     )
     shown = dumps(lenient, sort_keys=True).encode()
-    return _hashed(shown) if lenient == strict else scrypt(shown, salt=b"rankjury", n=2**14, r=8, p=1, dklen=32).hex()
+    return _hash(shown) if lenient == strict else scrypt(shown, salt=b"rankjury", n=2**14, r=8, p=1, dklen=32).hex()
 
 
-def _hashed(octets: bytes) -> str:
+def _hash(octets: bytes) -> str:
     return sha256(octets).hexdigest()

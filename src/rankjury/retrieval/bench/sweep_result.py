@@ -207,8 +207,8 @@ def is_significantly_less(quick: Sequence[float], slow: Sequence[float], tests: 
     """
     ratios = np.log(np.asarray(slow, dtype=np.float64) / np.asarray(quick, dtype=np.float64)) - log(_MARGIN)
     ranks = SignedRanks.of(ratios)
-    found = ranks.part()
-    mostly_less = 2 * found.positive > found.n * (found.n + 1)  # of all doubled ranks
+    part = ranks.part()
+    mostly_less = 2 * part.positive > part.n * (part.n + 1)  # of all doubled ranks
     return mostly_less and ranks.p * max(1, tests) <= 1.0 - _LEVEL
 
 
@@ -243,8 +243,10 @@ class SweepChoice:
         def brief(point: SweepPoint | None) -> dict[str, Any] | None:
             return None if point is None else {"build": dict(point.build), "search": dict(point.search)}
 
-        form = {"outcome": self.outcome, "by": self.by, "point": brief(self.point)}
-        return form | {
+        return {
+            "outcome": self.outcome,
+            "by": self.by,
+            "point": brief(self.point),
             "cheaper_but_unsure": brief(self.cheaper),
             "cannot_be_distinguished": [brief(rival) for rival in self.rivals],
         }
@@ -290,18 +292,18 @@ class SweepResult:
 
     def frontier(self) -> list[SweepPoint]:
         """Return the Pareto frontier of recall and P95, quickest first."""
-        best, found = -inf, []
+        best, frontier = -inf, []
         for point in sorted(self.comparable, key=lambda point: (COSTS["p95"](point), -(point.recall or 0.0))):
             if (point.recall or 0.0) > best:
                 best = point.recall or 0.0
-                found.append(point)
-        return found
+                frontier.append(point)
+        return frontier
 
     def meeting(self, recall: float | None = None, p95_ms: float | None = None) -> list[SweepPoint]:
         """Return the points whose means meet the target, in the order of the grid."""
         if recall is None and p95_ms is None:
             recall, p95_ms = self.target, self.limit_p95_ms
-        return [point for point in self.comparable if _meets(point, recall, p95_ms)]
+        return [point for point in self.comparable if not any(_shortfalls(point, recall, p95_ms))]
 
     def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> SweepChoice:
         """Return the cheapest point with at least ``recall`` within ``p95_ms``; defaults are the sweep's target.
@@ -314,7 +316,7 @@ class SweepResult:
         if recall is None and p95_ms is None:
             recall, p95_ms = self.target, self.limit_p95_ms
         ordered = sorted(self.comparable, key=lambda point: self._costs(point, by))
-        meeting = [point for point in ordered if _meets(point, recall, p95_ms)]
+        meeting = [point for point in ordered if not any(_shortfalls(point, recall, p95_ms))]
         if not meeting:
             nearest = min(ordered, key=lambda point: max(_shortfalls(point, recall, p95_ms), default=0.0), default=None)
             return SweepChoice("none", nearest, by, recall, p95_ms)
@@ -332,8 +334,7 @@ class SweepResult:
     def _costs(self, point: SweepPoint, by: Cost) -> tuple[float, ...]:
         """Return what points are ordered by; those that were compared in pairs come first where P95 decides."""
         mean = None if self.times is None or by != "p95" else self.times.mean(point)
-        own = (mean is None, COSTS[by](point) if mean is None else mean)
-        return (*own, *(cost(point) for cost in COSTS.values()))
+        return (mean is None, COSTS[by](point) if mean is None else mean, *(cost(point) for cost in COSTS.values()))
 
     def _is_cheaper(self, point: SweepPoint, other: SweepPoint, by: Cost, tests: int) -> bool:
         """Decide whether a point costs less than another, beyond chance.
@@ -381,10 +382,6 @@ class SweepResult:
         except (KeyError, TypeError, ValueError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise DataError(f"the sweep cannot be read: {what}", where=where) from error
-
-
-def _meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:
-    return not any(_shortfalls(point, recall, p95_ms))
 
 
 def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:

@@ -72,11 +72,7 @@ class Tokenizer:
     spans: Callable[[str], Spans]
 
 
-def _words(text: str) -> Spans:
-    return [match.span() for match in _WORD.finditer(text)]
-
-
-WORDS = Tokenizer("words", _words)
+WORDS = Tokenizer("words", lambda text: [match.span() for match in _WORD.finditer(text)])
 
 
 def find_tokenizer(model: object) -> Tokenizer:
@@ -130,14 +126,13 @@ def chunk_texts(
     ids = ids.cast(pl.String)
     rows = zip(*(texts_by_field[name] for name in chunking.fields), strict=True)
     whole = ["\n".join(text for cell in cells if (text := (cell or "").strip())) for cells in rows]
-    kept = [row for row, text in enumerate(whole) if text]
+    filled = [row for row, text in enumerate(whole) if text]
     skipped = [ids[row] for row, text in enumerate(whole) if not text]
-    if skipped and (empty == "error" or not kept):
-        raise DataError(
-            f"no text in {', '.join(chunking.fields)} for {listed(skipped)}", where=source, expected="a text per item"
-        )
+    if skipped and (empty == "error" or not filled):
+        found = f"no text in {', '.join(chunking.fields)} for {listed(skipped)}"
+        raise DataError(found, where=source, expected="a text per item")
     names, texts, places, all_tokens = [], [], [], 0
-    for owner, row in enumerate(kept):
+    for owner, row in enumerate(filled):
         spans = tokens.spans(whole[row])
         all_tokens += len(spans)
         for number, (start, end, text) in enumerate(_pieces(whole[row], spans, chunking)):
@@ -148,7 +143,7 @@ def chunk_texts(
     owners, starts, ends = (np.ascontiguousarray(column) for column in columns)
     return Chunks(
         pl.Series("id", names, dtype=pl.String), pl.Series("text", texts, dtype=pl.String), owners, starts, ends,
-        ids.gather(kept), chunking, all_tokens, tokens.name, skipped,
+        ids.gather(filled), chunking, all_tokens, tokens.name, skipped,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def read_corpus(
     with guard_reading(source.name, "a table of texts"):
         frame = _table(source)
         if frame.is_empty():
-            raise DataError("found no rows", where=source.name, expected="a text a row")
+            raise DataError("found no rows", where=source.name, expected="one text per row")
         chosen = id_column or _found_id_column(frame.columns, columns, source.name)
         for name in (chosen, *columns):
             if name not in frame.columns:
@@ -64,7 +64,9 @@ def read_corpus(
         if ids.is_duplicated().any():
             twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
             raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
-        texts = _joined(frame, columns, joint, source.name)
+        parts = [_as_text(frame[name], source.name).str.strip_chars() for name in columns]
+        cells = pl.DataFrame([part.set(part == "", None).rename(str(place)) for place, part in enumerate(parts)])
+        texts = cells.select(text=pl.concat_str(pl.all(), separator=joint, ignore_nulls=True))["text"]
         return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
 
 
@@ -92,12 +94,6 @@ def _table(source: Source) -> pl.DataFrame:
     return read_table(source)
 
 
-def _joined(frame: pl.DataFrame, columns: Sequence[str], joint: str, where: str) -> pl.Series:
-    parts = [_as_text(frame[name], where).str.strip_chars() for name in columns]
-    parts = [part.set(part == "", None).rename(str(place)) for place, part in enumerate(parts)]
-    return pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=joint, ignore_nulls=True).alias("text"))["text"]
-
-
 def _as_text(cells: pl.Series, where: str) -> pl.Series:
     """Return cells as texts; lists are joined by commas."""
     inner = cells.dtype.inner if isinstance(cells.dtype, pl.List) else cells.dtype
@@ -118,8 +114,7 @@ def _without_empty(corpus: Corpus, empty: str) -> Corpus:
         raise DataError(
             f"no text in {', '.join(corpus.columns)} for {listed(ids)}",
             where=corpus.source,
-            expected="a text a row",
+            expected="one text per row",
             hint=None if bare.all() else "Leave them out with --empty skip.",
         )
-    kept = ~bare
-    return replace(corpus, ids=corpus.ids.filter(kept), texts=corpus.texts.filter(kept), skipped=ids.to_list())
+    return replace(corpus, ids=corpus.ids.filter(~bare), texts=corpus.texts.filter(~bare), skipped=ids.to_list())

@@ -4,6 +4,7 @@ A name is one of the registry (``wordllama``), the folder of a sentence-transfor
 Nothing is ever downloaded.
 """
 
+from os.path import isdir
 from pathlib import Path
 from typing import Protocol
 
@@ -37,8 +38,8 @@ def embed(
     """
     if batch_size < 1:
         raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")
-    kept = _InMemory() if rows is None else rows
-    first = kept.cut(batch_size, len(corpus))
+    store = _InMemory() if rows is None else rows
+    first = store.cut(batch_size, len(corpus))
     progress.update("Embedding", first, len(corpus))
     for start in range(first, len(corpus), batch_size):
         part = slice(start, start + batch_size)
@@ -51,11 +52,12 @@ def embed(
             raise DataError(
                 f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
                 where=model.name,
-                expected="a vector a text",
+                expected="one vector per text",
             ) from error
-        kept.add(_checked(found, ids, model, kept.dimensions))
+        _check_batch(found, ids, model, store.dimensions)
+        store.add(found)
         progress.update("Embedding", min(start + batch_size, len(corpus)), len(corpus))
-    return Vectors(corpus.ids, kept.all(), f"{corpus.source} ({model.name})")
+    return Vectors(corpus.ids, store.all(), f"{corpus.source} ({model.name})")
 
 
 class RowStore(Protocol):
@@ -72,8 +74,6 @@ class RowStore(Protocol):
 
 
 class _InMemory:
-    """Row store in memory."""
-
     dimensions: int | None = None
 
     def __init__(self) -> None:
@@ -90,10 +90,10 @@ class _InMemory:
         return np.concatenate(self._batches)
 
 
-def _checked(found: Float32Matrix, ids: pl.Series, model: Embedder, usual: int | None) -> Float32Matrix:
+def _check_batch(found: Float32Matrix, ids: pl.Series, model: Embedder, width: int | None) -> None:
     """Check that a batch has one finite vector per text, as long as those before."""
-    expected = f"{len(ids):,} vectors of {usual:,} numbers" if usual else f"{len(ids):,} vectors"
-    if found.ndim != 2 or len(found) != len(ids) or not found.shape[1] or found.shape[1] != (usual or found.shape[1]):
+    if found.ndim != 2 or len(found) != len(ids) or not found.shape[1] or found.shape[1] != (width or found.shape[1]):
+        expected = f"{len(ids):,} vectors" + (f" of {width:,} numbers" if width else "")
         shape = "×".join(map(str, found.shape)) or "a single number"
         raise DataError(f"found {shape} for the texts of {listed(ids)}", where=model.name, expected=expected)
     bad = ~np.isfinite(found).all(axis=1)
@@ -103,14 +103,6 @@ def _checked(found: Float32Matrix, ids: pl.Series, model: Embedder, usual: int |
             where=model.name,
             expected="finite numbers",
         )
-    return found
-
-
-def _is_folder(name: str) -> bool:
-    try:
-        return bool(name) and Path(name).is_dir()
-    except (OSError, ValueError):  # no name that a folder could have
-        return False
 
 
 def find_model(name: str) -> Embedder:
@@ -118,7 +110,7 @@ def find_model(name: str) -> Embedder:
     known = MODELS.find(name)
     if known is not None:
         return known()
-    if _is_folder(name):
+    if name and isdir(name):
         return SentenceTransformerModel(Path(name))
     if is_function_name(name):
         return load_function_model(name)

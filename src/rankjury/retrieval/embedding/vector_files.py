@@ -55,9 +55,8 @@ class RowCache:
 
     def cut(self, batch_size: int, of: int) -> int:
         """Return the number of cached rows in whole batches; drop the rest."""
-        there = 0 if self.dimensions is None else self._file.seek(0, 2) // (self.dimensions * _BYTES)
-        rows = min(there, of)
-        rows -= rows % batch_size
+        stored = 0 if self.dimensions is None else self._file.seek(0, 2) // (self.dimensions * _BYTES)
+        rows = min(stored, of) // batch_size * batch_size
         self._file.truncate(rows * (self.dimensions or 0) * _BYTES)
         self._file.seek(0, 2)
         return rows
@@ -76,8 +75,8 @@ class RowCache:
     def all(self) -> Float32Matrix:
         """Return all rows."""
         self._file.seek(0)
-        held = np.frombuffer(self._file.read(), "<f4").astype(np.float32, copy=False)
-        return held.reshape(-1, self.dimensions or 1)
+        numbers = np.frombuffer(self._file.read(), "<f4").astype(np.float32, copy=False)
+        return numbers.reshape(-1, self.dimensions or 1)
 
 
 @contextmanager
@@ -127,7 +126,7 @@ _SETTINGS = {
     "truncate": "truncation",
     "dtype": "dtype",
 }
-_LONGEST_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -166,8 +165,7 @@ def embed_to_file(
 ) -> EmbeddedFile:
     """Write the vectors of a corpus; an existing file of the same vectors is kept, another one is an error.
 
-    Finished batches are kept beside the output until it is written, so that an interrupted call can be resumed. Those
-    of another model or corpus, or of a function whose module was edited since, are dropped.
+    Cached batches of another model or corpus, or of a function whose module was edited since, are dropped.
     """
     record = {
         "model": model.name,
@@ -179,15 +177,15 @@ def embed_to_file(
         "truncate": choices.truncate,
     }
     dtype = choices.dtype or "float32"
-    found = _there(output, {**record, "dtype": dtype})
-    if found is not None:
-        return EmbeddedFile(output, found, anew=False)
+    metadata = _existing_metadata(output, {**record, "dtype": dtype})
+    if metadata is not None:
+        return EmbeddedFile(output, metadata, anew=False)
     settings = {name: record[name] for name in ("model", "model_version", "corpus_sha256")}
     if isinstance(model, FunctionModel):
         settings["code"] = model.code  # also where its declared version stayed the same
     with open_row_cache(cache_folder(output), settings) as rows:
         vectors = embed(corpus, model, batch_size=batch_size, rows=rows, progress=progress)
-        return _written(output, choices.applied(vectors), record, dtype)
+        return _write(output, choices.applied(vectors), record, dtype)
 
 
 def vary_to_file(
@@ -196,22 +194,21 @@ def vary_to_file(
     """Write a variant of vectors to a file; ``source`` is the metadata of the original."""
     if choices == VectorOptions():
         raise UsageError("no change requested", expected="--truncate, --dtype or --normalise")
-    told = source or {}
     record = {
-        **{name: told.get(name) for name in _CARRIED},
+        **{name: (source or {}).get(name) for name in _CARRIED},
         "normalise": choices.normalise,
         "truncate": choices.truncate,
         "of": {"name": Path(vectors.source).name, "sha256": hash_vectors(vectors)},
     }
     dtype = choices.dtype or str(vectors.values.dtype)
-    found = _there(output, {**record, "dtype": dtype})
-    return (
-        EmbeddedFile(output, found, anew=False) if found else _written(output, choices.applied(vectors), record, dtype)
-    )
+    metadata = _existing_metadata(output, {**record, "dtype": dtype})
+    if metadata:
+        return EmbeddedFile(output, metadata, anew=False)
+    return _write(output, choices.applied(vectors), record, dtype)
 
 
-def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the metadata of an existing file with these settings; None if there is no file."""
+def _existing_metadata(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the metadata of a file with these settings; None if there is no file, an error if it has others."""
     check_output(output)
     if not exists(output):
         return None
@@ -219,13 +216,13 @@ def _there(output: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
     hint = "Vectors are never written over: choose another name with -o."
     if found is None:
         raise UsageError("the file is there, and does not say how it was made", where=str(output), hint=hint)
-    told = [
+    changes = [
         f"{shown} {_short(found.get(name))}, now {_short(wanted.get(name))}"
         for name, shown in _SETTINGS.items()
         if _compared(found.get(name)) != _compared(wanted.get(name))
     ]
-    if told:
-        raise UsageError(f"the file is there, made otherwise: {'; '.join(told)}", where=str(output), hint=hint)
+    if changes:
+        raise UsageError(f"the file is there, made otherwise: {'; '.join(changes)}", where=str(output), hint=hint)
     return found
 
 
@@ -242,10 +239,10 @@ def _short(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "on", False: "off"}[value]
     shown = str(value) if str(value).strip() else repr(value)
-    return f"{shown[:8]}…" if len(shown) > _LONGEST_SHOWN else shown
+    return f"{shown[:8]}…" if len(shown) > _MAX_SHOWN else shown
 
 
-def _written(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> EmbeddedFile:
-    told = write_vectors(output, vectors, {**record, "made": timestamp()}, dtype=dtype)
-    bare = np.flatnonzero(~vectors.values.any(axis=1))
-    return EmbeddedFile(output, told, anew=True, zeros=tuple(vectors.ids.gather(bare)))
+def _write(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> EmbeddedFile:
+    metadata = write_vectors(output, vectors, {**record, "made": timestamp()}, dtype=dtype)
+    zeros = np.flatnonzero(~vectors.values.any(axis=1))
+    return EmbeddedFile(output, metadata, anew=True, zeros=tuple(vectors.ids.gather(zeros)))

@@ -38,7 +38,7 @@ _FLOAT32_BYTES = 4
 _VECTORS_PER_LIST = 39
 """FAISS warns below this number of training vectors per list."""
 _VECTORS_PER_CODE = 4
-_MOST_BITS = 8
+_MAX_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Engine(ABC):
     extra: ClassVar[str | None] = None
     """The extra of rankjury that installs its libraries."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """The modules it imports beyond rankjury's dependencies."""
+    """The modules it imports beyond rankjury's dependencies; the first is ``self._library``."""
     package: ClassVar[str] = ""
     """The distribution on PyPI whose version ``metadata`` records."""
     open_params: ClassVar[Mapping[str, Param]] = {}
@@ -119,6 +119,7 @@ class Engine(ABC):
             raise UnknownName(f"similarity of {self.name}", metric, self.metrics)
         self.metric = metric
         self.settings = resolve_params(self.open_params, settings, "setting")
+        self._library: Any = self.import_library(self.libraries[0]) if self.libraries else None
         self._index: Any = None
         """The library's index or connection; dropped by ``close``."""
         self._items = self._dimensions = 0
@@ -131,7 +132,7 @@ class Engine(ABC):
     @classmethod
     def is_installed(cls) -> bool:
         """Return whether its libraries are installed."""
-        return all(find_spec(library) is not None for library in cls.libraries)
+        return all(find_spec(library.partition(".")[0]) is not None for library in cls.libraries)
 
     @classmethod
     def holds_corpus(cls, settings: Params) -> bool:
@@ -232,16 +233,14 @@ class Engine(ABC):
         if filter is None or self.native_filter:
             return self._padded(converted, k, values, filter, exact)
         passes = filter_mask(self._attributes, filter)
-        wanted = min(k, int(passes.sum()))
-        depth = min(self._items, max(k, int(np.ceil(1.5 * k * self._items / max(1, int(passes.sum()))))))
+        count = int(passes.sum())
+        depth = min(self._items, max(k, int(np.ceil(1.5 * k * self._items / max(1, count)))))
         while True:  # search deeper until each query has k items that pass, or all items were returned
-            found = self._padded(converted, depth, values, None, exact)
-            kept = (found.items != MISSING) & passes[found.items]
-            if depth >= self._items or (kept.sum(axis=1) >= wanted).all():
-                rows, scores = (
-                    [row[mask] for row, mask in zip(a, kept, strict=True)] for a in (found.items, found.scores)
-                )
-                return pad_neighbours(*stack_rows(rows, scores, k), k)
+            deeper = self._padded(converted, depth, values, None, exact)
+            passing = (deeper.items != MISSING) & passes[deeper.items]
+            if depth >= self._items or (passing.sum(axis=1) >= min(k, count)).all():
+                lists = zip(deeper.items, deeper.scores, passing, strict=True)
+                return pad_neighbours(*stack_rows([(row[mask], score[mask]) for row, score, mask in lists], k), k)
             depth = min(self._items, depth * 4)
 
     def _padded(
@@ -272,6 +271,18 @@ class Engine(ABC):
         Returns:
             Two arrays with at most k columns; negative rows, at the end of a line, are missing.
         """
+
+    def _attribute_texts(self) -> pl.DataFrame:
+        """Return the attributes as texts, in columns whose names (``attribute0``) need no quotes."""
+        if self._attributes is None:
+            return pl.DataFrame()
+        texts = self._attributes.cast(pl.String)
+        texts.columns = [f"attribute{number}" for number in range(texts.width)]
+        return texts
+
+    def _attribute_column(self, filter: Filter) -> str:
+        """Return the column of ``_attribute_texts`` that a filter names."""
+        return f"attribute{_attribute_place(self._attributes, filter)}"
 
     def size(self) -> int | None:
         """Return the bytes of the index in memory or on disk; None where they are unknown."""
@@ -356,29 +367,22 @@ class FileEngine(Engine):
 
 def filter_mask(attributes: pl.DataFrame | None, filter: Filter) -> Bools:
     """Return which rows of the corpus pass a filter."""
-    if attributes is None or filter.attribute not in attributes.columns:
-        raise UnknownName("attribute of items", filter.attribute, [] if attributes is None else attributes.columns)
-    return (attributes[filter.attribute].cast(pl.String) == filter.value).fill_null(False).to_numpy()
+    column = pl.DataFrame(attributes).to_series(_attribute_place(attributes, filter))
+    return (column.cast(pl.String) == filter.value).fill_null(False).to_numpy()
 
 
-def attribute_columns(attributes: pl.DataFrame | None) -> list[str]:
-    """Return names for the attributes within an index: they need no quotes, whatever the attributes are called."""
-    return [] if attributes is None else [f"attribute{number}" for number in range(attributes.width)]
-
-
-def attribute_column(attributes: pl.DataFrame | None, filter: Filter) -> str:
-    """Return the name within an index of a filter's attribute."""
+def _attribute_place(attributes: pl.DataFrame | None, filter: Filter) -> int:
     names = [] if attributes is None else attributes.columns
     if filter.attribute not in names:
         raise UnknownName("attribute of items", filter.attribute, names)
-    return f"attribute{names.index(filter.attribute)}"
+    return names.index(filter.attribute)
 
 
-def stack_rows(rows: Sequence[Ints], scores: Sequence[Floats], k: int) -> tuple[Ints, Floats]:
-    """Return result lists of different lengths, at most k of each, as two arrays; ``MISSING`` fills the rows."""
-    items, values = np.full((len(rows), k), MISSING, dtype=np.int64), np.full((len(rows), k), -np.inf)
-    for line, (row, score) in enumerate(zip(rows, scores, strict=True)):
-        items[line, : len(row[:k])], values[line, : len(row[:k])] = row[:k], score[:k]
+def stack_rows(results: Sequence[tuple[Ints, Floats]], k: int) -> tuple[Ints, Floats]:
+    """Return the rows and scores of each query, at most k of them, as two arrays; ``MISSING`` fills the rows."""
+    items, values = np.full((len(results), k), MISSING, dtype=np.int64), np.full((len(results), k), -np.inf)
+    for line, (rows, scores) in enumerate(results):
+        items[line, : len(rows[:k])], values[line, : len(rows[:k])] = rows[:k], scores[:k]
     return items, values
 
 
@@ -420,6 +424,21 @@ def _unit_rows(block: Matrix, first: int) -> Singles:
         raise DataError(f"vector {first + int(np.argmin(lengths))} is zero", expected="vectors with a direction")
     wide /= lengths[:, None]
     return wide.astype(np.float32)
+
+
+def degree_param(default: int) -> Param:
+    """Return the parameter for the edges of a graph."""
+    return Param(default, "neighbours of a vector in the graph", min=2)
+
+
+def build_width_param(default: int, min: int = 1) -> Param:
+    """Return the parameter for the candidates while a graph is built."""
+    return Param(default, "how many it chooses these from", min=min)
+
+
+def search_width_param(default: int) -> Param:
+    """Return the parameter for the candidates of a search in a graph."""
+    return Param(default, "how many a query keeps in view", min=1, monotonic_recall=True)
 
 
 class SettingLock:
@@ -469,4 +488,4 @@ def resolve_bits(items: int, given: int, name: str) -> int:
     if given and 2**given > items:
         found = f"{name} is {given}: {2**given:,} codes a part, and the corpus holds {items:,} vectors"
         raise ImpossibleSetting(found, expected="no more codes than vectors; 0 chooses")
-    return given or min(_MOST_BITS, max(1, (items // _VECTORS_PER_CODE).bit_length() - 1))
+    return given or min(_MAX_BITS, max(1, (items // _VECTORS_PER_CODE).bit_length() - 1))

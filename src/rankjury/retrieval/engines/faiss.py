@@ -1,8 +1,6 @@
 """FAISS: flat, inverted lists, graph, and inverted lists of quantised vectors."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,10 +14,13 @@ from rankjury.retrieval.engines.base import (
     ENGINES,
     Engine,
     Filter,
+    build_width_param,
+    degree_param,
     filter_mask,
     resolve_bits,
     resolve_lists,
     resolve_parts,
+    search_width_param,
 )
 
 _ROWS_AT_ONCE = 1 << 14
@@ -40,28 +41,21 @@ class _Faiss(Engine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._faiss = self.import_library("faiss")
+        self._faiss = self._library
         self._metric_code = self._faiss.METRIC_L2 if metric == "l2" else self._faiss.METRIC_INNER_PRODUCT
         self._search_objects: dict[tuple[Any, ...], Any] = {}
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
         self._search_objects, self._index = {}, self._create()
-        with self._build_threads():
+        # A small index, built with one thread, is always the same, and threads would mostly wait. The number of threads
+        # is set for the calling thread only.
+        default = self._faiss.omp_get_max_threads()
+        self._faiss.omp_set_num_threads(1 if self._items <= _ROWS_FOR_ONE_THREAD else default)
+        try:
             if not self._index.is_trained:
                 self._train(vectors)
             for first, last in self._batches(_ROWS_AT_ONCE, progress):
                 self._index.add(vectors[first:last])
-
-    @contextmanager
-    def _build_threads(self) -> Iterator[None]:
-        """Build a small index with one thread: it is then always the same, and threads would mostly wait.
-
-        The number of threads is set for the calling thread only.
-        """
-        default = self._faiss.omp_get_max_threads()
-        self._faiss.omp_set_num_threads(1 if self._items <= _ROWS_FOR_ONE_THREAD else default)
-        try:
-            yield
         finally:
             self._faiss.omp_set_num_threads(default)
 
@@ -167,11 +161,8 @@ class FaissHnsw(_Faiss):
     """A graph of near neighbours; its stored vectors can also be searched one by one."""
 
     description = "FAISS HNSW: a graph of near neighbours"
-    build_params: ClassVar = {
-        "m": Param(32, "neighbours of a vector in the graph", min=2),
-        "ef_construction": Param(40, "how many it chooses these from", min=1),
-    }
-    search_params: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    build_params: ClassVar = {"m": degree_param(32), "ef_construction": build_width_param(40)}
+    search_params: ClassVar = {"ef_search": search_width_param(64)}
     exact_mode = True
 
     def _create(self) -> Any:

@@ -5,10 +5,20 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankjury.core.params import Param, Params, Setting
+from rankjury.core.params import Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix
-from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, SettingLock, filter_mask, stack_rows
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    Engine,
+    Filter,
+    SettingLock,
+    build_width_param,
+    degree_param,
+    filter_mask,
+    search_width_param,
+    stack_rows,
+)
 from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 14
@@ -25,16 +35,9 @@ class Hnswlib(Engine):
     extra = "engines"
     libraries = ("hnswlib",)
     package = "hnswlib"
-    build_params: ClassVar = {
-        "m": Param(16, "neighbours of a vector in the graph", min=2),
-        "ef_construction": Param(200, "how many it chooses these from", min=1),
-    }
-    search_params: ClassVar = {"ef_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    build_params: ClassVar = {"m": degree_param(16), "ef_construction": build_width_param(200)}
+    search_params: ClassVar = {"ef_search": search_width_param(64)}
     native_filter = True
-
-    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
-        super().__init__(metric, settings)
-        self._library = self.import_library("hnswlib")
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
         self._width_lock = SettingLock()
@@ -61,8 +64,7 @@ class Hnswlib(Engine):
             try:
                 return self._query(queries, k, passing)
             except RuntimeError:  # a query reaches fewer than k items, and the library returns all or nothing
-                parts = [self._query_most(queries[row : row + 1], k, passing) for row in range(len(queries))]
-                return stack_rows([rows for rows, _ in parts], [scores for _, scores in parts], k)
+                return stack_rows([self._query_most(query[None, :], k, passing) for query in queries], k)
 
     def _query(self, queries: Singles, k: int, passing: frozenset[int] | None) -> tuple[Ints, Floats]:
         if not k:

@@ -13,8 +13,6 @@ from rankjury.retrieval.engines.base import (
     ENGINES,
     FileEngine,
     Filter,
-    attribute_column,
-    attribute_columns,
     resolve_lists,
     resolve_parts,
 )
@@ -23,7 +21,7 @@ from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 14
 _QUERIES_AT_ONCE = 64
-_ROWS_OF_A_LIST, _ROWS_OF_A_GRAPH = 1 << 12, 1 << 20
+_ROWS_PER_LIST, _ROWS_PER_GRAPH = 1 << 12, 1 << 20
 _TABLE, _COLUMN = "items", "vector"
 
 
@@ -55,14 +53,14 @@ class LanceDB(FileEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._lancedb, self._arrow = (self.import_library(library) for library in self.libraries)
+        self._arrow = self.import_library("pyarrow")
         self._distance = "dot" if metric == "ip" else "l2"
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
         kind = values["index"]
         if kind == "none":
             return {"index": kind}
-        rows = _ROWS_OF_A_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_OF_A_LIST
+        rows = _ROWS_PER_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_PER_LIST
         partitions = resolve_lists(items, int(values["partitions"]), "partitions", default=max(1, -(-items // rows)))
         resolved: dict[str, Setting] = {"index": kind, "partitions": partitions}
         if kind == "ivf_hnsw_sq":
@@ -73,12 +71,23 @@ class LanceDB(FileEngine):
         return resolved
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
-        folder, arrow, names = self._new_folder(), self._arrow, attribute_columns(self._attributes)
+        folder, arrow, texts = self._new_folder(), self._arrow, self._attribute_texts()
         fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), self._dimensions))]
-        schema = arrow.schema([*fields, *((name, arrow.string()) for name in names)])
-        batches = self._record_batches(vectors, schema, progress)
-        self._index = self._lancedb.connect(str(folder)).create_table(_TABLE, data=batches, schema=schema)
-        kinds, values = self._lancedb.index, self._build_values
+        schema = arrow.schema([*fields, *((name, arrow.string()) for name in texts.columns)])
+
+        def batches() -> Iterator[Any]:
+            for first, last in self._batches(_ROWS_AT_ONCE, progress):
+                numbers = arrow.array(vectors[first:last].ravel())
+                columns = [
+                    arrow.array(np.arange(first, last)),
+                    arrow.FixedSizeListArray.from_arrays(numbers, self._dimensions),
+                ]
+                part = texts[first:last]
+                columns += [arrow.array(column.to_list(), arrow.string()) for column in part.iter_columns()]
+                yield arrow.record_batch(columns, schema=schema)
+
+        self._index = self._library.connect(str(folder)).create_table(_TABLE, data=batches(), schema=schema)
+        kinds, values = self._library.index, self._build_values
         if values["index"] == "none":
             return
         options = {"distance_type": self._distance, "num_partitions": values["partitions"]}
@@ -89,19 +98,6 @@ class LanceDB(FileEngine):
         else:
             config = kinds.HnswSq(**options, m=values["m"], ef_construction=values["ef_construction"])
         self._index.create_index(_COLUMN, config=config)
-
-    def _record_batches(self, vectors: Matrix, schema: Any, progress: Progress) -> Iterator[Any]:
-        arrow = self._arrow
-        for first, last in self._batches(_ROWS_AT_ONCE, progress):
-            numbers = arrow.array(vectors[first:last].ravel())
-            columns = [
-                arrow.array(np.arange(first, last)),
-                arrow.FixedSizeListArray.from_arrays(numbers, self._dimensions),
-            ]
-            if self._attributes is not None:
-                part = self._attributes[first:last].cast(pl.String)
-                columns += [arrow.array(column.to_list(), arrow.string()) for column in part.iter_columns()]
-            yield arrow.record_batch(columns, schema=schema)
 
     def _search(
         self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
@@ -127,7 +123,7 @@ class LanceDB(FileEngine):
         query = query.distance_type(self._distance).select(["row", "_distance"]).limit(k)
         if filter is not None:
             value = filter.value.replace("'", "''")
-            query = query.where(f"{attribute_column(self._attributes, filter)} = '{value}'", prefilter=True)
+            query = query.where(f"{self._attribute_column(filter)} = '{value}'", prefilter=True)
         if exact:
             return query.bypass_vector_index()
         # The library refuses an ef below the number of results.
@@ -136,9 +132,8 @@ class LanceDB(FileEngine):
         return query.refine_factor(refine) if refine else query
 
     def metadata(self) -> dict[str, Any]:
-        found = super().metadata()
-        if self._index is not None:
-            indexes = self._index.list_indices()
-            indexed = self._index.index_stats(indexes[0].name).num_indexed_rows if indexes else 0
-            found |= {"indexed_rows": indexed, "approximate": indexed > 0}
-        return found
+        if self._index is None:
+            return super().metadata()
+        indexes = self._index.list_indices()
+        indexed = self._index.index_stats(indexes[0].name).num_indexed_rows if indexes else 0
+        return super().metadata() | {"indexed_rows": indexed, "approximate": indexed > 0}

@@ -20,13 +20,14 @@ from rankjury.retrieval.engines.base import (
     ENGINES,
     Engine,
     Filter,
-    attribute_column,
-    attribute_columns,
+    build_width_param,
+    degree_param,
+    search_width_param,
     stack_rows,
 )
 
 _LOCAL = ":memory:"
-_LONGEST_SHOWN = 300
+_MAX_SHOWN = 300
 _NUMBERS_AT_ONCE = 1 << 18
 _QUERIES_AT_ONCE = 64
 _SMALLEST_INDEXED, _SMALLEST_BY_GRAPH = 1, 10
@@ -50,17 +51,13 @@ class Qdrant(Engine):
         "prefix": Param("rankjury", "how the names of its collections begin"),
         "timeout": Param(60, "seconds that an answer may take", min=1),
     }
-    build_params: ClassVar = {
-        "m": Param(16, "neighbours of a vector in the graph", min=2),
-        "ef_construct": Param(100, "how many it chooses these from", min=4),
-    }
-    search_params: ClassVar = {"hnsw_ef": Param(128, "how many a query keeps in view", min=1, monotonic_recall=True)}
+    build_params: ClassVar = {"m": degree_param(16), "ef_construct": build_width_param(100, min=4)}
+    search_params: ClassVar = {"hnsw_ef": search_width_param(128)}
     exact_mode = True
     native_filter = True
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._library = self.import_library("qdrant_client")
         self._models = self._library.models
         self._url = str(self.settings["url"])
         self._is_local = self._url == _LOCAL
@@ -93,7 +90,7 @@ class Qdrant(Engine):
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         def clean(text: str) -> str:
-            return redact(text, self._secrets)[:_LONGEST_SHOWN]
+            return redact(text, self._secrets)[:_MAX_SHOWN]
 
         try:
             yield
@@ -111,16 +108,18 @@ class Qdrant(Engine):
             self._drop_collection()
             if not self._is_local:
                 self._server_version = self._index.info().version
-            self._create_collection()
+            texts = self._attribute_texts()
+            self._create_collection(texts.columns)
             for first, last in self._batches(max(1, _NUMBERS_AT_ONCE // self._dimensions), progress):
-                payloads = self._payloads(first, last)
+                rows = texts[first:last].iter_rows(named=True)
+                payloads = [{name: text for name, text in row.items() if text is not None} for row in rows] or None
                 numbers = vectors[first:last].tolist()
                 batch = self._models.Batch(ids=list(range(first, last)), vectors=numbers, payloads=payloads)
                 self._index.upsert(self._collection, batch, wait=True)
             if not self._is_local:
                 self._wait_for_index()
 
-    def _create_collection(self) -> None:
+    def _create_collection(self, columns: list[str]) -> None:
         models, values = self._models, self._build_values
         name = f"{self.settings['prefix']}-{uuid4().hex}"
         distance = models.Distance(_DISTANCES[self.metric])
@@ -134,15 +133,8 @@ class Qdrant(Engine):
         )
         self._collection = name
         if not self._is_local:
-            for column in attribute_columns(self._attributes):
+            for column in columns:
                 self._index.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
-
-    def _payloads(self, first: int, last: int) -> list[dict[str, str]] | None:
-        if self._attributes is None:
-            return None
-        names = attribute_columns(self._attributes)
-        rows = self._attributes[first:last].cast(pl.String).iter_rows()
-        return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
     def _wait_for_index(self) -> None:
         """Wait until the server has indexed, which it does after it has answered. It may omit the last few vectors."""
@@ -164,8 +156,7 @@ class Qdrant(Engine):
         models, condition = self._models, None
         if filter is not None:
             match = models.MatchValue(value=filter.value)
-            column = attribute_column(self._attributes, filter)
-            condition = models.Filter(must=[models.FieldCondition(key=column, match=match)])
+            condition = models.Filter(must=[models.FieldCondition(key=self._attribute_column(filter), match=match)])
         options = None if self._is_local else models.SearchParams(hnsw_ef=params["hnsw_ef"], exact=exact)
         results: list[list[Any]] = []
         with self._translate_errors():
@@ -175,21 +166,23 @@ class Qdrant(Engine):
                     for query in queries[first:last].tolist()
                 ]
                 results += [answer.points for answer in self._index.query_batch_points(self._collection, requests)]
-        self._check(results, len(queries))
-        sign = -1.0 if self.metric == "l2" else 1.0
-        rows = [np.array([point.id for point in points], dtype=np.int64) for points in results]
-        return stack_rows(rows, [sign * np.array([point.score for point in points]) for points in results], k)
-
-    def _check(self, results: list[list[Any]], queries: int) -> None:
-        """Refuse responses that cannot come from this collection: ids become rows of the corpus."""
-        points = [point for points in results for point in points]
-        known = all(isinstance(point.id, int) and 0 <= point.id < self._items for point in points)
-        if len(results) != queries or not known or not all(isfinite(point.score) for point in points):
+        # Ids become rows of the corpus: responses that cannot come from this collection are refused.
+        known = all(isinstance(point.id, int) and 0 <= point.id < self._items for points in results for point in points)
+        finite = all(isfinite(point.score) for points in results for point in points)
+        if len(results) != len(queries) or not known or not finite:
             raise DataError(
                 "the response does not fit the collection",
                 where=self._where,
                 expected="a list for each query, with ids that were stored and finite scores",
             )
+        sign = -1.0 if self.metric == "l2" else 1.0
+        return stack_rows(
+            [
+                (np.array([point.id for point in points], np.int64), sign * np.array([point.score for point in points]))
+                for points in results
+            ],
+            k,
+        )
 
     def metadata(self) -> dict[str, Any]:
         """Return what to record; in local mode the graph's parameters have no effect and nothing is missed."""

@@ -10,17 +10,10 @@ from rankjury.core.params import Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
-from rankjury.retrieval.engines.base import (
-    ENGINES,
-    FileEngine,
-    Filter,
-    attribute_column,
-    attribute_columns,
-    stack_rows,
-)
+from rankjury.retrieval.engines.base import ENGINES, FileEngine, Filter, stack_rows
 
 _ROWS_AT_ONCE = 1 << 12
-_MOST_BY_MATCH = 4096
+_MAX_BY_MATCH = 4096
 """The most neighbours that a vector table returns; for more, all distances are sorted."""
 _METRICS = {"cosine": ("cosine", "vec_distance_cosine", 1.0), "l2": ("L2", "vec_distance_L2", 0.0)}
 """For each metric: the table's distance, the SQL function, and the score of distance 0."""
@@ -41,7 +34,6 @@ class SqliteVec(FileEngine):
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
-        self._extension = self.import_library("sqlite_vec")
         self._sqlite = _sqlite_module()
         self._file = Path()
 
@@ -53,24 +45,22 @@ class SqliteVec(FileEngine):
         distance = _METRICS[self.metric][0]
         columns = f"vector float[{self._dimensions}] distance_metric={distance}"
         database.execute(f"CREATE VIRTUAL TABLE items USING vec0({columns})")
-        names = attribute_columns(self._attributes)
-        columns = "".join(f", {name} TEXT" for name in names)
+        texts = self._attribute_texts()
+        columns = "".join(f", {name} TEXT" for name in texts.columns)
         database.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{columns})")
-        marks = ", ".join("?" * (1 + len(names)))
+        marks = ", ".join("?" * (1 + texts.width))
         for first, last in self._batches(_ROWS_AT_ONCE, progress):
             rows = zip(range(first, last), map(bytes, vectors[first:last]), strict=True)
             database.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
-            if self._attributes is not None:
-                texts = self._attributes[first:last].cast(pl.String).rows()
-                values = ((row, *line) for row, line in zip(range(first, last), texts, strict=True))
-                database.executemany(f"INSERT INTO attributes VALUES ({marks})", values)
+            values = ((row, *line) for row, line in enumerate(texts[first:last].iter_rows(), first))
+            database.executemany(f"INSERT INTO attributes VALUES ({marks})", values)
         database.commit()
 
     def _connect(self) -> Any:
         # Threads take turns with a connection: a bench opens it in one thread and searches in another.
         connection = self._sqlite.connect(str(self._file), check_same_thread=False)
         connection.enable_load_extension(True)
-        self._extension.load(connection)
+        self._library.load(connection)
         connection.enable_load_extension(False)
         return connection
 
@@ -79,20 +69,22 @@ class SqliteVec(FileEngine):
     ) -> tuple[Ints, Floats]:
         condition, value = "", []
         if filter is not None:
-            column = attribute_column(self._attributes, filter)
+            column = self._attribute_column(filter)
             condition, value = f"rowid IN (SELECT row FROM attributes WHERE {column} = ?)", [filter.value]
         _, function, best = _METRICS[self.metric]
-        if k <= _MOST_BY_MATCH:
+        if k <= _MAX_BY_MATCH:
             where = f"WHERE vector MATCH ? AND k = ? {condition and 'AND ' + condition}"
             statement, values = f"SELECT rowid, distance FROM items {where} ORDER BY distance", [k, *value]
         else:
-            distances = f"SELECT rowid, {function}(vector, ?) AS apart FROM items"
-            statement = f"{distances} {condition and 'WHERE ' + condition} ORDER BY apart LIMIT ?"
+            distances = f"SELECT rowid, {function}(vector, ?) AS distance FROM items"
+            statement = f"{distances} {condition and 'WHERE ' + condition} ORDER BY distance LIMIT ?"
             values = [*value, k]
-        found = [self._index.execute(statement, (bytes(query), *values)).fetchall() for query in queries]
-        rows = [np.array([row for row, _ in lines], dtype=np.int64) for lines in found]
-        scores = [best - np.array([distance for _, distance in lines], dtype=np.float64) for lines in found]
-        return stack_rows(rows, scores, k)
+        results = []
+        for query in queries:
+            pairs = self._index.execute(statement, (bytes(query), *values)).fetchall()
+            scores = best - np.array([distance for _, distance in pairs], dtype=np.float64)
+            results.append((np.array([row for row, _ in pairs], dtype=np.int64), scores))
+        return stack_rows(results, k)
 
     def metadata(self) -> dict[str, Any]:
         module = self._sqlite

@@ -6,10 +6,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.params import Param, Params, Setting
+from rankjury.core.params import Param, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Matrix
-from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, SettingLock
+from rankjury.retrieval.engines.base import (
+    ENGINES,
+    Engine,
+    Filter,
+    SettingLock,
+    build_width_param,
+    degree_param,
+    search_width_param,
+)
 from rankjury.retrieval.knn.select import MISSING
 
 _ROWS_AT_ONCE = 1 << 11
@@ -23,21 +31,15 @@ class USearch(Engine):
 
     description = "USearch: a graph of near neighbours"
     extra = "engines"
-    libraries = ("usearch",)
+    libraries = ("usearch.index",)
     package = "usearch"
     build_params: ClassVar = {
-        "connectivity": Param(16, "neighbours of a vector in the graph", min=2),
-        "expansion_add": Param(128, "how many it chooses these from", min=1),
+        "connectivity": degree_param(16),
+        "expansion_add": build_width_param(128),
         "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
     }
-    search_params: ClassVar = {
-        "expansion_search": Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)
-    }
+    search_params: ClassVar = {"expansion_search": search_width_param(64)}
     exact_mode = True
-
-    def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
-        super().__init__(metric, settings)
-        self._library = self.import_library("usearch.index")
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
         self._index = self._library.Index(ndim=self._dimensions, metric=_KINDS[self.metric], **self._build_values)

@@ -1,4 +1,4 @@
-"""Which weights fuse best, and whether that holds on queries they were not chosen on."""
+"""Tuning of fusion weights, and whether the best are better on queries that they were not chosen on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ from rankjury.stats.resampling import Resampling, query_keys
 
 TUNING_SCHEMA = "rankjury.tuning/1"
 CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)
-"""Tried for c; the first is the usual one."""
+"""Tried for c; the first is the default."""
 _STEPS = (20, 10, 5, 4, 3, 2, 1)
-_MOST_SETTINGS = 1_000
+_MAX_SETTINGS = 1_000
 _SAME = 12
 """Decimals to which two means are the same."""
-_FEWEST_TO_LEARN_FROM = 2
+_MIN_LEARNED_FROM = 2
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The best setting, and how it does: on the queries it was chosen on, on others, and beside equal weights."""
+    """The best setting, evaluated on the queries it was chosen on and on others, and compared with equal weights."""
 
     systems: tuple[str, ...]
     measure: str
@@ -50,7 +50,7 @@ class Tuning:
     """With the weights that are in use, where they are known."""
     current: Fusion | None
     comparison: Comparison
-    """Held out beside equal weights."""
+    """Held-out values compared with equal weights."""
     resampling: Resampling
 
     @property
@@ -69,14 +69,11 @@ class Tuning:
 
     @property
     def remark(self) -> str:
-        """A system that does better by itself than with the others at equal weights; else nothing."""
+        """A note on a system that is better by itself than all with equal weights; empty if there is none."""
         sign = -1 if self.comparison.lower_is_better else 1
-        name, best = max(self.alone.items(), key=lambda one: sign * one[1].mean)
-        return (
-            f"{name} alone does better than all with equal weights"
-            if sign * best.mean > sign * self.with_equal.mean
-            else ""
-        )
+        name, best = max(self.alone.items(), key=lambda system: sign * system[1].mean)
+        better = sign * best.mean > sign * self.with_equal.mean
+        return f"{name} alone does better than all with equal weights" if better else ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -87,11 +84,11 @@ class Tuning:
             "tried": self.tried,
             "folds": len(self.chosen),
             "best": self._setting(self.best),
-            "by_fold": [self._setting(one) for one in self.chosen],
+            "by_fold": [self._setting(fusion) for fusion in self.chosen],
             "in_sample": self.in_sample.to_json(),
             "held_out": self.held_out.to_json(),
             "equal_weights": {**self._setting(self.equal), **self.with_equal.to_json()},
-            "alone": {name: one.to_json() for name, one in self.alone.items()},
+            "alone": {name: estimate.to_json() for name, estimate in self.alone.items()},
             "in_use": None
             if self.current is None or self.with_current is None
             else {**self._setting(self.current), **self.with_current.to_json()},
@@ -124,8 +121,8 @@ def tune(
     """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
 
     Each query is scored with the setting that is best on the queries of the other folds: the mean of these is the
-    held-out estimate. Which fold a query is in hangs on the seed and its id alone. ``current`` is what is in use.
-    ``whole``: those below the depth of every list are ranked too, as a plan does for a closed set.
+    held-out estimate. The fold of a query is determined by the seed and its id. ``current`` is the setting in use.
+    ``whole``: items below the depth of every list are ranked too, as a plan does for a closed set.
     """
     resampling = resampling or Resampling()
     names = tuple(rankings)
@@ -135,10 +132,14 @@ def tune(
         Fusion(method, weights, c, depth, normalise) for weights, c in settings_of(len(names), method, constants)
     ]
     aligned = Aligned.of(list(rankings.values()))
+
+    def evaluate(ranking: Ranking) -> Floats:
+        return Evaluation.match(gold, ranking).values(asked.measure)
+
     columns = []
     for number, fusion in enumerate(settings):
         progress.update("Trying weights", number, len(settings))
-        columns.append(Evaluation(gold, aligned.fuse(fusion, whole=whole)).values(asked.measure))
+        columns.append(evaluate(aligned.fuse(fusion, whole=whole)))
     values = np.column_stack(columns)  # queries × settings
     keys = query_keys(gold.queries.sort(), resampling.seed)
     fold = _folds(keys, folds, len(values))
@@ -148,19 +149,19 @@ def tune(
     best = _best(scaled)
     chosen = [_best(scaled[fold != number]) for number in range(int(fold.max()) + 1)]
     held_out = values[np.arange(len(fold)), np.array(chosen)[fold]]
-    alone = [Evaluation(gold, ranking).values(asked.measure) for ranking in rankings.values()]
-    in_use = []
-    if current is not None:
-        in_use = [Evaluation(gold, aligned.fuse(current, whole=whole)).values(asked.measure)]
+    alone = [evaluate(ranking) for ranking in rankings.values()]
+    in_use = [] if current is None else [evaluate(aligned.fuse(current, whole=whole))]
     estimated = np.column_stack([values[:, best], held_out, values[:, 0], *alone, *in_use])
     in_sample, out, equal, *each = estimate_all(estimated, [aggregate] * estimated.shape[1], keys, resampling)
-    pair = PairedValues("held out", "equal weights", asked.label, held_out, values[:, 0], aggregate, sign < 0)
+    pair = PairedValues(
+        *("held out", "equal weights", asked.label, aggregate, sign < 0), values=held_out, baseline_values=values[:, 0]
+    )
     return Tuning(
         systems=names,
         measure=asked.label,
         best=settings[best],
         equal=settings[0],
-        chosen=tuple(settings[one] for one in chosen),
+        chosen=tuple(settings[number] for number in chosen),
         tried=len(settings),
         in_sample=in_sample,
         held_out=out,
@@ -176,34 +177,33 @@ def tune(
 def settings_of(
     systems: int, method: str = "rrf", constants: Sequence[float] = CONSTANTS
 ) -> list[tuple[tuple[float, ...], float]]:
-    """Weights that sum to 1, and values of c: first equal weights with the first c, then the nearer the sooner."""
+    """Return weights that sum to 1 and values of c: equal weights with the first c, then others by their distance."""
     tried_constants = tuple(dict.fromkeys(constants)) if METHODS.get(method).has_c else (CONSTANTS[0],)
     if not tried_constants:
         raise UsageError("no value of c to try", expected="one or more")
-    most = _MOST_SETTINGS // len(tried_constants)
+    most = _MAX_SETTINGS // len(tried_constants)
     # Equal weights are one more, where the parts cannot be dealt out evenly.
     parts = next((n for n in _STEPS if comb(n + systems - 1, systems - 1) + (n % systems > 0) <= most), None)
     if parts is None:
         raise UsageError(
-            f"{len(tried_constants):,} values of c", expected=f"at most {_MOST_SETTINGS // (systems + 1)} to try"
+            f"{len(tried_constants):,} values of c", expected=f"at most {_MAX_SETTINGS // (systems + 1)} to try"
         )
-    even = (1 / systems,) * systems
-    grid = {even: 0.0}
+    grid = {(1 / systems,) * systems: 0.0}
     for bars in combinations(range(parts + systems - 1), systems - 1):  # all ways to deal out equal parts of 1
         edges = (-1, *bars, parts + systems - 1)
         weights = tuple((high - low - 1) / parts for low, high in pairwise(edges))
-        apart = sum(abs(weight - 1 / systems) for weight in weights)
-        if apart > 1e-9:
-            grid[weights] = apart
+        distance = sum(abs(weight - 1 / systems) for weight in weights)
+        if distance > 1e-9:
+            grid[weights] = distance
     return sorted(
         ((weights, c) for weights in grid for c in tried_constants),
-        key=lambda one: (round(grid[one[0]], _SAME), tried_constants.index(one[1]), one[0]),
+        key=lambda setting: (round(grid[setting[0]], _SAME), tried_constants.index(setting[1]), setting[0]),
     )
 
 
 def _folds(keys: Any, folds: int, queries: int) -> Ints:
-    """The fold of each query: dealt out in the order of their keys, so that folds are even."""
-    if not 2 <= folds <= queries or queries - -(-queries // folds) < _FEWEST_TO_LEARN_FROM:
+    """Return the fold of each query: dealt out in the order of their keys, so that folds are even."""
+    if not 2 <= folds <= queries or queries - -(-queries // folds) < _MIN_LEARNED_FROM:
         raise UsageError(
             f"{folds} folds of {queries:,} queries", expected=f"2 to {queries:,} folds, and two queries to learn from"
         )
@@ -213,7 +213,7 @@ def _folds(keys: Any, folds: int, queries: int) -> Ints:
 
 
 def _best(values: Floats) -> int:
-    """The setting with the highest mean over the queries where it is defined; the first of those that are the same."""
+    """Return the setting with the highest mean over the queries where it is defined; the first of equal ones."""
     defined = ~np.isnan(values)
     counts = np.maximum(defined.sum(axis=0), 1)
     means = np.where(defined, values, 0.0).sum(axis=0) / counts

@@ -1,8 +1,8 @@
-"""Exact nearest neighbours: the k items most alike to each query, equal scores by id.
+"""Exact nearest neighbours: the k items most similar to each query, equal scores by id.
 
-Tiles of 32-bit products say which items can be among the k; only those are scored, in float64 (``similarity``). Where
-the products leave open who is the last of the k, all who may be are scored. So the order is the same to the last place
-whatever the size of a tile and the number of threads, and no more is held than a tile.
+Tiles of 32-bit products tell which items can be among the k; only those are scored, in float64 (``similarity``). Where
+the products do not decide which is the last of the k, all candidates are scored. So the order is the same for any tile
+size and number of threads, and memory holds no more than a tile.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from rankjury.retrieval.knn.similarity import Similarity, Singles, similarity_of
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """By query the items that are left out, ascending (CSR)."""
+    """Items to exclude by query, ascending (CSR)."""
 
     starts: Ints
     items: Ints
@@ -30,7 +30,7 @@ class LeftOut:
 
     @classmethod
     def own(cls, own: Ints, n_items: int) -> "LeftOut":
-        """Of each query one item, the query itself; none where it is negative."""
+        """Exclude one item of each query, the query itself; none where it is negative."""
         has = own >= 0
         return cls(np.concatenate(([0], np.cumsum(has))), own[has], n_items)
 
@@ -44,7 +44,7 @@ class LeftOut:
         return queries * self.n_items + self.items
 
     def holds(self, queries: Ints, items: Ints) -> Bools:
-        """Whether each of these pairs is left out."""
+        """Return whether each of these pairs is excluded."""
         wanted = queries * self.n_items + items
         place = np.searchsorted(self._keys, wanted)
         found = np.zeros(wanted.size, dtype=bool)
@@ -53,22 +53,22 @@ class LeftOut:
         return found
 
     def between(self, first: int, last: int, low: int, high: int) -> tuple[Ints, Ints]:
-        """Of the queries from ``first`` on and the items from ``low`` on: row and column, counted from these."""
-        held = slice(int(self.starts[first]), int(self.starts[last]))
-        row, column = np.repeat(np.arange(last - first), self.counts[first:last]), self.items[held] - low
+        """Return the rows and columns of excluded pairs in a tile, counted from its first query and item."""
+        items = self.items[int(self.starts[first]) : int(self.starts[last])]
+        row, column = np.repeat(np.arange(last - first), self.counts[first:last]), items - low
         if low > 0 or high < self.n_items:
             inside = (column >= 0) & (column < high - low)
             row, column = row[inside], column[inside]
         return row, column
 
     def of(self, queries: Ints) -> tuple[Ints, Ints]:
-        """Of any queries: row among these, and item."""
+        """Return the excluded pairs of these queries: row among them, and item."""
         starts, at = gathered(self.starts, queries)
         return np.repeat(np.arange(queries.size), np.diff(starts)), self.items[at]
 
 
 Score = Callable[[Ints, Ints], Floats]
-"""Of each of these rows with the items in its columns."""
+"""Returns the scores of each of these rows with the items in its columns."""
 _COLUMNS_AT_ONCE = 4
 """Rows with about as many items to score are scored together."""
 
@@ -76,7 +76,7 @@ _COLUMNS_AT_ONCE = 4
 def placed(
     columns: Ints, standing: Singles, k: int, slack: float, places: Ints, score: Score
 ) -> tuple[Ints, Floats, Bools]:
-    """The first k of each row in order, their levels (``levels_of``), and which rows are left open.
+    """Return the first k of each row in order, their levels (``levels_of``), and which rows are undecided.
 
     ``columns`` are items of each row, ``standing`` their stand-ins, none of which is off by more than ``slack``; all
     items that are not listed stand no higher than the lowest. Of items whose stand-ins are more than twice the slack
@@ -107,7 +107,7 @@ def placed(
 
 
 def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
-    """Of pairs in order of row; rows with about as many of them are scored together."""
+    """Score pairs in order of row; rows with about as many of them are scored together."""
     counts = np.bincount(row, minlength=rows)
     first = np.cumsum(counts) - counts
     found = np.empty(row.size)
@@ -121,7 +121,7 @@ def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
 
 
 def levels_of(scores: Floats) -> Floats:
-    """For scores that fall along each row: 0, −1, −2 …, the same for those that are equal."""
+    """Return levels of scores that fall along each row: 0, −1, −2 …, the same for equal scores."""
     return _falling(scores[:, 1:] != scores[:, :-1])
 
 
@@ -175,7 +175,7 @@ def nearest(
     tile_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """The k items most alike to each query, or all of them where there are fewer.
+    """Return the k items most similar to each query, or all of them where there are fewer.
 
     ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
     ``own`` is the item that is the query itself, to be left out, or ``MISSING``; ``left_out`` leaves out any number.
@@ -218,7 +218,9 @@ class _Search:
             self._score_all(np.arange(self.n_queries), items, scores)
             return Neighbours(items, scores if scored else levels_of(scores))
         roughly, standing = self._candidates()
-        few = self._with_few_left()
+        few = np.zeros(self.n_queries, dtype=bool)
+        if self.left_out is not None:  # which queries have hardly more items left than are wanted
+            few = self.n_items - self.left_out.counts <= self.keep
         if few.any():
             self._score_all(np.flatnonzero(few), items, scores)
             scored = True
@@ -229,14 +231,8 @@ class _Search:
             scores[rows] = levels_of(scores[rows])
         return Neighbours(items, scores)
 
-    def _with_few_left(self) -> NDArray[np.bool_]:
-        """Which queries have hardly more items left than are wanted."""
-        if self.left_out is None:
-            return np.zeros(self.n_queries, dtype=bool)
-        return self.n_items - self.left_out.counts <= self.keep
-
     def _candidates(self) -> tuple[Ints, Singles]:
-        """Of every query the items whose stand-ins are highest, and these stand-ins; in no order."""
+        """Return for every query the items with the highest stand-ins, and these stand-ins; in no order."""
         best = Best(self.n_queries, self.keep)
         itself = self._is_itself
         with ThreadPoolExecutor(threads()) as pool:
@@ -258,7 +254,7 @@ class _Search:
         return bool((row == item).all())
 
     def _rectangles(self) -> Iterator[Tile]:
-        """Every query with every item."""
+        """Yield tiles of every query with every item."""
         parts = -(-self.n_items // _ITEMS_IN_A_TILE)
         width = -(-self.n_items // parts)
         fitting = self.tile_bytes // (4 * width)
@@ -272,7 +268,7 @@ class _Search:
                 yield Tile.product(self.similarity.query_tile(first, last), right, buffer, first, low)
 
     def _triangle(self) -> Iterator[Tile]:
-        """A set with itself: each pair once."""
+        """Yield tiles of a set with itself: each pair once."""
         side = int(max((self.tile_bytes // 4) ** 0.5, _FEWEST_QUERIES_IN_A_TILE))
         parts = -(-self.n_items // side)
         blocks = cut_rows(self.n_items, -(-self.n_items // parts))
@@ -286,14 +282,14 @@ class _Search:
                 yield Tile.product(left, right, buffer, first, low)
 
     def _leave_out(self, tile: Tile, first: int, last: int) -> None:
-        """Of some rows of a tile what their queries are not to find."""
+        """Exclude items from some rows of a tile."""
         if self.left_out is not None:
             rows = tile.first + first, tile.first + last
             row, column = self.left_out.between(*rows, tile.low, tile.low + tile.columns)
             tile.values[first:last].reshape(-1)[row * tile.values.shape[1] + column] = -np.inf
 
     def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
-        """Order the candidates; returns the queries that have to be scored."""
+        """Order the candidates, and return the queries that have to be scored."""
 
         def of_rows(first: int, last: int) -> Ints:
             rows = np.arange(first, last)
@@ -314,14 +310,14 @@ class _Search:
         return min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
 
     def _settle(self, chosen: Ints, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
-        """Score the candidates of these queries; returns those whose k-th neighbour may be another."""
+        """Score the candidates of these queries, and return the queries whose k-th neighbour may be another."""
 
         def of_rows(first: int, last: int) -> Ints:
             rows = chosen[first:last]
             by_standing = np.argpartition(-standing[rows], self.k - 1, axis=1)
             columns, stand_ins = (taken(both[rows], by_standing) for both in (roughly, standing))
             found = self.similarity.scores(rows, columns[:, : self.k])
-            # Nobody beyond the first k can come in where the best of them is certainly below the lowest of the k.
+            # No item beyond the first k can come in where the best of them is certainly below the lowest of the k.
             open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
             items[rows], scores[rows] = self._in_order(columns[:, : self.k], found)
             again = np.concatenate(
@@ -335,31 +331,31 @@ class _Search:
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
-        """Whether one whose stand-in is no higher than ``others`` may score as high as ``lowest``."""
+        """Return whether an item whose stand-in is no higher than ``others`` may score as high as ``lowest``."""
         return self.similarity.stand_in(rows, lowest) <= others + self.similarity.slack
 
     def _in_order(self, columns: Ints, values: Floats) -> tuple[Ints, Floats]:
-        """The k best of each row, by score, then by id."""
+        """Return the k best of each row, by score, then by id."""
         by_id = np.argsort(self.places[columns], axis=1)
         columns, values = (taken(both, by_id) for both in (columns, values))
         order = np.argsort(-values, axis=1, kind="stable")[:, : self.k]
         return taken(columns, order), taken(values, order)
 
     def _score_open(self, rows: Ints, items: Ints, scores: Floats) -> None:
-        """Score all who may be among the k of these queries: those whose stand-in is not certainly below the k-th's."""
+        """Score all items that may be among the k: those whose stand-in is not certainly below the k-th's."""
         for first, last in cut_rows(rows.size, _QUERIES_AT_ONCE):
             block = rows[first:last]
             kth = self.similarity.stand_in(block, scores[block, -1])
             left = np.concatenate([self.similarity.query_tile(row, row + 1) for row in block.tolist()])
-            held = _Held(self, block)
+            best = _BestSoFar(self, block)
             for low, high in cut_rows(self.n_items, _ITEMS_IN_A_TILE):
                 product = left @ self.similarity.item_tile(low, high).T
                 row, column = np.nonzero(product >= (kth - self.similarity.slack)[:, None])
-                held.add(row, column + low)
-            items[block], scores[block] = held.best()
+                best.add(row, column + low)
+            items[block], scores[block] = best.table()
 
     def _score_all(self, chosen: Ints, items: Ints, scores: Floats) -> None:
-        """Of these queries all the items, where most of them are wanted."""
+        """Score all items for these queries, where most of them are wanted."""
         everyone = np.arange(self.n_items)
         blocks = cut_rows(chosen.size, max(1, _PAIRS_AT_ONCE // self.n_items))
 
@@ -377,8 +373,8 @@ class _Search:
         deque(in_threads(of_rows, blocks), maxlen=0)
 
 
-class _Held:
-    """The best of a few queries while candidates come in, a bounded number at a time."""
+class _BestSoFar:
+    """The best items of a few queries while candidates come in, a bounded number at a time."""
 
     def __init__(self, search: _Search, queries: Ints) -> None:
         self.search = search
@@ -404,7 +400,7 @@ class _Held:
         kept = np.arange(row.size) - starts[row] < search.k
         self.row, self.column, self.value = row[kept], column[kept], value[kept]
 
-    def best(self) -> tuple[Ints, Floats]:
+    def table(self) -> tuple[Ints, Floats]:
         shape = (self.queries.size, self.search.k)
         items, scores = np.full(shape, MISSING, dtype=np.int64), np.full(shape, -np.inf)
         place = np.arange(self.row.size) - np.searchsorted(self.row, np.arange(shape[0]))[self.row]
@@ -413,13 +409,13 @@ class _Held:
 
 
 def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, metric: str = "cosine") -> Floats:
-    """The scores of the pairs (rows[i], columns[i]): for queries that have candidates of their own."""
+    """Return the scores of the pairs (rows[i], columns[i]), for queries that have candidates of their own."""
     similarity = similarity_of(metric, queries, items)
-    parts = cut_rows(rows.size, _PAIRS_AT_ONCE)
-    found = list(
-        in_threads(lambda first, last: similarity.scores(rows[first:last], columns[first:last, None])[:, 0], parts)
-    )
-    return np.concatenate([np.empty(0), *found])
+
+    def of_rows(first: int, last: int) -> Floats:
+        return similarity.scores(rows[first:last], columns[first:last, None])[:, 0]
+
+    return np.concatenate([np.empty(0), *in_threads(of_rows, cut_rows(rows.size, _PAIRS_AT_ONCE))])
 
 
 def score_neighbours(

@@ -1,8 +1,8 @@
-"""How alike two vectors are: the score itself, in float64, and a quick stand-in for it with a bound on its error.
+"""Similarity of vectors: the score in float64, and a quick stand-in for it with a bound on its error.
 
-The score of a pair hangs on the two vectors alone. It is summed in one fixed order, so that neither threads nor tiles
-nor whatever else is looked at change a digit, and equal vectors tie exactly. The stand-in is what one multiplication of
-32-bit matrices gives; it only says which pairs are worth scoring.
+The score of a pair depends on the two vectors alone. It is summed in one fixed order, so that neither threads nor tiles
+nor other pairs change a digit, and equal vectors tie exactly. The stand-in comes from one multiplication of 32-bit
+matrices; it only tells which pairs are worth scoring.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class Similarity(ABC):
         self.slack = (items.shape[1] + 10) * _ROUNDING * 1.05
 
     def scores(self, rows: Ints, columns: Ints) -> Floats:
-        """Of each row's query with the items in its ``columns``: an array of the same shape as these."""
+        """Return the scores of each row's query with the items in its ``columns``, in their shape."""
         found = np.empty(columns.shape)
         shape = (columns.shape[1], self.items.shape[1])
         step = max(1, min(len(rows), _ELEMENTS_AT_ONCE // max(1, shape[0] * shape[1])))
@@ -51,9 +51,9 @@ class Similarity(ABC):
         for first in range(0, len(rows), step):
             part = slice(first, first + step)
             size = len(rows[part])
-            held = wide if self.items.dtype == np.float64 else given
-            np.take(self.items, columns[part], axis=0, out=held[:size], mode="clip")
-            if held is given:
+            target = wide if self.items.dtype == np.float64 else given
+            np.take(self.items, columns[part], axis=0, out=target[:size], mode="clip")
+            if target is given:
                 np.copyto(wide[:size], given[:size])
             queries = self.queries[rows[part]].astype(np.float64, copy=False)[:, None, :]
             found[part] = self._scores(queries, wide[:size], rows[part], columns[part])
@@ -61,19 +61,19 @@ class Similarity(ABC):
 
     @abstractmethod
     def _scores(self, queries: Floats, items: Floats, rows: Ints, columns: Ints) -> Floats:
-        """Of queries × 1 × dimensions with queries × items × dimensions; in float64. ``items`` may be overwritten."""
+        """Score queries × 1 × dimensions with queries × items × dimensions; ``items`` may be overwritten."""
 
     @abstractmethod
     def query_tile(self, first: int, last: int) -> Singles:
-        """The left side of the product that gives the stand-ins."""
+        """Return the left side of the product that gives the stand-ins."""
 
     @abstractmethod
     def item_tile(self, first: int, last: int) -> Singles:
-        """The right side, one row an item."""
+        """Return the right side, one row per item."""
 
     @abstractmethod
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
-        """What would stand in for such scores, could it be had without error."""
+        """Return the stand-ins of such scores, without error."""
 
 
 class _Cosine(Similarity):
@@ -96,11 +96,10 @@ class _Cosine(Similarity):
         return found
 
     def _divisors(self, norms: Floats) -> Floats:
-        """What products are divided by; a vector without a direction is refused."""
+        """Return what products are divided by; a vector without a direction is refused."""
         if (norms < _SHORTEST).any():
-            raise DataError(
-                f"vector {int(np.argmin(norms))} is zero", expected="vectors with a direction", hint=ZERO_VECTORS
-            )
+            found = f"vector {int(np.argmin(norms))} is zero"
+            raise DataError(found, expected="vectors with a direction", hint=ZERO_VECTORS)
         return norms
 
     def query_tile(self, first: int, last: int) -> Singles:
@@ -159,7 +158,7 @@ class _Euclidean(Similarity):
         self._middle = items.mean(axis=0, dtype=np.float64) if len(items) else np.zeros(items.shape[1])
         self._radius = _farthest(items, self._middle)
         if queries is not items:
-            # From a query beyond that, float64 itself cannot tell the items apart as finely as the slack asks.
+            # From a query beyond that, float64 itself cannot distinguish the items as finely as the slack asks.
             self._radius = max(self._radius, _farthest(queries, self._middle) * _NEAREST)
         self._radius = self._radius or 1.0
 
@@ -184,7 +183,7 @@ class _Euclidean(Similarity):
         return np.asarray((vectors.astype(np.float64) - self._middle) / self._radius)
 
     def _scale(self, centred: Floats) -> Floats:
-        """The longest that the left side can be; twice it bounds the error of the right side's last coordinate."""
+        """Return the most that the left side can be; twice it bounds the error of the right side's last coordinate."""
         return 2.0 * (np.sqrt(_dots(centred, centred)) + 1.0)
 
 
@@ -201,7 +200,7 @@ ZERO_VECTORS = "Use the metric cosine-zero, whose similarity with a zero vector 
 
 
 def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
-    """``cosine``, ``cosine-zero``, ``ip`` (inner product) or ``l2`` (Euclidean distance, negative)."""
+    """Return the similarity ``cosine``, ``cosine-zero``, ``ip`` (inner product) or ``l2`` (negative distance)."""
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS)
     # Rows in one piece: sums over strides come in another order, and each look at scattered rows would copy them all.
@@ -210,7 +209,7 @@ def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
 
 
 def norms_of(vectors: Matrix) -> Floats:
-    """The length of each row; infinite where it is too long to be squared."""
+    """Return the length of each row; infinite where it is too long to be squared."""
     found = np.empty(len(vectors))
     step = max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1]))
     for first in range(0, len(vectors), step):
@@ -221,7 +220,7 @@ def norms_of(vectors: Matrix) -> Floats:
 
 
 def _lengths(vectors: Matrix) -> Floats:
-    """The same, refused where they are too long."""
+    """Return the lengths; vectors that are too long are refused."""
     found = norms_of(vectors)
     if not (found <= _LONGEST).all():
         raise DataError("a vector is too long to be squared, or not of numbers", expected="lengths below 1e150")
@@ -229,15 +228,15 @@ def _lengths(vectors: Matrix) -> Floats:
 
 
 def _are_units(vectors: Matrix, norms: Floats) -> bool:
-    """Whether they are 32-bit vectors of length one as it is, so that they need not be divided by it."""
+    """Return whether they are 32-bit vectors of length one, so that they need not be divided by it."""
     return vectors.dtype == np.float32 and bool((np.abs(norms - 1.0) <= _OFF_ONE).all())
 
 
 def _dots(left: Floats, right: Floats) -> Floats:
-    """Over the last axis, each summed in an order that hangs on its length alone.
+    """Return dot products over the last axis, each summed in an order that depends on its length alone.
 
     ``vecdot`` calls BLAS's dot product of two vectors pair by pair, which OpenBLAS cuts up for threads beyond 10,000
-    numbers, so that it gets no more at once. ``einsum`` would not do: how it cuts hangs on the shape of the arrays.
+    numbers, so that it gets no more at once. ``einsum`` would not do: how it cuts depends on the shape of the arrays.
     """
     size = left.shape[-1]
     parts = [slice(first, first + _LONGEST_FOR_ONE_THREAD) for first in range(0, size, _LONGEST_FOR_ONE_THREAD)]

@@ -42,7 +42,7 @@ _DEFAULT_HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": f"rankjury/{__version__}",
 }
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
 class FunctionClient:
@@ -139,8 +139,8 @@ class Endpoint(Engine):
     def _search(
         self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
     ) -> tuple[Ints, Floats]:
-        found = [self._ask(query, k, None if filter is None else {filter.attribute: filter.value}) for query in queries]
-        return stack_rows([rows for rows, _ in found], [scores for _, scores in found], k)
+        condition = None if filter is None else {filter.attribute: filter.value}
+        return stack_rows([self._ask(query, k, condition) for query in queries], k)
 
     def _ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> tuple[Ints, Floats]:
         """Return the rows of the known results, each once, and their scores."""
@@ -148,9 +148,9 @@ class Endpoint(Engine):
         ids, scores = self._reader.read(self._client.ask(query, k, filter))
         unknown = [name for name in ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
-            names = ", ".join(self._client.clean(name) for name in unknown[:_MOST_NAMES])
+            names = ", ".join(self._client.clean(name) for name in unknown[:_MAX_NAMES])
             raise DataError(
-                f"found ids that are not of the corpus: {names}{' …' if len(unknown) > _MOST_NAMES else ''}",
+                f"found ids that are not of the corpus: {names}{' …' if len(unknown) > _MAX_NAMES else ''}",
                 where=self._client.shown,
                 expected="ids of the corpus",
                 hint='unknown = "skip" leaves them out.',

@@ -3,8 +3,9 @@
 import json
 import socket
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from math import inf
@@ -17,9 +18,9 @@ from rankjury.core.secrets import mask_url, redact
 from rankjury.errors import DataError, UsageError
 from rankjury.retrieval.engines.endpoint.messages import Counters, Template, shorten_line
 
-_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_PAUSE, _MAX_PAUSE = 0.1, 2.0
 _OK, _TEMPORARY = 200, (429, 502, 503, 504)
-_MOST_BYTES = 64_000_000
+_MAX_BYTES = 64_000_000
 """Limit for a response with its headers."""
 _GZIP = b"\x1f\x8b"
 
@@ -53,11 +54,11 @@ class _Timed:
 
 
 class _Socket(_Timed, socket.socket):
-    """Over TCP."""
+    pass
 
 
 class _TlsSocket(_Timed, ssl.SSLSocket):
-    """Over TLS."""
+    pass
 
 
 class _TooLong(Exception):  # noqa: N818
@@ -83,20 +84,20 @@ class _Connection(HTTPConnection):
         """Set the time limit of the next request."""
         self.until = until
         if self.sock is not None:
-            self.sock.until, self.sock.bytes_left = until, _MOST_BYTES
+            self.sock.until, self.sock.bytes_left = until, _MAX_BYTES
 
     def connect(self) -> None:
-        made: Any = self._open_socket()
+        opened: Any = self._open_socket()
         try:
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
-                made.hurry()  # the library takes it for the time of the whole handshake
-                made = self._tls.wrap_socket(made, server_hostname=self.host)
-            made.until, made.bytes_left = self.until, _MOST_BYTES
+                opened.hurry()  # the library takes it for the time of the whole handshake
+                opened = self._tls.wrap_socket(opened, server_hostname=self.host)
+            opened.until, opened.bytes_left = self.until, _MAX_BYTES
         except BaseException:
-            made.close()
+            opened.close()
             raise
-        self.sock = made
+        self.sock = opened
 
     def _open_socket(self) -> Any:
         """Try the addresses of the host, one after the other."""
@@ -151,7 +152,7 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """A URL's parts; one with a user name or a password in it is refused."""
+    """Return a URL's parts; one with a user name or a password in it is refused."""
     expected = "something like http://localhost:8000/search"
     try:
         parts = urlsplit(url)
@@ -200,7 +201,7 @@ class HttpClient:
         values = {"text": query, "vector": query, "k": k, "filter": filter}
         target = self.target.fill(values)
         body = None if self.body is None else self.body.fill(values).encode("utf-8", "backslashreplace")
-        content = self._with_retries(lambda: self._answer(target, body))
+        content = self._request(target, body)
         try:
             return json.loads(content)
         except RecursionError:
@@ -210,38 +211,38 @@ class HttpClient:
             raise self._failed(f"the answer is {found}") from None
 
     def for_thread(self) -> Self:
-        return type(self)(
-            self.address, self.target, self.body, self._headers, self._secrets,
-            timeout=self.timeout, retries=self.retries, counters=self._counters,
-        )  # fmt: skip
+        other = copy(self)
+        other._connection = None
+        return other
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _with_retries(self, ask: Callable[[], tuple[HTTPResponse, bytes]]) -> bytes:
+    def _request(self, target: str, body: bytes | None) -> bytes:
         """Return the content of a successful response, after as many retries as allowed, with growing pauses."""
         for attempt in range(self.retries + 1):
             if attempt:
                 self._counters.add("retried")
-                sleep(min(_LONGEST_PAUSE, _PAUSE * 2 ** (attempt - 1)))
+                sleep(min(_MAX_PAUSE, _PAUSE * 2 ** (attempt - 1)))
             last = attempt == self.retries
             try:
-                response, content = ask()
+                response, content = self._answer(target, body)
             except (OSError, HTTPException) as error:
                 if last:
-                    raise self._unanswered(error) from None
+                    raise self._describe_failure(error) from None
                 continue
             if response.status == _OK:
                 return content
             if last or response.status not in _TEMPORARY:
-                raise self._refused(response, content)
+                raise self._describe_refusal(response, content)
         raise AssertionError("the last attempt has returned or raised")
 
     def _answer(self, target: str, body: bytes | None) -> tuple[HTTPResponse, bytes]:
         """Send a request; once more, within the same time, where the service closed the old connection."""
-        reused, until = self._connection is not None and self._connection.sock is not None, monotonic() + self.timeout
+        reused = self._connection is not None and self._connection.sock is not None
+        until = monotonic() + self.timeout
         try:
             return self._exchange(target, body, until)
         except ConnectionError:
@@ -258,15 +259,15 @@ class HttpClient:
             self._connection.request("GET" if body is None else "POST", target, body, self._headers)
             response = self._connection.getresponse()
             with closing(response):
-                return response, response.read(_MOST_BYTES)  # all of it: what is longer is refused by the socket
+                return response, response.read(_MAX_BYTES)  # all of it: what is longer is refused by the socket
         except _TooLong:
             self.close()
-            raise self._failed(f"the answer is longer than {_MOST_BYTES // 1_000_000} MB") from None
+            raise self._failed(f"the answer is longer than {_MAX_BYTES // 1_000_000} MB") from None
         except BaseException:
             self.close()
             raise
 
-    def _unanswered(self, error: Exception) -> DataError:
+    def _describe_failure(self, error: Exception) -> DataError:
         if isinstance(error, TimeoutError):
             return self._failed(f"no answer within {self.timeout:g} s")
         if isinstance(error, OSError) and not isinstance(error, HTTPException):
@@ -274,16 +275,14 @@ class HttpClient:
             return self._failed(f"cannot be asked: {self.clean(reason)}", hint="Is the service running?")
         return self._failed(f"the answer is broken: {type(error).__name__} {self.clean(str(error))}".rstrip())
 
-    def _refused(self, response: HTTPResponse, content: bytes) -> DataError:
+    def _describe_refusal(self, response: HTTPResponse, content: bytes) -> DataError:
         status = f"status {response.status} {self.clean(response.reason)}".rstrip()
-        leads = response.getheader("Location")
-        if leads is not None:
-            leads = leads.partition("?")[0]
-            leads = mask_url(leads) if "://" in leads else leads
-            return self._failed(
-                f"{status}, which redirects to {self.clean(leads)}",
-                hint="rankjury follows no redirects: give the final url.",
-            )
+        location = response.getheader("Location")
+        if location is not None:
+            location = location.partition("?")[0]
+            location = self.clean(mask_url(location) if "://" in location else location)
+            hint = "rankjury follows no redirects: give the final url."
+            return self._failed(f"{status}, which redirects to {location}", hint=hint)
         return self._failed(f"{status}: {self.clean(content)}" if content.strip() else status)
 
     def _failed(self, found: str, hint: str | None = None) -> DataError:

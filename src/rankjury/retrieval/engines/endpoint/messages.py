@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 from rankjury.core.secrets import PLACES, quote_places
 from rankjury.errors import DataError, UnknownName, UsageError
 
-_LONGEST_SHOWN = 200
-_MOST_NAMES = 10
+_MAX_SHOWN = 200
+_MAX_NAMES = 10
 _LARGEST = float_info.max
 """JSON has integers that no float can hold."""
 _NAMES = "|".join(PLACES)
@@ -66,8 +66,8 @@ class Counters:
 
 def shorten_line(text: str) -> str:
     """Return a text as one line of limited length; characters that are not valid text (surrogates) are escaped."""
-    line = " ".join(text[: 8 * _LONGEST_SHOWN].encode("utf-8", "backslashreplace").decode().split())
-    return f"{line[:_LONGEST_SHOWN]}…" if len(line) > _LONGEST_SHOWN else line
+    line = " ".join(text[: 8 * _MAX_SHOWN].encode("utf-8", "backslashreplace").decode().split())
+    return f"{line[:_MAX_SHOWN]}…" if len(line) > _MAX_SHOWN else line
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class ResponseReader:
                 value = value[int(part)]
             else:
                 is_object = isinstance(value, Mapping)
-                names = ", ".join(sorted(map(str, value))[:_MOST_NAMES]) if is_object else _describe(value)
+                names = ", ".join(sorted(map(str, value))[:_MAX_NAMES]) if is_object else _describe(value)
                 expected = f"one of what is there: {self.clean(names) or 'nothing'}"
                 raise DataError(f"found no {part!r} of the path {path!r}", where=self.where, expected=expected)
         return value

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
-from rankjury.core.params import Param, Params, Setting, resolve_params
+from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, RankjuryError, UnknownName, UsageError
@@ -37,8 +37,8 @@ from rankjury.retrieval.engines.pgvector.table import (
 )
 from rankjury.retrieval.knn.search import Neighbours
 
-_MOST_STORED = 16_000
-_MOST_INDEXED = {"vector": 2_000, "halfvec": 4_000}
+_MAX_STORED = 16_000
+_MAX_INDEXED = {"vector": 2_000, "halfvec": 4_000}
 _LEAST_MEMORY, _MEGABYTE = 64, 1 << 20
 _NEIGHBOUR, _ELEMENT, _MARGIN = 16, 256, 1.3
 """Bytes of a graph per neighbour and per item beside its vector, in pgvector's layout; and a safety factor."""
@@ -117,9 +117,9 @@ class Pgvector(Engine):
         if self._existing:
             return values
         kind, index = str(values["type"]), str(values["index"])
-        most = _MOST_STORED if index == "none" else _MOST_INDEXED[kind]
+        most = _MAX_STORED if index == "none" else _MAX_INDEXED[kind]
         if dimensions > most:
-            hint = "Use type halfvec, or index none." if most == _MOST_INDEXED["vector"] else "Use index none."
+            hint = "Use type halfvec, or index none." if most == _MAX_INDEXED["vector"] else "Use index none."
             where = f"{kind} of pgvector" if index == "none" else f"an index of pgvector over {kind}"
             found = f"vectors have {dimensions:,} dimensions"
             raise ImpossibleSetting(found, expected=f"at most {most:,} in {where}", hint=hint)
@@ -198,60 +198,31 @@ class Pgvector(Engine):
             raise UsageError("the engine pgvector holds nothing", expected=expected)
         return self._table, self._index
 
-    def search(
-        self,
-        queries: Any,
-        k: int,
-        params: Params | None = None,
-        *,
-        filter: Filter | None = None,
-        exact: bool = False,
-    ) -> Neighbours:
+    def search(self, queries: Any, k: int, params: Params | None = None, **options: Any) -> Neighbours:
         methods = self._opened()[0].indexes.values()
         for name in ignored_params(params or (), methods):
             kinds = " and ".join(sorted(set(methods))) or "none"
             self._proof.note(f"{name} has no effect on an index of kind {kinds}")
-        return super().search(queries, k, params, filter=filter, exact=exact)
+        return super().search(queries, k, params, **options)
 
     def _search(
         self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
     ) -> tuple[Ints, Floats]:
         table, database = self._opened()
-        request = self._request(k, params, filter, exact)
+        key = (k, exact, filter, *params.values())
+        if key not in self._requests:
+            if filter is not None and filter.attribute not in table.columns:
+                raise UnknownName("attribute of items", filter.attribute, table.columns)
+            version, scans = self._session.pgvector, exact or not table.indexes
+            self._requests[key] = SearchRequest.create(table, self.metric, k, params, version, filter, scans)
+        request = self._requests[key]
         vectors = encode_vectors(queries, table.kind)
 
         def search() -> tuple[Ints, Floats]:
-            database.configure(
-                self._proof.settings(
-                    request,
-                    len(vectors),
-                    lambda planner, query: request.explain(database, planner, vectors[query]),
-                )
-            )
+            database.configure(self._proof.settings(request, database, vectors))
             return request.search(database, vectors)
 
         return database.retrying(search)
-
-    def _request(self, k: int, params: Mapping[str, Setting], filter: Filter | None, exact: bool) -> SearchRequest:
-        """Return the request for a kind of search, created once."""
-        key = (k, exact, filter, *params.values())
-        if key not in self._requests:
-            table, _ = self._opened()
-            if filter is not None and filter.attribute not in table.columns:
-                raise UnknownName("attribute of items", filter.attribute, table.columns)
-            scans = exact or not table.indexes
-            self._requests[key] = SearchRequest.create(
-                table, self.metric, k, params, self._session.pgvector, filter=filter, exact=scans
-            )
-        return self._requests[key]
-
-    def server_seconds(self, query: Matrix, k: int, params: Params | None = None, *, exact: bool = False) -> float:
-        """Return the time that the server needs to plan and answer one query, by EXPLAIN ANALYZE."""
-        self.search(query.reshape(1, -1), k, params, exact=exact)
-        table, database = self._opened()
-        values = resolve_params(self.search_params, params, "search parameter")
-        request, (vector,) = self._request(k, values, None, exact), encode_vectors(query.reshape(1, -1), table.kind)
-        return database.retrying(lambda: request.server_seconds(database, vector))
 
     def size(self) -> int | None:
         """Return the bytes of the index on disk, or of the table where it has none, as that is what is searched."""
@@ -263,7 +234,6 @@ class Pgvector(Engine):
             return {}
         table, database = self._table, self._index
         sizes = database.retrying(lambda: table_bytes(database.connection, table))
-        made = {} if self._existing else {"made": f"schema {self._schema}, dropped when closed"}
         moved = []
         if self._server is not None and self._server.home.moved:
             moved = ["the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"]
@@ -271,7 +241,7 @@ class Pgvector(Engine):
             "postgresql": self._session.postgresql,
             "pgvector": ".".join(map(str, self._session.pgvector)),
             "server": str(database.address),
-            **made,
+            **({} if self._existing else {"made": f"schema {self._schema}, dropped when closed"}),
             "table": f"{table.schema}.{table.name}",
             **({"where": table.where} if table.where else {}),
             "table_bytes": sizes[1],

@@ -6,7 +6,7 @@ An exact scan that would use an index is an error.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,7 +21,6 @@ from rankjury.retrieval.engines.pgvector.table import VectorTable, search_statem
 from rankjury.retrieval.knn.select import MISSING
 
 _TEXT, _BINARY = 0, 1
-_ANALYZE = "ANALYZE, TIMING OFF, BUFFERS OFF, "
 _FREE = {"enable_seqscan": "on", "enable_bitmapscan": "on", "enable_sort": "on", "enable_indexscan": "on"}
 _FORCED = _FREE | {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off"}
 _EXACT = _FREE | {"enable_indexscan": "off"}
@@ -80,7 +79,6 @@ class SearchRequest:
         k: int,
         params: Mapping[str, Setting],
         version: tuple[int, ...],
-        *,
         filter: Filter | None,
         exact: bool,
     ) -> Self:
@@ -89,12 +87,11 @@ class SearchRequest:
         statement = search_statement(table, metric, k, None if filter is None else filter.attribute).encode()
         return cls(table, metric, k, statement, None if filter is None else filter.value.encode(), settings, exact)
 
-    def send(self, connection: DatabaseConnection, vector: bytes, prefix: str = "") -> Any:
+    def send(self, connection: DatabaseConnection, vector: bytes, prefix: bytes = b"") -> Any:
         """Execute the statement for one encoded vector."""
-        statement = prefix.encode() + self.statement if prefix else self.statement
         if self.value is None:
-            return connection.ask(statement, (vector,), (_BINARY,))
-        return connection.ask(statement, (vector, self.value), (_BINARY, _TEXT))
+            return connection.ask(prefix + self.statement, (vector,), (_BINARY,))
+        return connection.ask(prefix + self.statement, (vector, self.value), (_BINARY, _TEXT))
 
     def search(self, connection: DatabaseConnection, vectors: list[bytes]) -> tuple[Ints, Floats]:
         """Return rows and scores of each query, best first; the results of all queries are decoded at once."""
@@ -136,16 +133,9 @@ class SearchRequest:
     def explain(self, connection: DatabaseConnection, planner: Mapping[str, str], vector: bytes) -> "QueryPlan":
         """Return how the server would execute the search, under settings of its planner."""
         connection.configure({**self.settings, **planner})
-        return QueryPlan.parse(self._explained(connection, vector, ""), self.table.indexes)
-
-    def server_seconds(self, connection: DatabaseConnection, vector: bytes) -> float:
-        """Return how long the server takes to plan and execute one query."""
-        report = json.loads(self._explained(connection, vector, _ANALYZE))[0]
-        return (float(report["Planning Time"]) + float(report["Execution Time"])) / 1e3
-
-    def _explained(self, connection: DatabaseConnection, vector: bytes, options: str) -> bytes:
-        result = self.send(connection, vector, f"EXPLAIN ({options}FORMAT JSON) ")
-        return b"".join(result.get_value(line, 0) for line in range(result.ntuples))
+        result = self.send(connection, vector, b"EXPLAIN (FORMAT JSON) ")
+        explained = b"".join(result.get_value(line, 0) for line in range(result.ntuples))
+        return QueryPlan.parse(explained, self.table.indexes)
 
 
 @dataclass(frozen=True)
@@ -169,8 +159,7 @@ class QueryPlan:
         return cls(" > ".join(texts), frozenset(used))
 
 
-Explain = Callable[[Mapping[str, str], int], QueryPlan]
-"""Returns the plan of the n-th query under settings of the planner."""
+_Explain = Callable[[Mapping[str, str]], Iterator[QueryPlan]]
 
 
 @dataclass
@@ -183,26 +172,32 @@ class PlanProof:
     _settings: dict[SearchRequest, Mapping[str, str]] = field(default_factory=dict)
     _evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def settings(self, request: SearchRequest, queries: int, explain: Explain) -> Mapping[str, str]:
+    def settings(
+        self, request: SearchRequest, connection: DatabaseConnection, vectors: Sequence[bytes]
+    ) -> Mapping[str, str]:
         """Return all settings for a kind of search, the planner's among them."""
         if request not in self._settings:
-            sample = np.unique(np.linspace(0, queries - 1, _SAMPLE).astype(int)).tolist()
-            planner = self._check_exact(sample, explain) if request.exact else self._check_index(sample, explain)
+            sample = np.unique(np.linspace(0, len(vectors) - 1, _SAMPLE).astype(int)).tolist()
+
+            def explain(planner: Mapping[str, str]) -> Iterator[QueryPlan]:
+                return (request.explain(connection, planner, vectors[query]) for query in sample)
+
+            planner = self._check_exact(explain) if request.exact else self._check_index(explain)
             self._settings[request] = {**request.settings, **planner}
         return self._settings[request]
 
-    def _check_exact(self, sample: Sequence[int], explain: Explain) -> Mapping[str, str]:
-        for plan in (explain(_EXACT, query) for query in sample):
+    def _check_exact(self, explain: _Explain) -> Mapping[str, str]:
+        for plan in explain(_EXACT):
             self._record("exact", plan, expected=not plan.indexes)
             if plan.indexes:
                 raise DataError(f"the exact scan would use an index: {plan.text}", where="PostgreSQL")
         return _EXACT
 
-    def _check_index(self, sample: Sequence[int], explain: Explain) -> Mapping[str, str]:
-        settings, plans = _FREE, [explain(_FREE, query) for query in sample]
+    def _check_index(self, explain: _Explain) -> Mapping[str, str]:
+        settings, plans = _FREE, list(explain(_FREE))
         unused = next((plan for plan in plans if not plan.indexes), None)
         if unused is not None:
-            settings, plans = _FORCED, [explain(_FORCED, query) for query in sample]
+            settings, plans = _FORCED, list(explain(_FORCED))
             self.note(
                 f"the planner by itself would not use the index ({unused.text}): "
                 "enable_seqscan, enable_bitmapscan and enable_sort were set off"

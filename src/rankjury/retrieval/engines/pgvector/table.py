@@ -42,7 +42,7 @@ WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN (SELECT oid FROM held)
 """
 """Vector indexes: name, method, bytes."""
 _TABLE_BYTES = f"{_BASES} SELECT coalesce(sum(pg_table_size(oid::regclass)), 0)::bigint FROM held"
-_LONGEST_NAME = 63
+_MAX_NAME_BYTES = 63
 _ROW, _VECTOR = "rankjury_row", "rankjury_vector"
 
 
@@ -95,7 +95,7 @@ def name_columns(attributes: Iterable[str]) -> dict[str, str]:
     """Return columns by attribute: the same names, but for those that PostgreSQL would cut or that are reserved."""
     columns: dict[str, str] = {}
     for number, name in enumerate(attributes):
-        plain = 0 < len(name.encode()) <= _LONGEST_NAME and "\0" not in name and not name.startswith("rankjury_")
+        plain = 0 < len(name.encode()) <= _MAX_NAME_BYTES and "\0" not in name and not name.startswith("rankjury_")
         columns[name] = name if plain else f"rankjury_attribute_{number}"
     return columns
 
@@ -181,15 +181,13 @@ def _interleave(records: "np.ndarray[Any, Any]", texts: pl.DataFrame) -> bytes:
     size, plain = records.dtype.itemsize, records.tobytes()
     tails = []
     for column in texts.iter_columns():
-        encoded = {text: _encode_text(text) for text in column.unique()}
+        encoded = {text: _NULL if text is None else _encode_text(text) for text in column.unique()}
         tails.append([encoded[text] for text in column])
     heads = [plain[at : at + size] for at in range(0, len(plain), size)]
     return b"".join([part for row in zip(heads, *tails, strict=True) for part in row])
 
 
-def _encode_text(text: str | None) -> bytes:
-    if text is None:
-        return _NULL
+def _encode_text(text: str) -> bytes:
     if "\0" in text:
         raise DataError(f"the attribute {text[:40]!r} holds a zero byte", expected="texts that PostgreSQL can hold")
     encoded = text.encode()
@@ -213,7 +211,7 @@ def decode_vectors(rows: list[bytes], kind: str, source: str, width: int | None 
     return octets.reshape(len(rows), widths[0]).astype(KINDS[kind][1:])
 
 
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 _ROWS_AT_ONCE = 4096
 _TABLES = """
 SELECT c.oid, n.nspname, c.relname, c.relkind = 'v' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -284,14 +282,14 @@ def match_table(connection: Any, table: VectorTable, dimensions: int, ids: pl.Se
     columns = f"{quote_name(table.row)}::text, {quote_name(table.vector)} IS NULL"
     cursor = connection.execute(f"SELECT {columns} FROM {table.quoted}{table.conditions()}", binary=True)
     stored = _check_ids(pl.Series([name for name, is_empty in cursor if not is_empty], dtype=pl.String), table)
-    given = ids.cast(pl.String)
+    names = ids.cast(pl.String)
     for lacking, what in (
-        (given.filter(~given.is_in(stored.implode())), f"the corpus has ids that {table.name} has no vector of"),
-        (stored.filter(~stored.is_in(given.implode())), f"{table.name} has ids that the corpus has not"),
+        (names.filter(~names.is_in(stored.implode())), f"the corpus has ids that {table.name} has no vector of"),
+        (stored.filter(~stored.is_in(names.implode())), f"{table.name} has ids that the corpus has not"),
     ):
         if len(lacking):
             raise DataError(f"{what}: {_list_ids(lacking)}", where="PostgreSQL", expected="the same ids in both")
-    rows = {name.encode(): row for row, name in enumerate(given)}
+    rows = {name.encode(): row for row, name in enumerate(names)}
     return replace(table, dimensions=dimensions, items=len(ids), rows=rows)
 
 
@@ -334,7 +332,7 @@ def _check_ids(ids: pl.Series, table: VectorTable) -> pl.Series:
 
 
 def _list_ids(ids: pl.Series) -> str:
-    names = ", ".join(repr(name) for name in ids.sort()[:_MOST_NAMES]) + (" …" if len(ids) > _MOST_NAMES else "")
+    names = ", ".join(repr(name) for name in ids.sort()[:_MAX_NAMES]) + (" …" if len(ids) > _MAX_NAMES else "")
     return f"{names} ({len(ids):,})"
 
 
