@@ -154,7 +154,7 @@ class TestRecommend:
         """Items by their number, the last first; of one user it knows nothing."""
 
         class Backwards(rankjury.Recommender):
-            about = "the last first"
+            description = "the last first"
 
             def fit(self, train: rankjury.Log, features: Any = None, progress: Any = None) -> None:
                 self.stranger = int(np.max(train.user))

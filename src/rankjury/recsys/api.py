@@ -90,9 +90,19 @@ def held_out(
     unused = [name for name, value in settings.items() if value is not None]
     if isinstance(log, Split) and unused:
         raise UsageError(f"the log is split already, and {', '.join(unused)} would not count", expected="a log")
-    split = log if isinstance(log, Split) else _split(log, of_items, kind or "temporal", fold, scale, options)
+    if isinstance(log, Log) and scale is not None:
+        raise UsageError("scale, where the log was read already", expected="a file", hint="read_log takes a scale.")
+    if not isinstance(log, Log | Split):
+        log = read_log(log, scale=scale)
     if of_items is not None:
-        split = split.with_items(of_items.ids)
+        log = log.with_items(of_items.ids)
+    kind = kind or "temporal"
+    if fold is not None:
+        fold_param = SPLITS.get(kind).fold_param
+        if fold_param is None:
+            raise UsageError(f"a {kind} split has no folds", expected="fold with kind users or rolling")
+        options[fold_param] = fold
+    split = log if isinstance(log, Split) else split_log(log, kind, **options)
     chosen = catalogue or ("seen" if of_items is None else "items")
     if chosen not in get_args(Catalogue):
         raise UnknownName("catalogue", chosen, get_args(Catalogue))
@@ -101,25 +111,6 @@ def held_out(
     sampling = sampled if sampled is None or isinstance(sampled, Sampled) else Sampled(sampled)
     features = side_features(split.log, of_items, of_users, trained=split.users_of(*fit_on))
     return Task(split, window, fit_on, mask, sampling, features, (*split.log.notes, *notes))
-
-
-def _split(
-    log: Any,
-    items: Attributes | None,
-    kind: str,
-    fold: int | None,
-    scale: tuple[float, float] | None,
-    options: dict[str, object],
-) -> Split:
-    if isinstance(log, Log) and scale is not None:
-        raise UsageError("scale, where the log was read already", expected="a file", hint="read_log takes a scale.")
-    log = log if isinstance(log, Log) else read_log(log, scale=scale)
-    if fold is not None:
-        fold_param = SPLITS.get(kind).fold_param
-        if fold_param is None:
-            raise UsageError(f"a {kind} split has no folds", expected="fold with kind users or rolling")
-        options = {**options, fold_param: fold}
-    return split_log(log if items is None else log.with_items(items.ids), kind, **options)
 
 
 @check_arguments
@@ -158,8 +149,7 @@ def recommend(
     if not isinstance(task, Task):
         raise UsageError(f"found a task of type {type(task).__name__}", expected="a task as rankjury.held_out makes it")
     if k is None:
-        listed = [measures] if isinstance(measures, str | Measure) else measures
-        cuts = [asked.measure.k for asked in resolve_measures(listed) if asked.measure.k is not None]
+        cuts = [asked.measure.k for asked in resolve_measures(measures) if asked.measure.k is not None]
         k = max(cuts, default=_UNCUT_DEPTH)
     if not is_whole(k) or k < 1:
         raise UsageError(f"k is {k!r}", expected="a whole number from 1 on")

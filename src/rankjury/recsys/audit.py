@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.core.text import plural
-from rankjury.core.types import Bools, Floats, Ints, places_in
+from rankjury.core.types import Floats, Ints, places_in
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.attributes import Attributes, read_items
@@ -27,7 +27,7 @@ from rankjury.stats.formatting import format_percent
 _BULK = 10
 """More rows of a user than this within one second were not made one by one."""
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
-_MOST_VALUES, _BINS = 20, 10
+_MAX_VALUES, _BINS = 20, 10
 _TOP = 0.2
 _HIGH = 0.75
 """A rating is high from three quarters of the way between the lowest and the highest that occurs: 4 of 1 to 5."""
@@ -218,8 +218,7 @@ def audit(
     """
     if items is not None and not isinstance(items, Attributes | str | Path):
         raise UsageError(f"items is of type {type(items).__name__}", expected="a path, or Attributes")
-    if items is None:
-        items = find_companions(log)[0]
+    items = find_companions(log)[0] if items is None else items
     items = read_items(items) if isinstance(items, str | Path) else items
     log = log if isinstance(log, Log) else read_log(log)
     if cold < 0:
@@ -237,15 +236,15 @@ def audit(
         )
         for counts in (log.per_user[log.per_user > 0], log.per_item[log.per_item > 0])
     )
-    pairs, exact = _count_duplicates(log)
-    found = Audit(
+    duplicates, exact = _count_duplicates(log)
+    result = Audit(
         source=log.source,
         rows=len(log),
         users=users,
         items=of_items,
         catalogue=_describe_catalogue(log, items),
-        sparsity=1 - (len(log) - pairs) / (users.n * of_items.n),
-        duplicate_pairs=pairs,
+        sparsity=1 - (len(log) - duplicates) / (users.n * of_items.n),
+        duplicate_pairs=duplicates,
         exact_duplicates=exact,
         ratings=_describe_ratings(log) if log.rated else None,
         times=describe_times(log),
@@ -253,7 +252,7 @@ def audit(
         future=None if log.time is None else _preview_temporal_split(log, log.time, shares),
         cold=cold,
     )
-    return replace(found, warnings=(*log.notes, *_warnings(found)))
+    return replace(result, warnings=(*log.notes, *_warnings(result)))
 
 
 def gini(counts: Ints) -> float:
@@ -292,9 +291,8 @@ def _count_duplicates(log: Log) -> tuple[int, int]:
 def _describe_catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage | None:
     taken = log.per_item > 0
     if items is None:
-        if taken.all():
-            return None
-        return CatalogueCoverage(taken.size, int((~taken).sum()), 0, gini(log.per_item))
+        never = int((~taken).sum())
+        return CatalogueCoverage(taken.size, never, 0, gini(log.per_item)) if never else None
     listed = places_in(log.items, items.ids)
     known = np.zeros(taken.size, dtype=bool)
     known[listed[listed >= 0]] = True
@@ -321,7 +319,7 @@ def _describe_ratings(log: Log) -> Ratings:
 
 def histogram(values: Floats, counts: Ints) -> tuple[HistogramBin, ...]:
     """Return a bin per distinct value, or bins of equal width where there are many; values are ascending."""
-    if values.size <= _MOST_VALUES:
+    if values.size <= _MAX_VALUES:
         return tuple(HistogramBin(value, value, n) for value, n in zip(values.tolist(), counts.tolist(), strict=True))
     numbers, edges = np.histogram(values, bins=_BINS, weights=counts)
     bins = zip(edges[:-1].tolist(), edges[1:].tolist(), numbers.tolist(), strict=True)
@@ -385,9 +383,8 @@ def _sort_by_user(user: Codes, time: Ints) -> tuple[Ints, Ints]:
 
 def _group_sizes(*ordered: Ints) -> Ints:
     """Return the sizes of groups of equal neighbouring rows."""
-    changes: Bools = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
-    bounds = np.concatenate(([0], np.flatnonzero(changes) + 1, [ordered[0].size]))
-    return np.diff(bounds).astype(np.int64)
+    changes = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
+    return np.diff(np.flatnonzero(changes) + 1, prepend=0, append=ordered[0].size).astype(np.int64)
 
 
 def _preview_temporal_split(log: Log, time: Ints, fractions: Fractions) -> SplitPreview:
@@ -414,32 +411,33 @@ def _preview_temporal_split(log: Log, time: Ints, fractions: Fractions) -> Split
     )
 
 
-def _warnings(found: Audit) -> Iterator[str]:
-    """Yield warnings; each says what was found and what follows from it."""
-    if found.duplicate_pairs > _MANY_DUPLICATES * found.rows:
-        exact = f", {found.exact_duplicates:,} of them in full" if found.exact_duplicates else ""
+def _warnings(result: Audit) -> Iterator[str]:
+    """Yield warnings; each says what was counted and what follows from it."""
+    if result.duplicate_pairs > _MANY_DUPLICATES * result.rows:
+        exact = f", {result.exact_duplicates:,} of them in full" if result.exact_duplicates else ""
         yield (
-            f"{plural(found.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
-            f"({_share(found.duplicate_pairs, found.rows)}{exact}): a random split would test what it trains on, and "
+            f"{plural(result.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
+            f"({_share(result.duplicate_pairs, result.rows)}{exact}): a random split would test what it trains on, and "
             "of each pair only the latest row counts"
         )
-    elif found.exact_duplicates:
-        yield f"{plural(found.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
-    if found.users.n < _FEW_USERS:
-        yield f"{plural(found.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
-    if found.catalogue is not None and found.catalogue.unlisted == found.items.n:
+    elif result.exact_duplicates:
+        yield f"{plural(result.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
+    if result.users.n < _FEW_USERS:
+        yield f"{plural(result.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
+    unlisted = 0 if result.catalogue is None else result.catalogue.unlisted
+    if unlisted == result.items.n:
         yield "not one item of the log is in the file of items: are the ids of another kind?"
-    elif found.catalogue is not None and found.catalogue.unlisted:
-        items = plural(found.catalogue.unlisted, "item of the log is", "items of the log are")
+    elif unlisted:
+        items = plural(unlisted, "item of the log is", "items of the log are")
         yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
-    if found.ratings is not None:
-        yield from _rating_warnings(found.ratings)
-    times = found.times
+    if result.ratings is not None:
+        yield from _rating_warnings(result.ratings)
+    times = result.times
     if times is None:
         yield "no column of times: it can only be split at random, and models then learn from what came later"
     elif times.first == times.last:
         yield f"all rows have one time ({_when(times.first, times.unit)}): nothing can be split by time"
-    elif found.ties is not None and found.future is not None:
+    elif result.ties is not None and result.future is not None:
         if not times.unit:
             yield "times are plain numbers: they order rows, but are no dates"
         if times.future:
@@ -448,8 +446,8 @@ def _warnings(found: Audit) -> Iterator[str]:
         if times.early:
             rows = plural(times.early, "row is", "rows are")
             yield f"{rows} from before 1990 (from {_when(times.first, times.unit)} on)"
-        yield from _tie_warnings(found.ties, times.unit, found.rows, found.future)
-        yield from _preview_warnings(found.future)
+        yield from _tie_warnings(result.ties, times.unit, result.rows, result.future)
+        yield from _preview_warnings(result.future)
 
 
 def _share(part: int, whole: int) -> str:

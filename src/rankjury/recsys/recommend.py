@@ -5,7 +5,6 @@ that have factors are searched exactly, at the speed of the multiplication; the 
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered, places_in
 from rankjury.errors import DataError, UnknownName
+from rankjury.recsys.data.log import Codes
 from rankjury.recsys.models import Recommender
 from rankjury.recsys.task import Task
 from rankjury.retrieval.knn.search import LeftOut, nearest
@@ -129,27 +129,21 @@ def _rank_by_factors(
         bad = np.flatnonzero(~np.isfinite(side).all(axis=1))
         if bad.size:
             raise _not_a_number(f"a factor of {name} {ids[int(codes[bad[0]])]!r}", bad.size, source)
-    left_out = _excluded_places(task, rows, candidates)
-    k = items.shape[1]
-    found = nearest(queries, corpus, k, metric="ip", left_out=left_out, scored=scored, progress=progress)
-    width = found.items.shape[1]
-    items[rows, :width] = np.where(found.items == MISSING, MISSING, candidates[found.items])
-    scores[rows, :width] = found.scores
-
-
-def _excluded_places(task: Task, rows: Ints, candidates: Ints) -> LeftOut:
-    """Return the excluded items of these users, as places among the candidates."""
-    starts, out = task.excluded
+    starts, excluded = task.excluded
     if rows.size < task.users.size:
         starts, at = gathered(starts, rows)
-        out = out[at]
-    if candidates.size < len(task.log.items):
+        excluded = excluded[at]
+    if candidates.size < len(task.log.items):  # as places among the candidates
         place = np.full(len(task.log.items), MISSING, dtype=np.int64)
         place[candidates] = np.arange(candidates.size)
-        out = place[out]
-        inside = out != MISSING
-        starts, out = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], out[inside]
-    return LeftOut(starts, out, candidates.size)
+        excluded = place[excluded]
+        inside = excluded != MISSING
+        starts, excluded = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], excluded[inside]
+    left_out = LeftOut(starts, excluded, candidates.size)
+    best = nearest(queries, corpus, items.shape[1], metric="ip", left_out=left_out, scored=scored, progress=progress)
+    width = best.items.shape[1]
+    items[rows, :width] = np.where(best.items == MISSING, MISSING, candidates[best.items])
+    scores[rows, :width] = best.scores
 
 
 def _rank_by_blocks(
@@ -188,7 +182,7 @@ def candidate_mask(task: Task, rows: Ints) -> Bools:
     for (starts, of), value in ((task.excluded, False), (task.extra_candidates, True)):
         some, at = gathered(starts, rows)
         allowed[np.repeat(np.arange(rows.size), np.diff(some)), of[at]] = value
-    return allowed if task.sampled is None else sample_candidates(task, rows, allowed)
+    return sample_candidates(task, rows, allowed)
 
 
 def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
@@ -226,17 +220,11 @@ def top_items(table: Floats, k: int) -> tuple[Ints, Floats]:
     return items, scores
 
 
-def check_recommendations(
-    ranking: Ranking,
-    task: Task,
-    *,
-    seen: Literal["drop", "keep"] = "drop",
-    unknown: Literal["drop", "keep"] = "drop",
-) -> tuple[Ranking, list[str]]:
-    """Return recommendations from elsewhere, by default without items that are not candidates, and warnings on them.
+def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[str]]:
+    """Return recommendations from elsewhere without items that are not candidates, and warnings on them.
 
-    ``seen`` are items that the user took in training, ``unknown`` those that the catalogue lacks; held-out items are
-    always candidates. Users without held-out items are left as they are.
+    Items that the user took in training and items that the catalogue lacks are no candidates; held-out items always
+    are. Users without held-out items are left as they are.
     """
     users = places_in(task.log.users, ranking.queries.cast(pl.String))
     evaluated = np.isin(users, task.users)
@@ -248,7 +236,15 @@ def check_recommendations(
         )
     row = np.repeat(np.arange(len(ranking)), np.diff(ranking.starts))
     item = places_in(task.log.items, ranking.items.cast(pl.String))
-    taken, foreign = _invalid_items(task, users, evaluated, row, item)
+    checked = evaluated[row]
+    width = len(task.log.items)
+    key = np.where(checked & (item >= 0), users[row] * width + item, -1)
+    taken = np.isin(key, _pair_keys(task.users, *task.excluded, width))
+    held_starts, at = gathered(task.held_out.starts, task.users)
+    held_out = np.isin(key, _pair_keys(task.users, held_starts, task.held_out.items[at], width))
+    foreign = checked & ((item < 0) | ~task.in_catalogue[item]) & ~held_out & ~taken
+    unsampled = np.zeros_like(taken) if task.sampled is None else _not_sampled(task, users, evaluated, row, item)
+    unsampled &= ~taken & ~foreign
     notes = []
     others = int((~evaluated).sum())
     if others:
@@ -260,23 +256,16 @@ def check_recommendations(
     if missing.size:
         names = join_names(task.log.users.gather(missing[: _EXAMPLES + 1]), _EXAMPLES)
         notes.append(f"{plural(missing.size, 'user is', 'users are')} recommended nothing: {names}")
-    for rows, what, choice in (
-        (taken, "of items that the user has from training", seen),
-        (foreign, "of items that the catalogue lacks", unknown),
+    for rows, what in (
+        (taken, "of items that the user has from training"),
+        (foreign, "of items that the catalogue lacks"),
+        (unsampled, "of items that are not among the drawn candidates"),
     ):
         if rows.any():
             many = plural(int(rows.sum()), "recommendation is", "recommendations are")
-            of_users = plural(np.unique(row[rows]).size, "user", "users")
-            kept = "kept: they take places, and cannot be right"
-            done = "left out: what follows moves up" if choice == "drop" else kept
-            notes.append(f"{many} {what} ({of_users}), {done}")
-    dropped = (taken & (seen == "drop")) | (foreign & (unknown == "drop"))
-    if task.sampled is not None:
-        absent = _not_sampled(task, users, evaluated, row, item) & ~taken & ~foreign
-        dropped |= absent
-        if absent.any():
-            many = plural(int(absent.sum()), "recommendation is", "recommendations are")
-            notes.append(f"{many} of items that are not among the drawn candidates, left out: what follows moves up")
+            of_users = f" ({plural(np.unique(row[rows]).size, 'user', 'users')})" if rows is not unsampled else ""
+            notes.append(f"{many} {what}{of_users}, left out: what follows moves up")
+    dropped = taken | foreign | unsampled
     if not dropped.any():
         return ranking, notes
     before = np.concatenate(([0], np.cumsum(~dropped))).astype(np.int64)
@@ -290,17 +279,9 @@ def check_recommendations(
     return rest, notes
 
 
-def _invalid_items(task: Task, users: Ints, evaluated: Bools, row: Ints, item: Ints) -> tuple[Bools, Bools]:
-    """Return which rows have an item that the user took in training, and which an item outside the catalogue."""
-    width = len(task.log.items)
-    checked = evaluated[row]
-    key = np.where(checked & (item >= 0), np.where(checked, users[row], 0) * width + item, -1)
-    starts, out = task.excluded
-    taken = np.isin(key, np.repeat(task.users, np.diff(starts)) * width + out) & (key >= 0)
-    held_starts, at = gathered(task.held_out.starts, task.users)
-    held_out = np.isin(key, np.repeat(task.users, np.diff(held_starts)) * width + task.held_out.items[at])
-    outside = (item < 0) | ~task.in_catalogue[item]
-    return taken, checked & outside & ~held_out & ~taken
+def _pair_keys(users: Ints, starts: Ints, items: Ints | Codes, width: int) -> Ints:
+    """Return one number per pair of a user and an item (CSR)."""
+    return np.repeat(users, np.diff(starts)) * width + items
 
 
 def _not_sampled(task: Task, users: Ints, evaluated: Bools, row: Ints, item: Ints) -> Bools:

@@ -19,7 +19,7 @@ from rankjury.recsys.split import WINDOWS, Split, Window
 
 Catalogue = Literal["items", "seen", "train"]
 """The items of a file, all that were seen up to the end of the window, or those of the training windows."""
-_MOST = 2**62
+_LIMIT = 2**62
 """A limit by which sums of a few such numbers fit into 64 bits."""
 
 
@@ -32,8 +32,8 @@ class Sampled:
 
     def __post_init__(self) -> None:
         for name, value, least in (("n", self.n, 1), ("seed", self.seed, 0)):
-            if not is_whole(value) or not least <= value < _MOST:
-                expected = f"a whole number from {least} to {_MOST - 1:,}"
+            if not is_whole(value) or not least <= value < _LIMIT:
+                expected = f"a whole number from {least} to {_LIMIT - 1:,}"
                 raise UsageError(f"{name} of sampled candidates is {shorten(value)}", expected=expected)
 
 

@@ -1,6 +1,6 @@
 """Tiers: users by activity, items by popularity, cold and warm, by training interactions alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, isfinite
@@ -11,7 +11,7 @@ import polars as pl
 
 from rankjury.core.params import is_whole
 from rankjury.core.text import plural
-from rankjury.core.types import Bools, Ints
+from rankjury.core.types import Ints
 from rankjury.errors import UsageError
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
@@ -20,11 +20,9 @@ from rankjury.recsys.task import Task
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
 """Tiers of users and of items that are crossed, where crossings are wanted."""
-_POPULARITY = ("head", "torso", "tail")
-_COLD, _WARM = "cold", "warm"
 _ACTIVITY = {2: ("low", "high"), 3: ("low", "medium", "high"), 4: ("low", "medium", "high", "power")}
-_MOST_TIERS = 20
-_OF = "training interaction", "training interactions"
+_MAX_TIERS = 20
+_UNIT = "training interaction", "training interactions"
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Tiers:
 
     def __post_init__(self) -> None:
         if isinstance(self.activity, int):
-            if isinstance(self.activity, bool) or not 2 <= self.activity <= _MOST_TIERS:
-                raise UsageError(f"activity is {self.activity}", expected=f"2 to {_MOST_TIERS} tiers, or edges")
+            if isinstance(self.activity, bool) or not 2 <= self.activity <= _MAX_TIERS:
+                raise UsageError(f"activity is {self.activity}", expected=f"2 to {_MAX_TIERS} tiers, or edges")
         elif not isinstance(self.activity, Sequence) or not _rising(self.activity):
             raise UsageError(f"activity is {self.activity}", expected="numbers that rise, such as 20, 50, 200")
         if len(self.popularity) != 2 or not 0 < self.popularity[0] <= self.popularity[1] <= 1:
@@ -54,16 +52,10 @@ class Tiers:
             if not is_whole(least) or least < 1:
                 raise UsageError(f"{name} is {least!r}", expected="a whole number from 1 on")
 
-    @property
-    def activities(self) -> tuple[str, ...]:
-        """The names of the activity tiers: low, medium, high, power; or q1, q2 … where there are more."""
-        number = self.activity if isinstance(self.activity, int) else len(self.activity) + 1
-        return _ACTIVITY.get(number, tuple(f"q{place + 1}" for place in range(number)))
-
 
 def _rising(edges: Sequence[float]) -> bool:
     ceilings = [0, *(ceil(edge) for edge in edges if isfinite(edge))]
-    return 1 < len(ceilings) == len(edges) + 1 <= _MOST_TIERS and all(low < high for low, high in pairwise(ceilings))
+    return 1 < len(ceilings) == len(edges) + 1 <= _MAX_TIERS and all(low < high for low, high in pairwise(ceilings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +81,8 @@ def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
     taken = task.train.per_user
     begins = _activity_begins(taken[taken > 0], tiers)
     place = np.searchsorted(begins, taken, side="right").astype(np.int64)
-    activity = Tier("activity", tiers.activities, tuple(_ranges(begins.tolist())), place)
-    return activity, _warmth("user", taken, tiers.cold_users)
+    labels = _ACTIVITY.get(begins.size + 1, tuple(f"q{number + 1}" for number in range(begins.size + 1)))
+    return Tier("activity", labels, _ranges(begins.tolist()), place), _warmth("user", taken, tiers.cold_users)
 
 
 def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
@@ -98,8 +90,8 @@ def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
     taken = task.train.per_item
     least = _popularity_begins(taken, tiers)
     place = (taken < least[0]).astype(np.int64) + (taken < least[1])
-    notes = tuple(reversed(list(_ranges([least[1], least[0]]))))
-    return Tier("popularity", _POPULARITY, notes, place), _warmth("item", taken, tiers.cold_items)
+    notes = _ranges([least[1], least[0]])[::-1]
+    return Tier("popularity", ("head", "torso", "tail"), notes, place), _warmth("item", taken, tiers.cold_items)
 
 
 def user_cuts(task: Task, tiers: Tiers) -> SliceTable:
@@ -145,27 +137,19 @@ def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
 
 
 def _warmth(name: str, taken: Ints, threshold: int) -> Tier:
-    notes = (f"fewer than {plural(threshold, *_OF)}", f"{plural(threshold, *_OF)} or more")
-    return Tier(name, (_COLD, _WARM), notes, (taken >= threshold).astype(np.int64))
+    notes = (f"fewer than {plural(threshold, *_UNIT)}", f"{plural(threshold, *_UNIT)} or more")
+    return Tier(name, ("cold", "warm"), notes, (taken >= threshold).astype(np.int64))
 
 
-def _ranges(begins: Sequence[int]) -> Iterator[str]:
-    """Yield notes on the counts below the first limit, between two, and from the last on."""
-    never = np.iinfo(np.int64).max
-    if begins[0] == never:
-        yield "all of them"
-        yield from [""] * len(begins)
-        return
-    yield f"at most {plural(begins[0] - 1, *_OF)}"
-    for low, high in pairwise(begins):
-        yield (
-            ""
-            if high == low
-            else f"{low:,} {_OF[0] if low == 1 else _OF[1]}"
-            if high == low + 1
-            else f"{low:,} to {high - 1:,} {_OF[1]}"
-        )
-    yield f"{plural(begins[-1], *_OF)} or more"
+def _ranges(begins: Sequence[int]) -> tuple[str, ...]:
+    """Return notes on the counts below the first limit, between two, and from the last on."""
+    if begins[0] == np.iinfo(np.int64).max:
+        return "all of them", *[""] * len(begins)
+    between = [f"{low:,} to {high - 1:,} {_UNIT[1]}" for low, high in pairwise(begins)]
+    for place, (low, high) in enumerate(pairwise(begins)):
+        if high <= low + 1:
+            between[place] = plural(low, *_UNIT) if high > low else ""
+    return f"at most {plural(begins[0] - 1, *_UNIT)}", *between, f"{plural(begins[-1], *_UNIT)} or more"
 
 
 def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
@@ -173,20 +157,24 @@ def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
 
     Sizes in training do not depend on what was held out.
     """
-    held_users, held_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
-    held_users[task.users] = True
-    held_items[task.held_out.items] = True
+    tested_users, tested_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
+    tested_users[task.users] = True
+    tested_items[task.held_out.items] = True
     sides = (
-        ("users", user_tiers(task, tiers), task.train.per_user, held_users),
-        ("items", item_tiers(task, tiers), task.train.per_item, held_items),
+        ("users", user_tiers(task, tiers), task.train.per_user, tested_users),
+        ("items", item_tiers(task, tiers), task.train.per_item, tested_items),
     )
-    return {side: {tier.name: dict(_sizes(tier, taken, held)) for tier in found} for side, found, taken, held in sides}
-
-
-def _sizes(tier: Tier, taken: Ints, held: Bools) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    total = int(taken.sum())
-    for place, (label, note) in enumerate(zip(tier.labels, tier.notes, strict=True)):
-        inside = tier.place == place
-        share = int(taken[inside].sum()) / total if total else 0.0
-        trained, tested = int((inside & (taken > 0)).sum()), int((inside & held).sum())
-        yield label, {"range": note, "train": trained, "share": share, "held_out": tested}
+    sizes: dict[str, Any] = {}
+    for side, tiers_of_side, taken, held_out in sides:
+        total = int(taken.sum())
+        for tier in tiers_of_side:
+            of_tier = sizes.setdefault(side, {}).setdefault(tier.name, {})
+            for place, (label, note) in enumerate(zip(tier.labels, tier.notes, strict=True)):
+                inside = tier.place == place
+                of_tier[label] = {
+                    "range": note,
+                    "train": int((inside & (taken > 0)).sum()),
+                    "share": int(taken[inside].sum()) / total if total else 0.0,
+                    "held_out": int((inside & held_out).sum()),
+                }
+    return sizes

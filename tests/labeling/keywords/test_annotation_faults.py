@@ -54,10 +54,10 @@ class TestFaults:
 
     def test_duplicated_ids_with_both_rows(self) -> None:
         frame = pl.DataFrame({"clip": ["v1", "v2", " v1", "v2", "v1"], "object": list("abcde")})
-        told = r"clips\.csv: the id 'v1' stands in rows 1 and 3 \(3 rows repeat an id\); expected each item once"
+        told = r"clips\.csv: duplicate id 'v1' in rows 1 and 3 \(3 rows repeat an id\); expected each item once"
         with pytest.raises(rankjury.DataError, match=told):
             self.read(frame=frame)
-        with pytest.raises(rankjury.DataError, match=r"the id 'b' stands in rows 2 and 4 \(1 row repeats an id\)"):
+        with pytest.raises(rankjury.DataError, match=r"duplicate id 'b' in rows 2 and 4 \(1 row repeats an id\)"):
             self.read(frame=pl.DataFrame({"clip": ["a", "b", "c", "b"], "object": list("wxyz")}))
 
     @pytest.mark.parametrize("cell", [{"a": 1}, [["x"]], [{"a": 1}]])
@@ -99,7 +99,7 @@ class TestFaultsOfFiles:
             read_annotations(written(tmp_path, "clip,object,object\nv1,car,bus\n"))
 
     def test_duplicated_ids(self, tmp_path: Path) -> None:
-        with pytest.raises(rankjury.DataError, match=r"clips\.csv: the id 'v1' stands in rows 1 and 2"):
+        with pytest.raises(rankjury.DataError, match=r"clips\.csv: duplicate id 'v1' in rows 1 and 2"):
             read_annotations(written(tmp_path, "clip,object\nv1,car\nv1,bus\n"))
 
     def test_no_such_file(self, tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_a_bare_name_of_two_groups_needs_its_group(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text('[synonyms]\nstopped = ["halted"]\n', encoding="utf-8")
     both = Vocabulary.of({"actor": ["stopped"], "ego": ["stopped"]})
-    with pytest.raises(DataError, match=r"stands in 2 groups.*actor=stopped or ego=stopped"):
+    with pytest.raises(DataError, match=r"is in 2 groups.*actor=stopped or ego=stopped"):
         exact("halted", path, both)
     path.write_text('[synonyms]\n"ego=stopped" = ["halted"]\n', encoding="utf-8")
     assert [str(one) for one in exact("halted", path, both).keywords] == ["ego=stopped"]

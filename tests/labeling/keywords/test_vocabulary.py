@@ -37,9 +37,7 @@ def test_found_by_name_or_with_its_group(spelling: str, number: int) -> None:
 
 
 def test_a_name_in_two_groups_needs_its_group() -> None:
-    with pytest.raises(
-        rankjury.DataError, match=r"t\.csv: .*'red' stands in 2 groups; expected light=red or colour=red"
-    ):
+    with pytest.raises(rankjury.DataError, match=r"t\.csv: .*'red' is in 2 groups; expected light=red or colour=red"):
         WORDS.find("red")
     with pytest.raises(rankjury.DataError, match=r"^line 3: "):
         WORDS.find("red", where="line 3")

@@ -209,7 +209,7 @@ def test_lines_of_json_under_either_name(tmp_path: Path) -> None:
 
 def test_which_field_is_the_id(tmp_path: Path) -> None:
     both = [{**AMAZON, "asin": "X1"}, {**AMAZON, "asin": "X2"}]
-    with pytest.raises(DataError, match=r"number 2: the parent_asin 'B0001' stands at .*number 1 already.*--id asin"):
+    with pytest.raises(DataError, match=r"number 2: duplicate parent_asin 'B0001', first at .*number 1.*--id asin"):
         read(tmp_path, *both)
     assert read(tmp_path, *both, id_field="asin").ids.to_list() == ["X1", "X2"]
     with pytest.raises(UnknownName, match="asin"):
@@ -303,7 +303,11 @@ def test_prices_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         ("c.json", '[{"id": 1, "title": "x"}, 5]', ["c.json, number 2", "'5'", "an object"]),
         ("c.json", '{\n"a": [1,\n}', ["c.json:3", "not JSON"]),
         ("c.jsonl", '{"id": 1, "title": "x"}\n{"id": 2,\n', ["c.jsonl:2", "not JSON"]),
-        ("c.jsonl", '{"id": 1, "title": "x"}\n\n{"id": 1, "title": "y"}', ["c.jsonl:3", "'1'", "c.jsonl:1 already"]),
+        (
+            "c.jsonl",
+            '{"id": 1, "title": "x"}\n\n{"id": 1, "title": "y"}',
+            ["c.jsonl:3", "'1'", "first at", "c.jsonl:1"],
+        ),
         ("c.jsonl", '{"id": 1, "title": "x"}\n{"title": "Lost"}', ["c.jsonl:2", "the id is None", "'Lost'"]),
         ("c.jsonl", '{"id": 1.5, "title": "x"}', ["c.jsonl:1", "the id is 1.5"]),
         ("c.jsonl", '\n{"id": 1.5 "title"}', ["c.jsonl:2", "not JSON"]),

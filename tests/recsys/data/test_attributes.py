@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.errors import DataError, UnknownName
+from rankjury.errors import DataError
 from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.log import Log, log_from_frame
 
@@ -96,8 +96,6 @@ def test_any_table_with_ids(put: Put, tmp_path: Path) -> None:
     assert read_items(tmp_path / "a.parquet").table["tags"].to_list() == [["a", "b"]]
     found = read_users(put("u.csv", "userId,age\n3,20\n"))
     assert (found.ids.to_list(), found.table["age"].to_list()) == (["3"], [20])
-    found = read_items(put("b.csv", "key,genres\n3,a|b\n"), id_column="key")
-    assert found.ids.to_list() == ["3"]
 
 
 @pytest.mark.parametrize(
@@ -161,15 +159,11 @@ def test_numbers_of_many_values_are_cut_and_texts_of_many_are_left_out() -> None
         assert low <= row + 1 <= high
 
 
-def test_no_attributes_no_facts_and_an_unknown_column() -> None:
+def test_without_attributes_there_are_no_features() -> None:
     log = log_of(["a"], ["b"])
     assert side_features(log).items == {} and side_features(log).texts == ()
     plain = Attributes(pl.Series(["b"]), pl.DataFrame({"colour": ["red|green"]}), {"b": "Pen"})
     assert side_features(log, plain).items == {} and side_features(log, plain).texts == ("Pen",)
-    named = side_features(log, plain, genre_column="colour")
-    assert named.labels["genre"] == ("green", "red") and named.texts == ("Pen red green",)
-    with pytest.raises(UnknownName, match=r"unknown column 'color'.*colour"):
-        side_features(log, plain, genre_column="color")
 
 
 def test_a_column_of_genres_without_any_is_no_feature(put: Put) -> None:

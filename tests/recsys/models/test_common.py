@@ -177,7 +177,7 @@ def test_libraries_and_versions_are_told() -> None:
     assert set(LEARNING) < set(RECOMMENDERS.names())
     for name in RECOMMENDERS.names():
         kind = RECOMMENDERS.get(name)
-        assert kind.about and (kind.extra == "recsys") == bool(kind.libraries)
+        assert kind.description and (kind.extra == "recsys") == bool(kind.libraries)
         assert all(version[0].isdigit() for version in kind.versions().values())
     assert set(RECOMMENDERS.get("als").versions()) == {"implicit", "scipy"}
 

@@ -55,7 +55,7 @@ def task_of(given: list[Row] | None = None, catalogue: int = 14) -> Task:
 class Pointer(Recommender):
     """Recommends the item it points at, then those nearest to it: pointing at i05 is best."""
 
-    about = "points at an item"
+    description = "points at an item"
     params: ClassVar = {
         "at": Param(0, "the number of the item", min=0, max=99),
         "weight": Param(1.0, "changes nothing", min=0.0),

@@ -47,8 +47,9 @@ class Vocabulary:
     @classmethod
     def of(cls, groups: Mapping[str, Iterable[str]], source: str = "vocabulary") -> "Vocabulary":
         """Make a vocabulary from the names in each group."""
-        found = tuple(Keyword(group, name) for group, names in groups.items() for name in sorted(set(names)))
-        return cls(found, source)
+        return cls(
+            tuple(Keyword(group, name) for group, names in groups.items() for name in sorted(set(names))), source
+        )
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -76,12 +77,11 @@ class Vocabulary:
         """Return the number of ``bicyclist`` or ``object_type=bicyclist``; an ambiguous name needs its group."""
         numbers = self._by_name.get(spelling, ())
         if not numbers:
-            raise UnknownName(
-                "keyword", spelling, [keyword.name for keyword in self.keywords], where=where or self.source
-            )
+            known = [keyword.name for keyword in self.keywords]
+            raise UnknownName("keyword", spelling, known, where=where or self.source)
         if len(numbers) > 1:
             raise DataError(
-                f"the keyword {spelling!r} stands in {len(numbers)} groups",
+                f"the keyword {spelling!r} is in {len(numbers)} groups",
                 where=where or self.source,
                 expected=" or ".join(str(self.keywords[number]) for number in numbers),
             )
@@ -104,7 +104,7 @@ class Vocabulary:
 
 
 Bits = NDArray[np.uint64]
-_WIDTH = 64
+WORD_BITS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Annotations:
     @cached_property
     def bits(self) -> Bits:
         """Bit i of row v: whether item i has keyword v."""
-        words = (len(self) + _WIDTH - 1) // _WIDTH
+        words = (len(self) + WORD_BITS - 1) // WORD_BITS
         packed = np.zeros((len(self.vocabulary), words * 8), dtype=np.uint8)
         of_item = np.repeat(np.arange(len(self)), np.diff(self.starts))
         np.bitwise_or.at(packed, (self.codes, of_item >> 3), (1 << (of_item & 7)).astype(np.uint8))
@@ -229,7 +229,7 @@ def annotations_from_frame(
     """Make annotations from a DataFrame; arguments as for ``read_annotations``."""
     if not separator:
         raise UsageError("the separator is empty", expected=f"such as {SEPARATOR!r}")
-    ids = _ids(frame, id_column, source)
+    ids = _read_ids(frame, id_column, source)
     columns = _columns_of(frame, id_column, groups, source)
     absent = ["", *(value.strip().lower() for value in no_value)]
     parts = [
@@ -243,10 +243,20 @@ def annotations_from_frame(
         *_separators([frame[name] for names in columns.values() for name in names], separator),
         *_odd_keywords(vocabulary),
     )
-    return replace(_assembled(ids, pairs, vocabulary, source), notes=notes)
+    numbers = pl.DataFrame(
+        {
+            _GROUP: [keyword.group for keyword in vocabulary.keywords],
+            _NAME: [keyword.name for keyword in vocabulary.keywords],
+        },
+        schema={_GROUP: pl.String, _NAME: pl.String},
+    ).with_row_index("code")
+    coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
+    codes = coded["code"].cast(pl.Int64).to_numpy()
+    return Annotations(ids, vocabulary, starts.astype(np.int64), codes, source, notes)
 
 
-def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+def _read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     if column not in frame.columns:
         raise UnknownName("column", column, frame.columns, where=source)
     if _is_no_text(frame[column].dtype):
@@ -255,7 +265,16 @@ def _ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     blank = (ids.is_null() | (ids == "")).arg_true()
     if len(blank):
         raise DataError(f"row {blank[0] + 1:,} has no {column}", where=source, expected="an id in every row")
-    _check_ids(ids, source)
+    if ids.is_duplicated().any():
+        duplicate = ids.filter(ids.is_duplicated())[0]
+        first, second = (ids == duplicate).arg_true()[:2]
+        repeats = plural(int(ids.len() - ids.n_unique()), "row repeats", "rows repeat")
+        raise DataError(
+            f"duplicate id {duplicate!r} in rows {first + 1:,} and {second + 1:,} ({repeats} an id)",
+            where=source,
+            expected="each item once",
+            hint="Several values of one item go into one cell, split by a separator.",
+        )
     return ids
 
 
@@ -264,36 +283,22 @@ def _is_no_text(dtype: pl.DataType) -> bool:
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
 
 
-def _check_ids(ids: pl.Series, source: str) -> None:
-    if ids.is_duplicated().any():
-        twice = ids.filter(ids.is_duplicated())[0]
-        first, second = (ids == twice).arg_true()[:2]
-        many = int(ids.len() - ids.n_unique())
-        raise DataError(
-            f"the id {twice!r} stands in rows {first + 1:,} and {second + 1:,} "
-            f"({plural(many, 'row repeats', 'rows repeat')} an id)",
-            where=source,
-            expected="each item once",
-            hint="Several values of one item go into one cell, split by a separator.",
-        )
-
-
 def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, source: str) -> dict[str, tuple[str, ...]]:
     known = [name for name in frame.columns if name != id_column]
     if not known:
         raise DataError(f"found no column but {id_column}", where=source, expected="at least one attribute")
     if groups is None:
         return {name: (name,) for name in known}
-    found = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
-    if not found:
+    columns = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
+    if not columns:
         raise UsageError("no group was named", where=source, expected="at least one group with its columns")
-    for group, names in found.items():
+    for group, names in columns.items():
         if not names:
             raise UsageError(f"the group {group} has no column", where=source, expected="at least one column")
         for name in names:
             if name not in known:
                 raise UnknownName("column", name, known, where=f"{source}, group {group}")
-    return found
+    return columns
 
 
 def _values(cells: pl.Series, column: str, separator: str, absent: list[str], source: str) -> pl.DataFrame:
@@ -360,9 +365,9 @@ def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
     texts = {column.name: column.drop_nulls() for column in cells if column.dtype == pl.String}
     if any(column.str.contains(separator, literal=True).any() for column in texts.values()):
         return
-    for name, column_ in texts.items():
+    for name, column in texts.items():
         for other in _OTHER_SEPARATORS:
-            share = column_.str.contains(other, literal=True).mean() if len(column_) else 0.0
+            share = column.str.contains(other, literal=True).mean() if len(column) else 0.0
             if other != separator and isinstance(share, float) and share >= _MANY:
                 yield f"{name}: no cell holds {separator!r}, but many hold {other!r}: is that the separator?"
                 break
@@ -374,28 +379,15 @@ def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], sourc
     names: dict[str, list[str]] = {group: [] for group in columns}
     for group, name in pairs.select(_GROUP, _NAME).unique().iter_rows():
         names[group].append(name)
-    empty = [group for group, found in names.items() if not found]
+    empty = [group for group in names if not names[group]]
     if empty and asked:
-        held = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
+        shown = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
         raise DataError(
-            f"{plural(len(empty), 'group has', 'groups have')} no keyword: {held}",
+            f"{plural(len(empty), 'group has', 'groups have')} no keyword: {shown}",
             where=source,
             expected="at least one value in the columns of every group",
         )
     return Vocabulary.of(names, source)
-
-
-def _assembled(ids: pl.Series, pairs: pl.DataFrame, vocabulary: Vocabulary, source: str) -> Annotations:
-    numbers = pl.DataFrame(
-        {
-            _GROUP: [keyword.group for keyword in vocabulary.keywords],
-            _NAME: [keyword.name for keyword in vocabulary.keywords],
-        },
-        schema={_GROUP: pl.String, _NAME: pl.String},
-    ).with_row_index("code")
-    coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
-    starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
-    return Annotations(ids, vocabulary, starts.astype(np.int64), coded["code"].cast(pl.Int64).to_numpy(), source=source)
 
 
 def annotations_corpus(annotations: Annotations) -> Corpus:

@@ -8,36 +8,35 @@ rows of a query are combined whole; queries with the same keywords are looked up
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
-from rankjury.labeling.keywords.annotations import _WIDTH, Annotations, Bits
+from rankjury.labeling.keywords.annotations import WORD_BITS, Annotations, Bits
+
+MOST_LISTED = 5_000_000
+"""Maximum number of relevant items that are listed; beyond it they are counted and looked up."""
+_PAIRS_AT_ONCE = 1 << 19
+_WORDS_AT_ONCE = 1 << 16
+_NAMED = 5
+WithoutKeywords = Literal["skip", "all", "error"]
 
 
 def bit_positions(bits: Bits) -> tuple[Ints, Ints]:
     """Return the rows and positions of the set bits, ascending; only non-zero words are unpacked."""
     row, word = np.nonzero(bits)
-    inside = np.unpackbits(bits[row, word].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, _WIDTH)
+    inside = np.unpackbits(bits[row, word].astype("<u8").view(np.uint8), bitorder="little").reshape(-1, WORD_BITS)
     at, bit = np.nonzero(inside)
-    return row[at], word[at] * _WIDTH + bit
-
-
-_ITEMS_PER_WORD = 64
-
-
-_PAIRS_AT_ONCE = 1 << 19
-
-
-_WORDS_AT_ONCE = 1 << 16
+    return row[at], word[at] * WORD_BITS + bit
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,10 @@ class KeywordMatch:
             return cls()
         if text in ("any", "graded"):
             return cls(1, graded=text == "graded")
-        found = re.fullmatch(r"at-least-([1-9]\d{0,3})", text)
-        if found is None:
+        at_least = re.fullmatch(r"at-least-([1-9]\d{0,3})", text)
+        if at_least is None:
             raise UsageError(f"the match is {text!r}", expected="all, any, at-least-2 (3, 4 …) or graded")
-        return cls(int(found[1]))
+        return cls(int(at_least[1]))
 
     def needed(self, asked: int) -> int:
         """Return how many of the requested keywords make an item relevant."""
@@ -154,28 +153,29 @@ class Predicates:
 
     def gold(self) -> Gold:
         """Return the gold with every relevant item."""
-        of_set, places, grades = self._relevant()
-        starts, at = gathered(of_set, self._alike[1])
-        places, grades = places[at], grades[at]
+        blocks: list[tuple[Ints, Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        for members, codes in self._blocks():
+            for grade, bits in zip(self._grades(codes.shape[1]), self._levels(codes), strict=True):
+                row, place = bit_positions(bits)
+                blocks.append((members[row], place, np.full(place.size, grade)))
+        member, places, grades = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        order = np.lexsort((places, member))
+        sets, which = self._alike
+        of_set = np.concatenate(([0], np.cumsum(np.bincount(member, minlength=len(sets)))))
+        starts, at = gathered(of_set, which)
+        places, grades = places[order][at], grades[order][at]
         if self.own is not None:
             others = places != np.repeat(self.own, np.diff(starts))
             starts = np.concatenate(([0], np.cumsum(others)))[starts]
             places, grades = places[others], grades[others]
-        return Gold(
-            self.queries,
-            starts,
-            self.annotations.ids.gather(places),
-            grades,
-            complete=True,
-            source=self.source,
-        )
+        items = self.annotations.ids.gather(places)
+        return Gold(self.queries, starts, items, grades, complete=True, source=self.source)
 
     def gold_by_number(self) -> Gold:
         """Return a gold with counts only; relevant items are looked up for those that a ranking contains."""
-        none = np.zeros(len(self) + 1, dtype=np.int64)
         return Gold(
             self.queries,
-            none,
+            np.zeros(len(self) + 1, dtype=np.int64),
             self.annotations.ids[:0],
             np.empty(0),
             complete=True,
@@ -197,12 +197,11 @@ class Predicates:
             if ids.surely_disjoint:
                 raise no_item_in_common(ids, f"{self.source} × {ranking.source}")
         items = known[at]
-        grades = np.concatenate(
-            [np.empty(0), *(self.grades_of(rows[at[part]], items[part]) for part in _slices(at.size))]
-        )
-        kept = np.flatnonzero(grades)
-        pairs = rows[at[kept]] * len(self.annotations) + items[kept]
-        order = kept[np.unique(pairs, return_index=True)[1]]  # by query; what a ranking names twice is here once
+        blocks = [slice(first, first + _PAIRS_AT_ONCE) for first in range(0, at.size, _PAIRS_AT_ONCE)]
+        grades = np.concatenate([np.empty(0), *(self.grades_of(rows[at[block]], items[block]) for block in blocks)])
+        relevant = np.flatnonzero(grades)
+        pairs = rows[at[relevant]] * len(self.annotations) + items[relevant]
+        order = relevant[np.unique(pairs, return_index=True)[1]]  # by query; duplicates of a ranking are here once
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
         return Gold(
             self.queries,
@@ -213,18 +212,6 @@ class Predicates:
             counted=self.levels,
             source=self.source,
         )
-
-    def _relevant(self) -> tuple[Ints, Ints, Floats]:
-        """Return for each keyword set the rows of the relevant items, ascending, and their grades (CSR)."""
-        found: list[tuple[Ints, Ints, Floats]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-        for members, codes in self._blocks():
-            for grade, bits in zip(self._grades(codes.shape[1]), self._levels(codes), strict=True):
-                row, place = bit_positions(bits)
-                found.append((members[row], place, np.full(place.size, grade)))
-        member, places, grades = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        order = np.lexsort((places, member))
-        sizes = np.bincount(member, minlength=len(self._alike[0]))
-        return np.concatenate(([0], np.cumsum(sizes))), places[order], grades[order]
 
     def _blocks(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield blocks of keyword sets of equal size: their indices and their keywords, one row per set."""
@@ -248,7 +235,10 @@ class Predicates:
         """Yield the items of each grade as bits, best grade first, one row per set."""
         asked = codes.shape[1]
         if not asked:
-            yield np.repeat(self._everyone[None], len(codes), axis=0)
+            every = np.full(self.annotations.bits.shape[1], ~np.uint64(0))
+            if rest := len(self.annotations) % WORD_BITS:
+                every[-1] = np.uint64((1 << rest) - 1)
+            yield np.repeat(every[None], len(codes), axis=0)
             return
         rows = self.annotations.bits[codes]
         needed = self.match.needed(asked)
@@ -264,18 +254,6 @@ class Predicates:
                 yield bits & ~above
                 above = bits
 
-    @cached_property
-    def _everyone(self) -> Bits:
-        bits = np.full(self.annotations.bits.shape[1], ~np.uint64(0))
-        rest = len(self.annotations) % _ITEMS_PER_WORD
-        if rest:
-            bits[-1] = np.uint64((1 << rest) - 1)
-        return bits
-
-
-def _slices(size: int) -> Iterator[slice]:
-    return (slice(first, first + _PAIRS_AT_ONCE) for first in range(0, size, _PAIRS_AT_ONCE))
-
 
 def _reached(rows: Bits) -> Bits:
     """Return at level j the items with more than j of the set's keywords, one row per set."""
@@ -287,12 +265,6 @@ def _reached(rows: Bits) -> Bits:
             reached[level] |= reached[level - 1] & row
         reached[0] |= row
     return reached
-
-
-MOST_LISTED = 5_000_000
-"""Maximum number of relevant items that are listed; beyond it they are counted and looked up."""
-_NAMED = 5
-WithoutKeywords = Literal["skip", "all", "error"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +283,7 @@ class KeywordGold:
     def notes(self, known: Sequence[str] = ()) -> list[str]:
         """Return notes on skipped queries, except known ones."""
         skipped = [query for query in self.skipped if query not in set(known)]
-        return [_skipped_told(skipped)] if skipped else []
+        return [_format_skipped(skipped, ", left out")] if skipped else []
 
 
 @check_arguments
@@ -329,19 +301,16 @@ def keyword_gold(
     """
     counted = annotations.select(tuple(groups)) if len(groups) else annotations
     if queries is None:
-        return _told(gold_from_items(counted, None, KeywordMatch.parse(match), without))
-    for name, keywords in queries.items():
-        if isinstance(keywords, str):
-            raise UsageError(f"the keywords of {name!r} are the text {keywords!r}", expected=f"a list: [{keywords!r}]")
-    numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
-    return _told(gold_from_keywords(counted, list(queries), numbers, KeywordMatch.parse(match), without))
-
-
-def _told(asked: KeywordGold) -> Gold:
-    """Return the gold and issue its notes as Python warnings."""
-    for note in asked.notes():
-        warnings.warn(note, stacklevel=3)
-    return asked.gold()
+        result = gold_from_items(counted, None, KeywordMatch.parse(match), without)
+    else:
+        for name, words in queries.items():
+            if isinstance(words, str):
+                raise UsageError(f"the keywords of {name!r} are the text {words!r}", expected=f"a list: [{words!r}]")
+        numbers = [[counted.vocabulary.find(keyword) for keyword in keywords] for keywords in queries.values()]
+        result = gold_from_keywords(counted, list(queries), numbers, KeywordMatch.parse(match), without)
+    for note in result.notes():
+        warnings.warn(note, stacklevel=2)
+    return result.gold()
 
 
 def gold_from_items(
@@ -360,16 +329,9 @@ def gold_from_items(
             expected="annotated items",
         )
     starts, at = gathered(annotations.starts, rows)
-    predicates = Predicates(
-        annotations,
-        annotations.ids.gather(rows),
-        starts,
-        annotations.codes[at],
-        match or KeywordMatch(),
-        rows,
-        annotations.source,
-    )
-    return _settled(predicates, without)
+    ids, codes = annotations.ids.gather(rows), annotations.codes[at]
+    predicates = Predicates(annotations, ids, starts, codes, match or KeywordMatch(), rows, annotations.source)
+    return _skip_empty(predicates, without)
 
 
 def gold_from_keywords(
@@ -383,57 +345,46 @@ def gold_from_keywords(
 ) -> KeywordGold:
     """Return the gold of queries with keyword numbers of the annotations' vocabulary."""
     lists = [sorted(set(codes)) for codes in numbers]
-    starts = np.concatenate(([0], np.cumsum([len(numbers_of_query) for numbers_of_query in lists]))).astype(np.int64)
-    codes = np.array([code for numbers_of_query in lists for code in numbers_of_query], dtype=np.int64)
+    starts = np.concatenate(([0], np.cumsum([len(codes) for codes in lists]))).astype(np.int64)
+    flat = np.array(list(chain.from_iterable(lists)), dtype=np.int64)
     names = pl.Series(list(queries), dtype=pl.String)
-    return _settled(Predicates(annotations, names, starts, codes, match or KeywordMatch(), None, source), without)
+    return _skip_empty(Predicates(annotations, names, starts, flat, match or KeywordMatch(), None, source), without)
 
 
-def _settled(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
+def _skip_empty(predicates: Predicates, without: WithoutKeywords) -> KeywordGold:
     """Handle queries without keywords, to which every item would be relevant."""
     if without not in get_args(WithoutKeywords):
         raise UnknownName("way with queries without keywords", without, get_args(WithoutKeywords))
-    _check_queries(predicates)
+    duplicates = predicates.queries.filter(predicates.queries.is_duplicated()).unique(maintain_order=True)
+    if len(duplicates):
+        count = plural(len(duplicates), "duplicate query", "duplicate queries")
+        names = join_names(map(repr, duplicates), _NAMED)
+        raise DataError(f"{count}: {names}", where=predicates.source, expected="each query once")
     bare = np.diff(predicates.starts) == 0
     if not bare.any() or without == "all":
         return KeywordGold(predicates)
     skipped = tuple(predicates.queries.filter(pl.Series(bare)).sort().to_list())
     if without == "error" or bare.all():
         raise DataError(
-            _skipped_told(skipped).replace(", left out", ""),
+            _format_skipped(skipped),
             where=predicates.source,
             expected="a keyword of the selected groups for every query" if without == "error" else "one that has any",
             hint="Select more groups, or lower the threshold of the mapping.",
         )
-    return KeywordGold(_those(predicates, ~bare), skipped)
-
-
-def _check_queries(predicates: Predicates) -> None:
-    twice = predicates.queries.filter(predicates.queries.is_duplicated()).unique(maintain_order=True)
-    if len(twice):
-        raise DataError(
-            f"{plural(len(twice), 'duplicate query', 'duplicate queries')}: {join_names(map(repr, twice), _NAMED)}",
-            where=predicates.source,
-            expected="each query once",
-        )
-
-
-def _those(predicates: Predicates, kept: Bools) -> Predicates:
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(~bare)
     starts, at = gathered(predicates.starts, rows)
-    return Predicates(
-        predicates.annotations,
-        predicates.queries.gather(rows),
-        starts,
-        predicates.codes[at],
-        predicates.match,
-        None if predicates.own is None else predicates.own[rows],
-        predicates.source,
+    others = replace(
+        predicates,
+        queries=predicates.queries.gather(rows),
+        starts=starts,
+        codes=predicates.codes[at],
+        own=None if predicates.own is None else predicates.own[rows],
     )
+    return KeywordGold(others, skipped)
 
 
-def _skipped_told(skipped: Sequence[str]) -> str:
+def _format_skipped(skipped: Sequence[str], outcome: str = "") -> str:
     return (
         f"{plural(len(skipped), 'query has', 'queries have')} no keyword in the selected groups (everything would be "
-        f"relevant), left out: {join_names(skipped, _NAMED)}"
+        f"relevant){outcome}: {join_names(skipped, _NAMED)}"
     )

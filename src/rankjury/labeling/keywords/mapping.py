@@ -266,11 +266,11 @@ def _counting(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str
 
 def best_candidates(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
     """Return the best candidates, each keyword once, including beaten ones."""
-    found: dict[int, Candidate] = {}
+    best: dict[int, Candidate] = {}
     everyone = [other for candidate in candidates for other in (candidate, *candidate.beaten)]
-    for candidate_ in sorted(everyone, key=_order):
-        found.setdefault(candidate_.number, candidate_)
-    return list(found.values())[:count]
+    for candidate in sorted(everyone, key=_order):
+        best.setdefault(candidate.number, candidate)
+    return list(best.values())[:count]
 
 
 def _order(candidate: Candidate) -> tuple[bool, float, int, int, int]:

@@ -290,12 +290,10 @@ def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iter
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
     asking = np.unique(np.stack([of_query, group_of[predicates.codes]], axis=1), axis=0)[:, 1]
     for number, group in enumerate(vocabulary.groups):
-        own = [missed for missed in keywords if missed.group == group]
-        if own:
-            queries = int((asking == number).sum())
-            yield MissedKeyword(
-                group, queries, sum(missed.results for missed in own), sum(missed.lacking for missed in own)
-            )
+        members = [missed for missed in keywords if missed.group == group]
+        if members:
+            results, lacking = sum(missed.results for missed in members), sum(missed.lacking for missed in members)
+            yield MissedKeyword(group, int((asking == number).sum()), results, lacking)
 
 
 def _looked(

@@ -13,7 +13,7 @@ import polars as pl
 from rankjury.core.types import listed
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io.formats import form_to_write, write_table
+from rankjury.io.formats import form_to_write, write
 from rankjury.io.source import Source
 from rankjury.io.tables import Row, parse_cell, read_records
 from rankjury.retrieval.embedding.corpus import Corpus
@@ -133,25 +133,22 @@ def category_paths(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]
 
 
 def as_price(value: Any) -> float | None:
-    """12.99 of ``$12.99``, of ``12,99 €`` and of ``$12.99 - $19.99``; None where nothing of the kind is told."""
+    """Return 12.99 of ``$12.99``, of ``12,99 €`` and of ``$12.99 - $19.99``; None where there is no price."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return float(value) if isfinite(value) and value >= 0 else None
-    found = _NUMBER.search(as_text(value) or "")
-    if not found or "-" in str(value)[: found.start()]:
+    match = _NUMBER.search(as_text(value) or "")
+    if not match or "-" in str(value)[: match.start()]:
         return None
-    whole, mark, cents = _parted(found.group(0))
-    digits = re.sub(r"\D", "", whole)
-    return float(f"{digits}.{cents}") if mark else float(digits)
-
-
-def _parted(number: str) -> tuple[str, str, str]:
-    """At the last point or comma, unless three digits follow it, as in 1,299."""
+    number = match.group(0)
     place = max(number.rfind("."), number.rfind(","))
     cents = number[place + 1 :]
+    # Three digits after a comma, as in 1,299, are no cents.
     thousands = len(cents) == 3 and (number[place] == "," or number.count(".") > 1)
-    return (number, "", "") if place < 0 or thousands else (number[:place], number[place], cents)
+    if place < 0 or thousands:
+        return float(re.sub(r"\D", "", number))
+    return float(re.sub(r"\D", "", number[:place]) + f".{cents}")
 
 
 def _listed(text: str) -> Iterable[Any] | None:
@@ -229,14 +226,14 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Product
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):
-        records = [_spread(record) for record in read_records(source)]
+        records = [_flatten(record) for record in read_records(source)]
         chosen = _id_field(records, id_field, source.name)
-        ids = _checked([_id(record, chosen) for record in records], records, chosen)
+        ids = _read_ids(records, chosen)
         paths = category_paths([record.fields for record in records])
         rows = [_row(name, record.fields, ways) for name, record, ways in zip(ids, records, paths, strict=True)]
         frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
-        kept, bare_notes = _without_nothing(frame, records[0].place)
-        return ProductCatalogue(kept, source.name, (*_price_notes(frame, records), *bare_notes))
+        described, notes = _drop_bare_items(frame, records[0].place)
+        return ProductCatalogue(described, source.name, (*_price_notes(frame, records), *notes))
 
 
 def write_catalogue(catalogue: ProductCatalogue, path: Path) -> None:
@@ -246,10 +243,10 @@ def write_catalogue(catalogue: ProductCatalogue, path: Path) -> None:
     if form in ("csv", "tsv"):
         lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
         frame = frame.with_columns(pl.col(name).list.join("\n") for name in lists)
-    write_table(frame, path)
+    write(frame, path, "table")
 
 
-def _spread(record: Row) -> Row:
+def _flatten(record: Row) -> Row:
     try:
         return Row(record.place, flatten_details(record.fields))
     except ValueError as error:
@@ -286,33 +283,33 @@ def _id(record: Row, field: str) -> str:
     return str(value).strip()
 
 
-def _checked(ids: list[str], records: Sequence[Row], field: str) -> list[str]:
-    """Each id once."""
-    first: dict[str, int] = {}
-    for number, name in enumerate(ids):
-        earlier = first.setdefault(name, number)
-        if earlier != number:
-            others = [other for other in IDS if other != field and all(other in record.fields for record in records)]
+def _read_ids(records: Sequence[Row], field: str) -> list[str]:
+    ids = [_id(record, field) for record in records]
+    first: dict[str, Row] = {}
+    for name, record in zip(ids, records, strict=True):
+        earlier = first.setdefault(name, record)
+        if earlier is not record:
+            others = [other for other in IDS if other != field and all(other in row.fields for row in records)]
             hint = f"Is {others[0]} the id? Then --id {others[0]}." if others else None
-            found = f"the {field} {name!r} stands at {records[earlier].place} already"
-            raise DataError(found, where=records[number].place, expected="each id once", hint=hint)
+            problem = f"duplicate {field} {name!r}, first at {earlier.place}"
+            raise DataError(problem, where=record.place, expected="each id once", hint=hint)
     return ids
 
 
 def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str, Any]:
     several = lambda value: as_list(value) or None  # noqa: E731
     forms = {"price": as_price, "bullets": several, "brand": as_brand, "description": as_prose}
-    found = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
-    found["category"] = paths[0][-1] if paths else None
+    row = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
+    row["category"] = paths[0][-1] if paths else None
     ways = as_paths(fields.get("categories"))
-    if not any(path[-1] == found["category"] for path in ways):
+    if not any(path[-1] == row["category"] for path in ways):
         ways = [*paths, *ways]
-    found["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
-    return found
+    row["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
+    return row
 
 
-def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
-    """Items of which no text and no other field that can be matched tells anything are left out."""
+def _drop_bare_items(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
+    """Drop items that have neither a text nor another field that can be matched."""
     bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
     if bare.all():
         raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
@@ -328,9 +325,9 @@ def _without_nothing(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, lis
 
 
 def _first(fields: dict[str, Any], field: str) -> Any:
-    """The value under the first name of the field that tells something."""
-    told = (fields.get(name) for name in FIELDS[field])
-    return next((value for value in told if as_text(value) is not None), None)
+    """Return the value under the first name of the field that has one."""
+    values = (fields.get(name) for name in FIELDS[field])
+    return next((value for value in values if as_text(value) is not None), None)
 
 
 def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
@@ -340,26 +337,26 @@ def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
         name for record in records for name, value in record.fields.items() if name not in used and is_simple(value)
     )
     fewest = ceil(_RARE * len(records))
-    kept = [name for name, number in counts.items() if number >= fewest and name]
-    return [_column(name, [record.fields.get(name) for record in records]) for name in kept]
+    names = [name for name, number in counts.items() if number >= fewest and name]
+    return [_column(name, [record.fields.get(name) for record in records]) for name in names]
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """As numbers or truths where all are, else as texts, or as lists of texts."""
-    told = [value for value in values if value is not None]
+    """Return numbers or truths where all values are, else texts, or lists of texts."""
+    known = [value for value in values if value is not None]
     for kind, dtype in ((bool, pl.Boolean), (int, pl.Int64), (int | float, pl.Float64)):
-        if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in told):
+        if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in known):
             return pl.Series(name, values, dtype=dtype, strict=False)
-    if any(isinstance(value, list | tuple) for value in told):
+    if any(isinstance(value, list | tuple) for value in known):
         return pl.Series(name, [as_list(value) or None for value in values], dtype=pl.List(pl.String))
     return pl.Series(name, [str(v).lower() if isinstance(v, bool) else as_text(v) for v in values], dtype=pl.String)
 
 
 def _price_notes(frame: pl.DataFrame, records: Iterable[Row]) -> Iterator[str]:
-    told = [as_text(_first(record.fields, "price")) for record in records]
-    unread = [place for place, text in enumerate(told) if text is not None and frame["price"][place] is None]
+    texts = [as_text(_first(record.fields, "price")) for record in records]
+    unread = [place for place, text in enumerate(texts) if text is not None and frame["price"][place] is None]
     if unread:
-        shown = ", ".join(f"{frame['id'][place]} ({told[place]})" for place in unread[:3])
+        shown = ", ".join(f"{frame['id'][place]} ({texts[place]})" for place in unread[:3])
         more = " …" if len(unread) > 3 else ""
         yield f"{len(unread):,} of {frame.height:,} prices could not be read: {shown}{more}"
 

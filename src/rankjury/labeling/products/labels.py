@@ -22,7 +22,7 @@ from rankjury.core.text import FORMULA_START
 from rankjury.core.types import Bools, Gold, Ints
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
-from rankjury.io.formats import FORMATS, form_to_write, write, write_table
+from rankjury.io.formats import FORMATS, form_to_write, write
 from rankjury.labeling.normalize import Phrase, phrase_key
 from rankjury.labeling.products.catalog import TEXTS, ProductCatalogue
 from rankjury.labeling.products.features import (
@@ -69,13 +69,13 @@ class Matcher:
         self._vocabulary = vocabulary
         self._synonyms = synonyms
         self._scanned = scanned
-        self._held: dict[QueryTerm, Codes] = {}
+        self._cache: dict[QueryTerm, Codes] = {}
 
     def codes(self, term: QueryTerm) -> Codes:
-        """For every item the first of the places that say so, or NOWHERE."""
-        if term not in self._held:
-            self._held[term] = np.minimum.reduce([self._of_kind(kind, term) for kind in term.kinds])
-        return self._held[term]
+        """Return for every item the first of the places that say so, or NOWHERE."""
+        if term not in self._cache:
+            self._cache[term] = np.minimum.reduce([self._of_kind(kind, term) for kind in term.kinds])
+        return self._cache[term]
 
     def _of_kind(self, kind: str, term: QueryTerm) -> Codes:
         phrase = term.phrase
@@ -109,16 +109,16 @@ class Matcher:
         for name, rows in self._features[CATEGORY].rows.items():
             for row in rows:
                 own[row].add(name)
-        found: dict[str, list[int]] = {}
+        types: dict[str, list[int]] = {}
         for row, title in enumerate(self._catalogue.frame["title"]):
             for phrase in self._types_of(title or ""):
                 names = self._synonyms.covers(CATEGORY, phrase)
                 if not own[row] or names & own[row]:
                     for name in names - own[row]:
-                        held = found.setdefault(name, [])
-                        if not held or held[-1] != row:
-                            held.append(row)
-        return found
+                        rows_of_type = types.setdefault(name, [])
+                        if not rows_of_type or rows_of_type[-1] != row:
+                            rows_of_type.append(row)
+        return types
 
     def _types_of(self, title: str) -> Iterator[Phrase]:
         """Before ``with`` or ``for``; one right before another only says what kind: a shirt dress is no shirt."""
@@ -151,16 +151,16 @@ _MATCHES = {name: SCHEMA[name] for name in ("category", "attributes", "brand")}
 
 
 def rule_numbers(category: Bools, attributes: Ints, brand: Bools) -> Ints:
-    """The number of each item's rule: whether the category fits, how many attributes do, whether the brand does."""
+    """Return the number of each item's rule, by whether category and brand fit and how many attributes do."""
     several = attributes >= _SEVERAL
     conditions = [category & several, category, several, attributes > 0, brand]
     return np.select(conditions, list(range(len(conditions))), len(conditions)).astype(np.int64)
 
 
 def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: Matcher) -> pl.DataFrame:
-    """The pairs above grade 0, query by query, with their rules and matches."""
+    """Return the pairs above grade 0, query by query, with their rules and matches."""
     rows, rules, which = ([np.empty(0, dtype=np.int64)] for _ in range(3))
-    told: list[dict[str, Any]] = []
+    matches: list[dict[str, Any]] = []
     nowhere = np.empty((0, len(items)), dtype=np.uint8)
     for reading in readings.values():
         codes = np.concatenate([nowhere, *(matcher.codes(term)[None] for term in reading.terms)])  # terms × items
@@ -171,18 +171,22 @@ def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: 
         rows.append(np.flatnonzero(of_query < _NAMES.index("nothing")))
         rules.append(of_query[rows[-1]])
         patterns, places = _patterns(codes[:, rows[-1]])
-        which.append(places + len(told))
-        told += [_told(reading, pattern, matcher.places) for pattern in patterns.T]
+        which.append(places + len(matches))
+        for pattern in patterns.T.tolist():
+            terms = zip(reading.terms, pattern, strict=True)
+            shown = [None if code == NOWHERE else f"{term.shown} ({matcher.places[code]})" for term, code in terms]
+            match = {"category": shown[0] if first else None, "attributes": list(filter(None, shown[first:last]))}
+            matches.append(match | {"brand": next(filter(None, shown[last:]), None)})
     numbers = np.repeat(np.arange(len(readings)), [part.size for part in rows[1:]])
     rule = np.concatenate(rules)
-    held = {
+    pairs = {
         QUERY: pl.Series(list(readings), dtype=pl.String).gather(numbers),
         ITEM: items.gather(np.concatenate(rows)),
         GRADE: pl.Series(list(RULES.values())).gather(rule),
         "rule": pl.Series(_NAMES).gather(rule),
     }
-    matches = pl.DataFrame(told, schema=_MATCHES).select(pl.all().gather(np.concatenate(which)))
-    return pl.DataFrame(held, schema_overrides=SCHEMA).hstack(matches)
+    columns = pl.DataFrame(matches, schema=_MATCHES).select(pl.all().gather(np.concatenate(which)))
+    return pl.DataFrame(pairs, schema_overrides=SCHEMA).hstack(columns)
 
 
 def _patterns(codes: Codes) -> tuple[Codes, Ints]:
@@ -194,21 +198,6 @@ def _patterns(codes: Codes) -> tuple[Codes, Ints]:
             which = which * (NOWHERE + 1) + code
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
     return codes[:, first], which
-
-
-def _told(reading: ParsedQuery, pattern: Codes, places: tuple[str, ...]) -> dict[str, Any]:
-    """Matches as ``red (color)``, with the place that says so."""
-    shown = [
-        None if code == NOWHERE else f"{term.shown} ({places[code]})"
-        for term, code in zip(reading.terms, pattern.tolist(), strict=True)
-    ]
-    first = 1 if reading.category else 0
-    last = first + len(reading.attributes)
-    return {
-        "category": shown[0] if first else None,
-        "attributes": [match for match in shown[first:last] if match],
-        "brand": next((match for match in shown[last:] if match), None),
-    }
 
 
 GRADES = (0, 1, 2, 3)
@@ -237,7 +226,7 @@ class Labels:
 
     @check_arguments
     def frame(self, *, zeros: bool = False) -> pl.DataFrame:
-        """A row a pair in the order of queries and items; ``zeros``: those of grade 0 as well."""
+        """Return one row per pair in the order of queries and items; ``zeros``: those of grade 0 as well."""
         if not zeros:
             return self.found.filter(pl.col(GRADE) > 0)
         pairs = self.queries.select(pl.col("id").alias(QUERY)).join(self.items.to_frame(ITEM), how="cross")
@@ -248,7 +237,7 @@ class Labels:
         )
 
     def gold(self) -> Gold:
-        """As a gold of which grade 2 and above is relevant."""
+        """Return a gold of which grade 2 and above is relevant."""
         rows = self.frame().select(QUERY, ITEM, GRADE)
         return gold_from_frame(rows, source="labels", relevant_from=RELEVANT_FROM)
 
@@ -270,30 +259,30 @@ class Labels:
     @property
     def without_relevant(self) -> list[str]:
         """Queries for which no item is of grade 2 or above."""
-        held = set(self.found.filter(pl.col(GRADE) >= RELEVANT_FROM)[QUERY])
-        return [name for name in self.queries["id"] if name not in held]
+        others = set(self.found.filter(pl.col(GRADE) >= RELEVANT_FROM)[QUERY])
+        return [name for name in self.queries["id"] if name not in others]
 
     @check_arguments
     def reading(self, query: str) -> ParsedQuery:
-        """How a query was taken apart."""
+        """Return how a query was parsed."""
         if query not in self.readings:
             raise _unknown("query", query, list(self.readings), "the query set")
         return self.readings[query]
 
     def rows_of(self, query: str) -> pl.DataFrame:
-        """The labels of a query above grade 0, the best first."""
+        """Return the labels of a query above grade 0, the best first."""
         self.reading(query)
         return self.frame().filter(pl.col(QUERY) == query).sort(GRADE, descending=True, maintain_order=True)
 
     def row_of(self, query: str, item: str) -> pl.DataFrame:
-        """The label of one pair, whatever its grade."""
+        """Return the label of one pair, whatever its grade."""
         self._place_of(item)
-        held = self.found.filter((pl.col(QUERY) == query) & (pl.col(ITEM) == item))
+        row = self.found.filter((pl.col(QUERY) == query) & (pl.col(ITEM) == item))
         nothing = {QUERY: query, ITEM: item, GRADE: 0, "rule": "nothing", "attributes": []}
-        return held if held.height else pl.DataFrame([nothing], schema=SCHEMA)
+        return row if row.height else pl.DataFrame([nothing], schema=SCHEMA)
 
     def explain(self, query: str, item: str) -> list[tuple[QueryTerm, str, str | None]]:
-        """Each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
+        """Return each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
         reading, place = self.reading(query), self._place_of(item)
         terms = [(term, "category") for term in (reading.category,) if term]
         terms += [(term, "attribute") for term in reading.attributes] + [(term, "brand") for term in reading.brands]
@@ -334,7 +323,7 @@ def label(
 
 
 def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool = False) -> int:
-    """In the form of the suffix: .jsonl, .csv, .tsv and .parquet with rule and matches, TREC and .json without.
+    """Write the labels by the suffix: .jsonl, .csv, .tsv and .parquet with rule and matches, TREC and .json without.
 
     ``brief`` leaves rule and matches out of all. Returns how many pairs.
     """
@@ -343,14 +332,14 @@ def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool
     if rows.is_empty():
         raise DataError("no item fits any query, so that there is nothing to write", where=str(path))
     if brief and form not in ("trec", "json"):
-        write_table(rows.select(QUERY, ITEM, GRADE), path)
+        write(rows.select(QUERY, ITEM, GRADE), path, "table")
     elif form in ("trec", "json"):
         write(rows.select(QUERY, ITEM, GRADE), path, "gold")
     elif form in ("csv", "tsv"):
         texts = pl.col(*_MATCHES).str.replace(FORMULA_START, "'${1}")  # ids stay: runs are joined by them
-        write_table(rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts), path)
+        write(rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts), path, "table")
     else:
-        write_table(rows, path)
+        write(rows, path, "table")
     return rows.height
 
 

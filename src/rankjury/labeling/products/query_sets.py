@@ -4,7 +4,6 @@ Values over time are comparable only while the queries stay the same. So a versi
 queries, and changed queries under a pinned version are an error: changed queries need a new version.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ import polars as pl
 
 from rankjury.core.convert import find_id_column
 from rankjury.core.hashing import hash_strings
+from rankjury.core.text import json_text
 from rankjury.core.types import listed
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.atomic import write_text
@@ -77,19 +77,11 @@ def _row(record: Row, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:
         raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
     if text is None and needs_text:
         raise DataError(f"the query {name!r} has no {texts}", where=record.place, expected="a text for every query")
-    kind, version = (_first(record, names) for names in (_TYPES, _VERSIONS))
-    return {
-        "id": name,
-        "text": text or "",
-        "type": kind,
-        "category": as_text(record.fields.get("category")),
-        "brand": as_text(record.fields.get("brand")),
-        "version": version,
-    }
-
-
-def _first(record: Row, names: tuple[str, ...]) -> str | None:
-    return next((told for name in names if (told := as_text(record.fields.get(name)))), None)
+    columns = {"type": _TYPES, "category": ("category",), "brand": ("brand",), "version": _VERSIONS}
+    row: dict[str, Any] = {"id": name, "text": text or ""}
+    for column, names in columns.items():
+        row[column] = next(filter(None, (as_text(record.fields.get(field)) for field in names)), None)
+    return row
 
 
 PINS_SCHEMA = "pins/1"
@@ -183,10 +175,10 @@ def check_pins(queries: QuerySet) -> Pinned:
         "added": sorted(set(after) - set(before)),
         "removed": sorted(set(before) - set(after)),
     }
-    told = "; ".join(f"{name}: {listed(ids)}" for name, ids in groups.items() if before and ids)
-    told = told or "which of them is not known"
+    changes = "; ".join(f"{name}: {listed(ids)}" for name, ids in groups.items() if before and ids)
+    changes = changes or "which of them is not known"
     raise DataError(
-        f"the queries are not those that were pinned as version {queries.version}: {told}",
+        f"the queries are not those that were pinned as version {queries.version}: {changes}",
         where=queries.source,
         expected=f"the {known['queries']:,} queries of sha256 {known['sha256'][:_SHORT]}…",
         hint="Undo the change, or give the set a new version and pin that: rankjury pin QUERIES.",
@@ -206,7 +198,7 @@ def pin_queries(queries: QuerySet) -> Pinned:
         path = pins_path(queries.source)
         entry = {"sha256": queries.sha256, "queries": len(queries), "each": dict(sorted(queries.each.items()))}
         form = {"rankjury": PINS_SCHEMA, "versions": {**_read_pins(path), queries.version: entry}}
-        write_text(path, json.dumps(form, indent=2, ensure_ascii=False) + "\n")
+        write_text(path, json_text(form))
     return known
 
 

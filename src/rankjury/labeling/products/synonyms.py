@@ -17,7 +17,6 @@ KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
 _PARTS = ("same", "known", "counts_as", "whole")
 _LISTS = ("ignored", "beside")
 _WORDS_OF_WHOLE = 2
-_SHIPPED = "synonyms.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +71,15 @@ class Synonyms:
 
         Those of all spellings, of the phrases that these end in, and of what they count as.
         """
-        return cache(self._covers)
 
-    def _covers(self, kind: str, phrase: Phrase) -> frozenset[str]:
-        ends = {spelling[start:] for spelling in self.same(kind, phrase) for start in range(len(spelling))}
-        names = {self.name(kind, end) for end in ends}
-        also = self.also.get(_spoken(kind), {})
-        return frozenset(names.union(*(also.get(name, frozenset()) for name in names)))
+        @cache
+        def covers(kind: str, phrase: Phrase) -> frozenset[str]:
+            ends = {spelling[start:] for spelling in self.same(kind, phrase) for start in range(len(spelling))}
+            names = {self.name(kind, end) for end in ends}
+            also = self.also.get(_spoken(kind), {})
+            return frozenset(names.union(*(also.get(name, frozenset()) for name in names)))
+
+        return covers
 
     def keys_for(self, kind: str, phrase: Phrase) -> set[str]:
         """What in a text stands for a phrase: its spellings, and all that it covers."""
@@ -100,22 +101,22 @@ def _spoken(kind: str) -> str:
 
 
 def read_synonyms(given: str | Path | None = None) -> Synonyms:
-    """The synonyms that come with rankjury, with those of a file added to them, or instead of them if that says so."""
+    """Return rankjury's synonyms, with those of a file added to them, or instead of them if the file says so."""
     if given is None:
         return _shipped()
     source = Source.open(given)
-    own = parse_toml(source.text(), source.name)
-    _check(own, source.name)
-    return _made([own] if own.get("replace") else [_shipped_table(), own])
+    table = parse_toml(source.text(), source.name)
+    _check(table, source.name)
+    return _make_synonyms([table] if table.get("replace") else [_shipped_table(), table])
 
 
 @cache
 def _shipped() -> Synonyms:
-    return _made([_shipped_table()])
+    return _make_synonyms([_shipped_table()])
 
 
 def _shipped_table() -> dict[str, Any]:
-    return tomllib.loads((files("rankjury.labeling.products") / _SHIPPED).read_text(encoding="utf-8"))
+    return tomllib.loads((files("rankjury.labeling.products") / "synonyms.toml").read_text(encoding="utf-8"))
 
 
 def _check(table: Mapping[str, Any], where: str) -> None:
@@ -144,24 +145,20 @@ def _check_kind(table: Mapping[str, Any], where: str) -> None:
         listed = value.values() if name == "counts_as" else value if name == "same" else [value]
         for phrases in listed:
             _check_phrases(phrases, f"{where}, {name}")
-        single = (
-            next((text for text in value if len(_phrase(text)) != _WORDS_OF_WHOLE), None) if name == "whole" else None
-        )
-        if single is not None:
-            raise DataError(f"found {single!r}", where=f"{where}, whole", expected="phrases of two words")
+        for text in value if name == "whole" else ():
+            if len(_phrase(text)) != _WORDS_OF_WHOLE:
+                raise DataError(f"found {text!r}", where=f"{where}, whole", expected="phrases of two words")
 
 
 def _check_phrases(value: Any, where: str) -> None:
-    wrong = value if not isinstance(value, list) else next((text for text in value if not _is_phrase(text)), None)
+    wrong = value
+    if isinstance(value, list):
+        wrong = next((text for text in value if not isinstance(text, str) or not _phrase(text)), None)
     if wrong is not None:
         raise DataError(f"found {wrong!r}", where=where, expected='phrases, such as ["sneakers", "running shoes"]')
 
 
-def _is_phrase(value: Any) -> bool:
-    return isinstance(value, str) and any(word != BREAK for word in tokens(value))
-
-
-def _made(tables: list[dict[str, Any]]) -> Synonyms:
+def _make_synonyms(tables: list[dict[str, Any]]) -> Synonyms:
     whole = {_phrase(text) for table in tables for kind in KINDS for text in table.get(kind, {}).get("whole", [])}
     fusing = Synonyms(whole=frozenset(map(phrase_key, whole)))
 
@@ -175,7 +172,7 @@ def _made(tables: list[dict[str, Any]]) -> Synonyms:
         lists += [[text] for table in of_kind for text in table.get("known", [])]
         counts_as = [pair for table in of_kind for pair in table.get("counts_as", {}).items()]
         lists += [[text] for name, others in counts_as for text in (name, *others)]
-        groups[kind] = _joined([[phrase(text) for text in listed] for listed in lists])
+        groups[kind] = _join_groups([[phrase(text) for text in listed] for listed in lists])
         spoken = Synonyms({kind: groups[kind]})
         counted: dict[str, frozenset[str]] = {}
         for text_, others in counts_as:
@@ -190,13 +187,11 @@ def _phrase(text: str) -> Phrase:
     return tuple(word for word in tokens(text) if word != BREAK)
 
 
-def _joined(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
-    """Groups that share a phrase are one."""
-    found: dict[str, list[Phrase]] = {}
+def _join_groups(lists: list[list[Phrase]]) -> dict[str, tuple[Phrase, ...]]:
+    """Join groups that share a phrase."""
+    groups: dict[str, tuple[Phrase, ...]] = {}
     for phrases in lists:
-        joined = list(
-            dict.fromkeys(spelling for phrase in phrases for spelling in (*found.get(phrase_key(phrase), ()), phrase))
-        )
-        for spelling in joined:
-            found[phrase_key(spelling)] = joined
-    return {key: tuple(phrases) for key, phrases in found.items()}
+        spellings = (spelling for phrase in phrases for spelling in (*groups.get(phrase_key(phrase), ()), phrase))
+        group = tuple(dict.fromkeys(spellings))
+        groups |= dict.fromkeys(map(phrase_key, group), group)
+    return groups

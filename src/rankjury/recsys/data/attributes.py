@@ -3,28 +3,28 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from rankjury.core.text import plural
 from rankjury.core.types import Ints, Matrix, places_in
-from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.attributes import read_attributes
 from rankjury.io.source import Source
 from rankjury.io.tables import column_names
 from rankjury.recsys.data.log import Log, as_whole, find_column
 from rankjury.recsys.data.movielens import ID, TITLE, read_headless, resolve_file
 
-GENRES = "genres"
-_FEATURES = {"genre": (GENRES, "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
+_FEATURES = {"genre": ("genres", "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
 """The names of item features in measures and models, and the columns that hold them."""
 _LISTS = (*(name for names in _FEATURES.values() for name in names), "keywords")
 _NO_GENRES = "(no genres listed)"
 _SEPARATORS = ("|", ";", ",")
 _TITLES = (TITLE, "name", "item_name", "product_name", "movie_title")
 _YEAR = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
-_MOST_LEVELS = 25
+_MAX_LEVELS = 25
 """Texts with more values than this do not group users; numbers with more are cut into groups."""
 _GROUPS = 6
 
@@ -61,20 +61,20 @@ class Attributes:
         return f"Attributes({self.source}: {len(self):,} rows, {', '.join(self.table.columns)})"
 
 
-def read_items(path: str | Path, *, id_column: str | None = None) -> Attributes:
+def read_items(path: str | Path) -> Attributes:
     """Read movies.dat, movies.csv, u.item, a folder that holds one of them, or any table with a column of ids."""
-    return _read(path, "item", id_column)
+    return _read(path, "item")
 
 
-def read_users(path: str | Path, *, id_column: str | None = None) -> Attributes:
+def read_users(path: str | Path) -> Attributes:
     """Read users.dat, u.user, a folder that holds one of them, or any table with a column of ids."""
-    return _read(path, "user", id_column)
+    return _read(path, "user")
 
 
-def _read(path: str | Path, kind: str, id_column: str | None) -> Attributes:
+def _read(path: str | Path, kind: Literal["item", "user"]) -> Attributes:
     source = Source.open(resolve_file(path, f"{kind}s"))
     with guard_reading(source.name, f"a table of {kind}s"):
-        frame, id_column, title = _read_table(source, kind, id_column)
+        frame, id_column, title = _read_table(source, kind)
         ids = _check_ids(frame[id_column], source.name)
         table = frame.drop(id_column)
         for name in table.columns:
@@ -90,16 +90,16 @@ def _read(path: str | Path, kind: str, id_column: str | None) -> Attributes:
         return Attributes(ids, table.drop(title), by_id, source.name)
 
 
-def _read_table(source: Source, kind: str, id_column: str | None) -> tuple[pl.DataFrame, str, str | None]:
-    """Return the table, the name of its column of ids, and that of its titles; ``kind`` is ``item`` or ``user``."""
-    headless = None if id_column else read_headless(source, kind)
+def _read_table(source: Source, kind: Literal["item", "user"]) -> tuple[pl.DataFrame, str, str | None]:
+    """Return the table, the name of its column of ids, and that of its titles."""
+    headless = read_headless(source, kind)
     if headless is not None:
         return headless, ID, TITLE if TITLE in headless.columns else None
-    if source.path is None or source.held is not None:
+    if source.file is None:
         raise UsageError(f"a table of {kind}s from a pipe", where=source.name, expected="a file")
-    id_column = id_column or find_column(column_names(source), kind)
     of = "item" if kind == "item" else "query"
-    frame, id_column = read_attributes(source.name, of, id_column=id_column, ids_alone=kind == "item")
+    known = find_column(column_names(source), kind)
+    frame, id_column = read_attributes(source.name, of, id_column=known, ids_alone=kind == "item")
     folded = {name.lower(): name for name in reversed(frame.columns) if name != id_column}
     title = next((folded[name] for name in _TITLES if name in folded), None) if kind == "item" else None
     return frame, id_column, title
@@ -131,12 +131,7 @@ def _check_ids(ids: pl.Series, source: str) -> pl.Series:
 
 
 def side_features(
-    log: Log,
-    items: Attributes | None = None,
-    users: Attributes | None = None,
-    *,
-    genre_column: str = GENRES,
-    trained: Ints | None = None,
+    log: Log, items: Attributes | None = None, users: Attributes | None = None, *, trained: Ints | None = None
 ) -> SideFeatures:
     """Return attributes as matrices and texts whose rows are the log's items and users; unlisted ids have zeros.
 
@@ -150,20 +145,18 @@ def side_features(
     if items is not None:
         rows = places_in(items.ids, log.items)
         folded = {name.lower(): name for name in reversed(items.table.columns)}
-        columns = {
-            feature: next((folded[name] for name in names if name in folded), None)
-            for feature, names in _FEATURES.items()
-        }
-        if genre_column in items.table.columns:
-            columns["genre"] = genre_column
-        elif genre_column != GENRES:
-            raise UnknownName("column", genre_column, items.table.columns, where=items.source)
-        lists = {feature: _as_lists(items.table[name]) for feature, name in columns.items() if name is not None}
-        for feature, values in lists.items():
+        genres = dict[str, pl.Series]()
+        for feature, names in _FEATURES.items():
+            name = next((folded[name] for name in names if name in folded), None)
+            if name is None:
+                continue
+            column = items.table[name]
+            is_list = isinstance(column.dtype, pl.List)
+            values = column.cast(pl.List(pl.String)) if is_list else _split_cells(column.cast(pl.String))
             if (values.list.len() > 0).any():
                 of_items[feature], labels[feature] = _flags(values, rows)
-        pairs = zip(items.ids, lists["genre"], strict=True) if "genre" in lists else ()
-        genres = {id_: values for id_, values in pairs if values is not None}
+            if feature == "genre":
+                genres = {id_: of for id_, of in zip(items.ids, values, strict=True) if of is not None}
         texts = tuple(" ".join([items.titles.get(id_, ""), *genres.get(id_, ())]).strip() for id_ in log.items)
     if users is not None:
         rows = places_in(users.ids, log.users)
@@ -171,12 +164,6 @@ def side_features(
         for name, column in _user_levels(users.table, np.unique(grouping[grouping >= 0])):
             of_users[f"user_{name}"], labels[f"user_{name}"] = _flags(column, rows)
     return SideFeatures(of_items, of_users, texts, labels)
-
-
-def _as_lists(column: pl.Series) -> pl.Series:
-    if isinstance(column.dtype, pl.List):
-        return column.cast(pl.List(pl.String))
-    return _split_cells(column.cast(pl.String))
 
 
 def _flags(lists: pl.Series, rows: Ints) -> tuple[Matrix, tuple[str, ...]]:
@@ -195,10 +182,10 @@ def _user_levels(table: pl.DataFrame, grouping: Ints) -> Iterator[tuple[str, pl.
         if isinstance(column.dtype, pl.List):
             yield name, column.cast(pl.List(pl.String))
             continue
-        if column.dtype.is_numeric() and column.gather(grouping).n_unique() > _MOST_LEVELS:
+        if column.dtype.is_numeric() and column.gather(grouping).n_unique() > _MAX_LEVELS:
             column = _cut_numbers(column.cast(pl.Float64).fill_nan(None), grouping)
         texts = column.cast(pl.String)
-        if 1 < texts.gather(grouping).drop_nulls().n_unique() <= _MOST_LEVELS:
+        if 1 < texts.gather(grouping).drop_nulls().n_unique() <= _MAX_LEVELS:
             yield name, texts.to_frame().select(pl.concat_list(name))[name]
 
 

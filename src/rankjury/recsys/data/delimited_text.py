@@ -117,10 +117,10 @@ class DelimitedText:
 @contextmanager
 def _lines(source: Source) -> Iterator[Iterator[str]]:
     """Yield the lines one by one, whatever their encoding."""
-    if source.path is None or source.held is not None or source.compression is not None:
+    if source.file is None or source.compression is not None:
         yield (f"{line}\n" for line in source.lines())
         return
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with source.file.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         yield file
 
 
@@ -194,9 +194,9 @@ def _split_lines(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame
 def _read_irregular(text: DelimitedText, wanted: Mapping[str, str], error: Exception) -> LogRows:
     """Read what Polars cannot: old files in Latin-1, ids with a colon, quotes within a field; else raise why not."""
     undecodable = "utf" in str(error).lower()
-    if not text.headed and undecodable and text.source.held is None and not text.source.compression:
+    if not text.headed and undecodable and text.source.data is None and not text.source.compression:
         recoded = text.source.content.decode("latin-1").encode()
-        return read_text(replace(text, source=replace(text.source, held=recoded)), wanted)
+        return read_text(replace(text, source=replace(text.source, data=recoded)), wanted)
     fault = text.misfit(wanted.values())
     if fault is not None:
         raise fault from error

@@ -41,7 +41,7 @@ from rankjury.recsys.data.log import (
     log_from_frame,
 )
 from rankjury.recsys.data.movielens import resolve_file
-from rankjury.recsys.data.times import read_times
+from rankjury.recsys.data.times import TimeParser
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
@@ -95,7 +95,14 @@ def read_log(
         with guard_reading(source.name, "a log"):
             log = _log_from_rows(_read_rows(source, given, format), source.name, scale)
     else:
-        log = _log_from_rows(_frame_rows(path, given), _FRAME, scale)
+        try:
+            frame = frame_of(path)
+        except DataError as error:
+            raise UsageError(f"the log is of type {type(path).__name__}", expected="a path or a frame") from error
+        columns = find_columns(frame.columns, given, _FRAME)
+        selected = frame.select(pl.col(name).alias(column) for column, name in columns.items())
+        rows = LogRows(selected, columns, lambda row: f"{_FRAME}, row {row + 1:,}")
+        log = _log_from_rows(rows, _FRAME, scale)
     if catalogue is None:
         return log
     known = read_items(catalogue) if isinstance(catalogue, str | Path) else catalogue
@@ -111,7 +118,7 @@ def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None
     if VALUE in rows.frame.columns:
         columns[VALUE] = _values(rows, scale)
     if TIME in rows.frame.columns:
-        times = read_times(rows.frame[TIME], rows.names[TIME], rows.place)
+        times = TimeParser(rows.names[TIME], rows.place).parse(rows.frame[TIME])
         columns[TIME], unit, notes = times.values, times.unit, times.notes
     log = log_from_frame(pl.DataFrame(columns), source=source, unit=unit, notes=notes)
     for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
@@ -164,17 +171,6 @@ def _values(rows: LogRows, scale: tuple[float, float] | None) -> pl.Series:
                 expected=f"{low:g} to {high:g}",
             )
     return values
-
-
-def _frame_rows(given: Any, named: Mapping[str, str]) -> LogRows:
-    """Return the rows of a frame."""
-    try:
-        frame = frame_of(given)
-    except DataError as error:
-        raise UsageError(f"the log is of type {type(given).__name__}", expected="a path or a frame") from error
-    found = find_columns(frame.columns, named, _FRAME)
-    selected = frame.select(pl.col(name).alias(column) for column, name in found.items())
-    return LogRows(selected, found, lambda row: f"{_FRAME}, row {row + 1:,}")
 
 
 def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> LogRows:

@@ -1,6 +1,5 @@
 """Split folders: write a split as Parquet files with a JSON record, and read it back."""
 
-import json
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.temp_files import remove_abandoned_parts
+from rankjury.core.text import json_text
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.atomic import check_destination, make_folder, replacing, together
@@ -144,7 +144,7 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
 
 def _write_record(record: dict[str, Any], folder: Path) -> None:
     with replacing(folder / RECORD, vouches=True) as part:
-        part.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        part.write_text(json_text(record), encoding="utf-8")
 
 
 def _write_frame(frame: pl.DataFrame, path: Path) -> None:

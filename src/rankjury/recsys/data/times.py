@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -30,7 +31,7 @@ _UTC = r"(?i)\s*(?:UTC|GMT|Z)$"
 """The only names of time zones that are understood; others mean different things in different places."""
 _EXPECTED = "seconds, milliseconds, microseconds or nanoseconds since 1970, or dates such as 2020-01-31 12:00:00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_DAYS = 100_000
+_MAX_DAYS = 100_000
 """Longer than any log, and in nanoseconds still a 64-bit integer."""
 _LIMIT = 2**63
 _CALENDAR = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))?")
@@ -46,19 +47,15 @@ class ParsedTimes:
     notes: tuple[str, ...] = ()
 
 
-def read_times(column: pl.Series, name: str, place: Callable[[int], str]) -> ParsedTimes:
-    """Return times of any type as integers; ``place`` says where a row is, for an error."""
-    return _TimeParser(name, place).parse(column)
-
-
 @dataclass(frozen=True)
-class _TimeParser:
-    """Parses a column of times; errors name the column and the place of the row."""
+class TimeParser:
+    """Parser of a column of times; errors name the column and the place of the row."""
 
     name: str
     place: Callable[[int], str]
 
     def parse(self, column: pl.Series) -> ParsedTimes:
+        """Return times of any type as integers."""
         if column.null_count():
             row = int(column.is_null().arg_max() or 0)
             raise DataError(f"no {self.name}", where=self.place(row), expected="a time in every row")
@@ -108,9 +105,7 @@ class _TimeParser:
         finer, factor = _FINER[unit]
         notes = () if unit else (f"{self.name}: plain numbers with fractions, taken a million times",)
         values = (column * factor).round().cast(pl.Int64, strict=False)
-        if values.null_count():
-            row = int(values.is_null().arg_max() or 0)
-            raise DataError(f"the {self.name} is {column[row]:g}", where=self.place(row), expected=_EXPECTED)
+        self._refuse(values.is_null(), column)
         return ParsedTimes(values, finer, notes)
 
     def _integers(self, column: pl.Series) -> ParsedTimes:
@@ -201,16 +196,13 @@ def parse_time(text: str, unit: str, what: str) -> int:
     magnitude, as when a log is read: 2020 is a year, 20201231 a day, others are seconds, milliseconds … since 1970.
     """
     text = text.strip()
-    try:
-        number: Decimal | None = Decimal(text)
-    except InvalidOperation:
-        number = None
-    if number is not None and not (number.is_finite() and abs(number) < _LIMIT):
-        number = None
-    if number is not None and unit not in PER_SECOND:
-        return ceil(number)
-    if number is not None and not _CALENDAR.fullmatch(text):
-        return ceil(number * PER_SECOND[unit] / PER_SECOND[_unit_of(float(number))])
+    with suppress(InvalidOperation):
+        number = Decimal(text)
+        if number.is_finite() and abs(number) < _LIMIT:
+            if unit not in PER_SECOND:
+                return ceil(number)
+            if not _CALENDAR.fullmatch(text):
+                return ceil(number * PER_SECOND[unit] / PER_SECOND[_unit_of(float(number))])
     try:
         moment = datetime.fromisoformat(f"{text}-01-01" if len(text) == 4 else text)
     except ValueError:
@@ -227,6 +219,6 @@ def days_to_units(days: float, unit: str) -> int:
     """Return the length of some days in the log's unit, at least one."""
     if unit not in PER_SECOND:
         raise UsageError("days, where times are plain numbers", expected="a share of the rows")
-    if not abs(days) < _MOST_DAYS:
-        raise UsageError(f"{days:g} days", expected=f"fewer than {_MOST_DAYS:,}")
+    if not abs(days) < _MAX_DAYS:
+        raise UsageError(f"{days:g} days", expected=f"fewer than {_MAX_DAYS:,}")
     return max(1, round(days * SECONDS_PER_DAY * PER_SECOND[unit]))

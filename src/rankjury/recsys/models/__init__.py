@@ -24,7 +24,7 @@ from rankjury.recsys.data.log import Log
 class Recommender(ABC):
     """A model that learns from a log which items a user may like."""
 
-    about: ClassVar[str] = ""
+    description: ClassVar[str] = ""
     """One line of description."""
     extra: ClassVar[str | None] = None
     """The extra that installs its library."""

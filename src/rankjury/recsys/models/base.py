@@ -1,4 +1,4 @@
-"""Base classes of recommenders: the training matrix, scores by rows or by factors, and help for scipy and BLAS.
+"""Base classes of recommenders: the training matrix, scores by factors, and help for scipy and BLAS.
 
 Models learn from the users and items of training alone, coded without gaps. Nothing of a user or an item that training
 lacks reaches a model, not even as an empty row, which would change random starts.
@@ -9,12 +9,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, cut_rows, freeze, gathered
 from rankjury.errors import DataError, UsageError
+from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Codes, Log
 from rankjury.recsys.models import Recommender
 
@@ -62,59 +64,42 @@ def training_matrix(train: Log) -> TrainingMatrix:
         raise DataError("there are no training interactions", where=train.source, expected="something to learn from")
     per_user = np.diff(pairs.starts)
     users, items = np.flatnonzero(per_user), np.unique(pairs.items).astype(np.int64)
-    item_at = _places(items, len(train.items))
-    return TrainingMatrix(
-        users,
-        items,
-        _places(users, len(train.users)),
-        item_at,
-        np.concatenate(([0], np.cumsum(per_user[users]))).astype(np.int64),
-        item_at[pairs.items].astype(np.int32),
-        pairs.values,
-    )
-
-
-def _places(codes: Ints, n: int) -> Ints:
-    places = np.full(n, -1, dtype=np.int64)
-    places[codes] = np.arange(codes.size)
-    return places
-
-
-def ratings_of(known: TrainingMatrix, train: Log, model: str) -> Floats:
-    """Return the ratings of the training pairs; an error where the log has none."""
-    if not train.rated:
-        raise UsageError(
-            "the log has no ratings",
-            where=f"{model}, values",
-            expected='values = "implicit"',
-            hint="Who took what counts.",
-        )
-    return known.values
+    user_at, item_at = np.full(len(train.users), -1), np.full(len(train.items), -1)
+    user_at[users], item_at[items] = np.arange(users.size), np.arange(items.size)
+    starts = np.concatenate(([0], np.cumsum(per_user[users]))).astype(np.int64)
+    return TrainingMatrix(users, items, user_at, item_at, starts, item_at[pairs.items].astype(np.int32), pairs.values)
 
 
 class TrainedModel(Recommender):
     """A model that knows the users and items of training."""
 
+    name: ClassVar[str] = ""
+    """The name in errors."""
     known: TrainingMatrix
+
+    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+        """Learn from training rows, which are ``known`` from then on."""
+        self.known = training_matrix(train)
+        self.learn(train, features, progress)
+
+    @abstractmethod
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+        """Learn from ``known``."""
+
+    def ratings(self, train: Log) -> Floats:
+        """Return the ratings of the training pairs; an error where the log has none."""
+        if not train.rated:
+            raise UsageError(
+                "the log has no ratings",
+                where=f"{self.name}, values",
+                expected='values = "implicit"',
+                hint="Who took what counts.",
+            )
+        return self.known.values
 
     def knows(self, users: Ints) -> Bools:
         """Return which users are in training."""
         return self.known.user_at[users] >= 0
-
-
-class RowModel(TrainedModel):
-    """A model that scores rows of known users over all known items."""
-
-    @abstractmethod
-    def table(self, rows: Ints) -> Matrix:
-        """Return scores of rows × known items."""
-
-    def score(self, users: Ints, items: Ints) -> Matrix:
-        """Return users × items; −∞ for users and items that are not in training."""
-        rows, places = self.known.user_at[users], self.known.item_at[items]
-        scores = np.full((users.size, items.size), -np.inf)
-        scores[rows >= 0] = np.where(places >= 0, self.table(rows[rows >= 0])[:, places], -np.inf)
-        return scores
 
 
 class FactorModel(Recommender):
@@ -130,7 +115,8 @@ class FactorModel(Recommender):
 
     def knows(self, users: Ints) -> Bools:
         """Return which users have factors."""
-        return np.isfinite(self.of_users[users][:, 0])
+        unknown: Bools = np.isnan(self.of_users[users, 0])
+        return ~unknown
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         """Return inner products of all pairs, −∞ where either is not known; no digit depends on the other pairs."""
@@ -142,20 +128,15 @@ class FactorModel(Recommender):
         return np.where(np.isnan(scores), -np.inf, scores)
 
 
-class TrainedFactorModel(TrainedModel, FactorModel):
+class TrainedFactorModel(FactorModel, TrainedModel):
     """A factor model of the users and items of training."""
 
     def set_factors(self, users: Matrix, items: Matrix) -> None:
         """Set the factors of the known users and items."""
-        self.of_users = _spread_rows(users, self.known.users, self.known.user_at.size)
-        self.of_items = _spread_rows(items, self.known.items, self.known.item_at.size)
-
-
-def _spread_rows(rows: Matrix, codes: Ints, n: int) -> Floats:
-    """Return n rows, those at ``codes`` given, the others NaN."""
-    spread = np.full((n, rows.shape[1]), np.nan)
-    spread[codes] = rows
-    return spread
+        self.of_users = np.full((self.known.user_at.size, users.shape[1]), np.nan)
+        self.of_users[self.known.users] = users
+        self.of_items = np.full((self.known.item_at.size, items.shape[1]), np.nan)
+        self.of_items[self.known.items] = items
 
 
 def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: type = np.float64) -> Any:
@@ -165,17 +146,6 @@ def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: ty
     numbers = np.ones(known.columns.size) if values is None else values
     starts = known.starts.astype(np.int32) if known.columns.size < np.iinfo(np.int32).max else known.starts
     return csr_matrix((numbers.astype(dtype), known.columns.astype(starts.dtype), starts), shape=known.shape)
-
-
-def as_csr(matrix: Any) -> Any:
-    """Return a sparse matrix in CSR format."""
-    return matrix.tocsr()
-
-
-def sparse_product(rows: Any, matrix: Any) -> Matrix:
-    """Return sparse rows × a matrix; each row is summed by itself and in the order of its entries."""
-    product = rows @ matrix
-    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
 
 
 @contextmanager

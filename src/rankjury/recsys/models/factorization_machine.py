@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankjury.core.params import Param
-from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Bools, Floats, Ints, Matrix
+from rankjury.core.progress import Progress
+from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UnknownName
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import FactorModel, TrainedFactorModel, TrainingMatrix, ratings_of, training_matrix
+from rankjury.recsys.models.base import TrainedFactorModel, TrainingMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,8 @@ class _Side:
 class FactorizationMachine(TrainedFactorModel):
     """Bayesian regression with factors, by Gibbs sampling (Rendle 2012; Freudenthaler et al. 2011)."""
 
-    about = (
+    name = "fm"
+    description = (
         "factorization machine over users, items and their attributes (myFM): of who took what against items drawn by "
         "chance, or of ratings, which predicts stars and can rank below random; users without training interactions "
         "are scored by their attributes"
@@ -56,32 +57,38 @@ class FactorizationMachine(TrainedFactorModel):
         "seed": Param(0, "the seed", min=0, max=2**31 - 1),
     }
 
-    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
-        self.known = training_matrix(train)
-        users, items, target = self._examples(train)
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+        users, items = self.known.rows, self.known.columns.astype(np.int64)
+        if self.settings["values"] == "ratings":
+            target = self.ratings(train)
+        else:
+            drawn = _drawn(self.known, int(self.settings["negatives"]), int(self.settings["seed"]))
+            target = np.concatenate((np.ones(users.size), np.zeros(drawn[0].size)))
+            users, items = np.concatenate((users, drawn[0])), np.concatenate((items, drawn[1]))
         wanted = _wanted(str(self.settings["attributes"]), features)
-        sides = (
+        of_users, of_items = (
             _side(self.known.users, features.users, wanted),
             _side(self.known.items, features.items, wanted),
         )
-        sampled = self._sampled(sides, users, items, target, progress)
-        self.set_factors(*_factors(*sampled, sides))
-        self.of_users[sides[0].cold] = _factors_of_cold(*sampled, sides[0])
+        constants, weights, factors = self._sample((of_users, of_items), users, items, target, progress)
+        n = of_users.rows.shape[1]
+        user_vectors, user_terms = _vectors_and_terms(of_users.rows, weights[:, :n], factors[:, :n])
+        item_vectors, item_terms = _vectors_and_terms(of_items.rows, weights[:, n:], factors[:, n:])
+        user_terms += constants.mean()
+        self.set_factors(
+            np.column_stack((user_vectors, user_terms, np.ones(len(user_vectors)))),
+            np.column_stack((item_vectors, np.ones(len(item_vectors)), item_terms)),
+        )
+        # Users that training lacks are scored by their attributes. In place of their own weights they have the mean of
+        # all users', which is the expectation of the model's prior.
+        n_known = of_users.widths[0]
+        weights = np.column_stack((weights[:, :n_known].mean(axis=1), weights[:, n_known:n]))
+        factors = np.concatenate((factors[:, :n_known].mean(axis=1, keepdims=True), factors[:, n_known:n]), axis=1)
+        vectors, terms = _vectors_and_terms(of_users.of_cold, weights, factors)
+        cold = np.column_stack((vectors, terms + constants.mean(), np.ones(len(vectors))))
+        self.of_users[of_users.cold] = cold
 
-    def knows(self, users: Ints) -> Bools:
-        """Return which users are of training, or have attributes that users of training have."""
-        return FactorModel.knows(self, users)
-
-    def _examples(self, train: Log) -> tuple[Ints, Ints, Floats]:
-        """Return the rows to learn from: user, item, and target."""
-        users, items = self.known.rows, self.known.columns.astype(np.int64)
-        if self.settings["values"] == "ratings":
-            return users, items, ratings_of(self.known, train, "fm")
-        drawn = _drawn(self.known, int(self.settings["negatives"]), int(self.settings["seed"]))
-        target = np.concatenate((np.ones(users.size), np.zeros(drawn[0].size)))
-        return np.concatenate((users, drawn[0])), np.concatenate((items, drawn[1])), target
-
-    def _sampled(
+    def _sample(
         self, sides: tuple[_Side, _Side], users: Ints, items: Ints, target: Floats, progress: Progress
     ) -> tuple[Floats, Floats, Floats]:
         """Return samples of the posterior: constants, weights, factors."""
@@ -140,32 +147,8 @@ def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
     """Return n random items for each pair, without those that the user has."""
     users = np.repeat(known.rows, n)
     items = np.random.default_rng(seed).integers(0, known.shape[1], users.size)
-    width = known.shape[1]
-    free = ~np.isin(users * width + items, known.rows * width + known.columns)
+    free = ~np.isin(users * known.shape[1] + items, known.rows * known.shape[1] + known.columns)
     return users[free], items[free]
-
-
-def _factors(constants: Floats, weights: Floats, factors: Floats, sides: tuple[_Side, _Side]) -> tuple[Floats, Floats]:
-    n = sides[0].rows.shape[1]
-    users, of_users = _vectors_and_terms(sides[0].rows, weights[:, :n], factors[:, :n])
-    items, of_items = _vectors_and_terms(sides[1].rows, weights[:, n:], factors[:, n:])
-    of_users += constants.mean()
-    return (
-        np.column_stack((users, of_users, np.ones(len(users)))),
-        np.column_stack((items, np.ones(len(items)), of_items)),
-    )
-
-
-def _factors_of_cold(constants: Floats, weights: Floats, factors: Floats, side: _Side) -> Floats:
-    """Return the factors of users that training lacks, by their attributes.
-
-    In place of their own weights they have the mean of all users', which is the expectation of the model's prior.
-    """
-    n, width = side.widths[0], side.rows.shape[1]
-    weights = np.column_stack((weights[:, :n].mean(axis=1), weights[:, n:width]))
-    factors = np.concatenate((factors[:, :n].mean(axis=1, keepdims=True), factors[:, n:width]), axis=1)
-    users, of_users = _vectors_and_terms(side.of_cold, weights, factors)
-    return np.column_stack((users, of_users + constants.mean(), np.ones(len(users))))
 
 
 def _vectors_and_terms(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:

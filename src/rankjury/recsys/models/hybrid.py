@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankjury.core.params import Param
-from rankjury.core.progress import NO_PROGRESS, Progress
+from rankjury.core.progress import Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
@@ -13,8 +13,7 @@ from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import TrainedModel
 from rankjury.recsys.models.content import CONTENT, Content
 from rankjury.recsys.models.factorization import AlternatingLeastSquaresModel
-from rankjury.recsys.models.linear import Ease
-from rankjury.recsys.models.neighbors import ItemKnn
+from rankjury.recsys.models.linear import Ease, ItemKnn
 from rankjury.recsys.tiers import Tiers
 
 _MODELS: dict[str, type[TrainedModel]] = {"ease": Ease, "als": AlternatingLeastSquaresModel, "item-knn": ItemKnn}
@@ -38,7 +37,7 @@ class Hybrid(TrainedModel):
     always tries that, so that what it chooses is never worse on validation than the collaborative model.
     """
 
-    about = (
+    description = (
         "a collaborative model whose cold items are raised by content (trust), and whose other items may be blended "
         "with it (blend); with both 0 it is the collaborative model itself"
     )
@@ -66,14 +65,14 @@ class Hybrid(TrainedModel):
     content: Content
     is_cold: Bools
 
-    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         name = str(self.settings["model"])
         kind = _MODELS[name]
         self.collaborative = kind({key: self.settings[_inner(name, key)] for key in kind.params})
-        self.collaborative.fit(train, features, progress)
         self.content = Content({key: self.settings[key] for key in CONTENT})
-        self.content.fit(train, features)
-        self.known = self.collaborative.known
+        for model in (self.collaborative, self.content):
+            model.known = self.known
+            model.learn(train, features, progress)
         self.is_cold = train.per_item < int(self.settings["cold_items"])
         self.chosen = {_inner(name, key): value for key, value in self.collaborative.chosen.items()}
 

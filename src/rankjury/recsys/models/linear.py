@@ -1,36 +1,89 @@
-"""Linear item-item models: EASE and SLIM (irspack)."""
+"""Linear models of who took what: nearest items, nearest users, EASE and SLIM (irspack)."""
 
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rankjury.core.params import Param
-from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.core.params import Param, Params
+from rankjury.core.progress import Progress
+from rankjury.core.types import Ints, Matrix
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.models.base import (
-    RowModel,
-    as_csr,
-    ignore_library_warnings,
-    single_blas_thread,
-    sparse_matrix,
-    sparse_product,
-    training_matrix,
-)
+from rankjury.recsys.models.base import TrainedModel, ignore_library_warnings, single_blas_thread, sparse_matrix
+
+_WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 
 
-class _Linear(RowModel):
-    """The sum of the weights from what a user took to an item."""
+class _Linear(TrainedModel):
+    """A model whose scores are the product of a row per known user and weights of the known items."""
 
     extra = "recsys"
     libraries = ("irspack", "scipy")
-    taken: Any
+    rows: Any
     weights: Any
+    """None where the rows are the scores themselves."""
 
-    def table(self, rows: Ints) -> Matrix:
-        return sparse_product(self.taken[rows], self.weights)
+    def score(self, users: Ints, items: Ints) -> Matrix:
+        """Return users × items; −∞ for users and items that are not in training."""
+        rows, places = self.known.user_at[users], self.known.item_at[items]
+        table = self.rows[rows[rows >= 0]]
+        if self.weights is not None:  # each row is summed by itself and in the order of its entries
+            table = table @ self.weights
+        table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
+        scores = np.full((users.size, items.size), -np.inf)
+        scores[rows >= 0] = np.where(places >= 0, table[:, places], -np.inf)
+        return scores
+
+
+def _neighbour_params(neighbours: int, shrinkage: float, *weightings: str) -> dict[str, Param]:
+    return {
+        "neighbours": Param(neighbours, "how many neighbours count", min=1),
+        "shrinkage": Param(shrinkage, "added to the divisor: takes weight from similarities that stand on few", min=0),
+        "weighting": Param("none", "what an interaction counts in similarities", choices=weightings),
+    }
+
+
+def _neighbour_options(settings: Params) -> dict[str, Any]:
+    """Return irspack's arguments; it counts an item among its own neighbours."""
+    return {
+        "top_k": int(settings["neighbours"]) + 1,
+        "shrinkage": float(settings["shrinkage"]),
+        "feature_weighting": _WEIGHTINGS[str(settings["weighting"])],
+        "normalize": True,
+    }
+
+
+@RECOMMENDERS.register("item-knn")
+class ItemKnn(_Linear):
+    """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
+
+    description = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
+    params: ClassVar = _neighbour_params(500, 100.0, "none", "bm25")  # a weight per item is lost in cosines
+
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+        with ignore_library_warnings():
+            from irspack.recommenders.knn import CosineKNNRecommender
+
+        self.rows = sparse_matrix(self.known)
+        learned: Any = CosineKNNRecommender(self.rows, **_neighbour_options(self.settings)).learn()
+        self.weights = learned.W.tocsr()
+
+
+@RECOMMENDERS.register("user-knn")
+class UserKnn(_Linear):
+    """The sum of the similarities of those neighbours who took an item."""
+
+    description = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
+    params: ClassVar = _neighbour_params(100, 0.0, *_WEIGHTINGS)
+
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+        with ignore_library_warnings():
+            from irspack.recommenders.user_knn import CosineUserKNNRecommender
+
+        self.weights = sparse_matrix(self.known)
+        learned: Any = CosineUserKNNRecommender(self.weights, **_neighbour_options(self.settings)).learn()
+        self.rows = learned.U.tocsr()
 
 
 @RECOMMENDERS.register("ease")
@@ -40,7 +93,7 @@ class Ease(_Linear):
     Where there are fewer users than items the same is worked out over users, from users × items numbers.
     """
 
-    about = "EASE: each item by ridge regression on all others, in closed form (irspack's DenseSLIM)"
+    description = "EASE: each item by ridge regression on all others, in closed form (irspack's DenseSLIM)"
     params: ClassVar = {
         "regularization": Param(
             0.0,
@@ -49,49 +102,42 @@ class Ease(_Linear):
             auto=True,
         )
     }
-    scores: Floats | None = None
 
-    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
-        self.known = training_matrix(train)
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
         # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
         default = float(np.clip(self.known.columns.size / 100, 10.0, 10_000.0))
         ridge = float(self.settings["regularization"]) or default
         self.chosen = {"regularization": ridge}
         if self.known.users.size < self.known.items.size:
+            self.weights = None
             with single_blas_thread():
-                self.scores = _over_users(sparse_matrix(self.known), ridge)
+                # X·B for B = I − P·diag(1/P) with P = (XᵀX + ridge)⁻¹, by X·P = (XXᵀ + ridge)⁻¹·X
+                taken = sparse_matrix(self.known)
+                products = (taken @ taken.T).toarray()
+                products[np.diag_indices_from(products)] += ridge
+                solved = np.linalg.solve(products, taken.toarray())
+                diagonal = (1.0 - np.asarray(taken.multiply(solved).sum(axis=0)).ravel()) / ridge
+                self.rows = taken.toarray() - solved / diagonal
             return
         with ignore_library_warnings():
             from irspack.recommenders.dense_slim import DenseSLIMRecommender
 
-        self.scores, self.taken = None, sparse_matrix(self.known, dtype=np.float32)
+        self.rows = sparse_matrix(self.known, dtype=np.float32)
         with single_blas_thread():
-            self.weights = np.asarray(DenseSLIMRecommender(self.taken, reg=ridge).learn().W)
-
-    def table(self, rows: Ints) -> Matrix:
-        return super().table(rows) if self.scores is None else self.scores[rows]
+            self.weights = np.asarray(DenseSLIMRecommender(self.rows, reg=ridge).learn().W)
 
     def used(self) -> dict[str, str]:
         """Return the libraries; over users, rankjury computes the model itself."""
-        return {name: version for name, version in self.versions().items() if name != "irspack" or self.scores is None}
-
-
-def _over_users(taken: Any, ridge: float) -> Floats:
-    """X·B for B = I − P·diag(1/P) with P = (XᵀX + ridge)⁻¹, by X·P = (XXᵀ + ridge)⁻¹·X."""
-    product_of_users = (taken @ taken.T).toarray()
-    product_of_users[np.diag_indices_from(product_of_users)] += ridge
-    known = np.linalg.solve(product_of_users, taken.toarray())
-    diagonal = (1.0 - np.asarray(taken.multiply(known).sum(axis=0)).ravel()) / ridge
-    found: Floats = taken.toarray() - known / diagonal
-    return found
+        versions = self.versions()
+        return {name: versions[name] for name in versions if name != "irspack" or self.weights is not None}
 
 
 @RECOMMENDERS.register("slim")
 class Slim(_Linear):
     """Sparse weights, by coordinate descent (Ning & Karypis 2011)."""
 
-    about = "SLIM: each item by few others, weights with an elastic net (irspack)"
+    description = "SLIM: each item by few others, weights with an elastic net (irspack)"
     params: ClassVar = {
         "alpha": Param(0.05, "how strongly weights are held small", min=0),
         "l1_ratio": Param(0.01, "the share of it that makes weights zero", min=0, max=1),
@@ -99,18 +145,17 @@ class Slim(_Linear):
         "iterations": Param(100, "rounds of coordinate descent at most", min=1),
     }
 
-    def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         with ignore_library_warnings():
             from irspack.recommenders.slim import SLIMRecommender
 
-        self.known = training_matrix(train)
-        self.taken = sparse_matrix(self.known, dtype=np.float32)
-        learned = SLIMRecommender(
-            self.taken,
+        self.rows = sparse_matrix(self.known, dtype=np.float32)
+        learned: Any = SLIMRecommender(
+            self.rows,
             alpha=float(self.settings["alpha"]),
             l1_ratio=float(self.settings["l1_ratio"]),
             positive_only=bool(self.settings["positive"]),
             n_iter=int(self.settings["iterations"]),
             n_threads=1,  # threads draw the order of steps from what they happened to do before: no two fits are alike
         ).learn()
-        self.weights = as_csr(learned.W)
+        self.weights = learned.W.tocsr()

@@ -19,7 +19,7 @@ from rankjury.stats.resampling import Keys, pair_words, query_keys
 class Popularity(Recommender):
     """The same list for all users, without what they have."""
 
-    about = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
+    description = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
     params: ClassVar = {
         "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", min=1e-9, max=1),
         "days": Param(0.0, "only the last days of training count; 0: all of it", min=0),
@@ -30,7 +30,11 @@ class Popularity(Recommender):
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         share, days = float(self.settings["share"]), float(self.settings["days"])
         if share < 1:
-            train = _latest(train, share)
+            if train.time is None:
+                raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
+            if len(train):  # rows of the same time as the first of the latest are included
+                first = len(train) - max(1, round(share * len(train)))
+                train = train.take(train.time >= np.partition(train.time, first)[first])
         if days:
             if train.time is None or train.unit not in PER_SECOND:
                 raise UsageError("the log has no dates", where="popularity, days", expected="days = 0")
@@ -42,21 +46,11 @@ class Popularity(Recommender):
         return np.broadcast_to(self.counts[items], (users.size, items.size))
 
 
-def _latest(train: Log, share: float) -> Log:
-    """Return the latest share of rows; rows of the same time as the first of them are included."""
-    if train.time is None:
-        raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
-    if not len(train):
-        return train
-    first = len(train) - max(1, round(share * len(train)))
-    return train.take(train.time >= np.partition(train.time, first)[first])
-
-
 @RECOMMENDERS.register("random")
 class RandomOrder(Recommender):
     """A random order for each user, determined by the seed and the ids."""
 
-    about = "an order by chance, by the seed and the ids of user and item"
+    description = "an order by chance, by the seed and the ids of user and item"
     params: ClassVar = {"seed": Param(0, "the seed", min=0, max=2**63 - 1)}
     of_users: Keys
     of_items: Keys

@@ -76,11 +76,11 @@ class ScoreTable:
 class _Precomputed(Recommender):
     """A model from files; nothing is learned."""
 
-    found: list[str]
+    warnings: list[str]
 
     def notes(self) -> list[str]:
         """Return warnings on the files, once they were matched with a log."""
-        return self.found
+        return self.warnings
 
     def _path(self, name: str) -> str:
         path = str(self.settings[name])
@@ -88,19 +88,19 @@ class _Precomputed(Recommender):
             raise UsageError(f"{name} is not given", expected=f"{name} = FILE")
         return path
 
-    def _match(self, known: pl.Series, given: pl.Series, what: str, where: str) -> Ints:
-        """Return the code of each given id, −1 where the log lacks it."""
-        codes = places_in(known, given.cast(pl.String))
+    def _match(self, known: pl.Series, ids: pl.Series, what: str, where: str) -> Ints:
+        """Return the code of each id, −1 where the log lacks it."""
+        codes = places_in(known, ids.cast(pl.String))
         lacking = int((codes < 0).sum())
-        if lacking == len(given):
+        if lacking == len(ids):
             raise DataError(
-                f"none of its {plural(lacking, what, what + 's')} is in the log: {join_names(given, _EXAMPLES)}",
+                f"none of its {plural(lacking, what, what + 's')} is in the log: {join_names(ids, _EXAMPLES)}",
                 where=where,
                 expected=f"ids such as {join_names(known, _EXAMPLES)}",
             )
         if lacking:
             are = plural(lacking, f"{what} is", f"{what}s are")
-            self.found.append(f"{where}: {are} not in the log, and left aside")
+            self.warnings.append(f"{where}: {are} not in the log, and left aside")
         return codes
 
 
@@ -108,7 +108,9 @@ class _Precomputed(Recommender):
 class PrecomputedScores(_Precomputed):
     """Scores that were computed elsewhere."""
 
-    about = "scores from a file: a matrix (.npy, .npz) with ids of users and items, or a table of user, item, score"
+    description = (
+        "scores from a file: a matrix (.npy, .npz) with ids of users and items, or a table of user, item, score"
+    )
     params: ClassVar = {
         "path": Param("", "the file: .npy, .npz (arrays scores, users and items), or a table"),
         "users": Param("", "of a matrix: the file with the ids of its rows"),
@@ -122,7 +124,7 @@ class PrecomputedScores(_Precomputed):
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         path = self._path("path")
-        self.found = []
+        self.warnings = []
         self.scores = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
         users = self._match(train.users, self.scores.users, "user", path)
         self.item_codes = self._match(train.items, self.scores.items, "item", path)
@@ -144,7 +146,7 @@ class PrecomputedScores(_Precomputed):
 class PrecomputedFactors(_Precomputed, FactorModel):
     """Factors that were learned elsewhere."""
 
-    about = "factors from two files of vectors, one of users and one of items: scores are their inner products"
+    description = "factors from two files of vectors, one of users and one of items: scores are their inner products"
     params: ClassVar = {
         "user_factors": Param("", "the file of users' vectors, or FILE:KEY"),
         "item_factors": Param("", "the file of items' vectors, or FILE:KEY"),
@@ -154,7 +156,7 @@ class PrecomputedFactors(_Precomputed, FactorModel):
     paths = ("user_factors", "item_factors", "users", "items")
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
-        self.found = []
+        self.warnings = []
         users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
         items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)
         if users.dimensions != items.dimensions:
@@ -194,9 +196,9 @@ def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
         source = Source.open(file)
         values = read_npz(source, key or "scores").values if suffix == ".npz" else load(source)
         sides = []
-        for name, given in (("users", users), ("items", items)):
-            if given:
-                sides.append(names_of(read_ids(given), given))
+        for name, file_of_ids in (("users", users), ("items", items)):
+            if file_of_ids:
+                sides.append(names_of(read_ids(file_of_ids), file_of_ids))
             elif suffix == ".npz":
                 where = f"{source.name}:{name}"
                 sides.append(names_of(ids_of(read_npz(source, name).values, where), where))
@@ -204,14 +206,12 @@ def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
                 raise UsageError(
                     f"{source.name} holds no ids of its {name}", where="scores", expected=f"{name} = FILE, an id a line"
                 )
-        matrix = ScoreMatrix(sides[0], sides[1], values)
-        _check_matrix(matrix, path)
-        return matrix
+        _check_matrix(values, sides[0], sides[1], path)
+        return ScoreMatrix(sides[0], sides[1], values)
 
 
-def _check_matrix(matrix: ScoreMatrix, where: str) -> None:
+def _check_matrix(values: NDArray[Any], users: pl.Series, items: pl.Series, where: str) -> None:
     """Refuse another shape than users × items, duplicate ids, NaN and +∞."""
-    values, users, items = matrix.values, matrix.users, matrix.items
     if values.ndim != 2 or values.dtype.kind not in "fiu" or values.shape != (len(users), len(items)):
         raise DataError(
             f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",

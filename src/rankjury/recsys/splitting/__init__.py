@@ -40,7 +40,7 @@ class SplitKind:
     """A way to split a log: its function, description and parameters."""
 
     function: SplitFunction
-    about: str
+    description: str
     params: Mapping[str, Param]
     timed: bool = True
     """Whether it needs the times of rows."""
@@ -54,12 +54,12 @@ SPLITS: Registry[SplitKind] = Registry("kind of split", home="rankjury.recsys.sp
 
 
 def split_kind(
-    name: str, about: str, params: Mapping[str, Param], **options: Any
+    name: str, description: str, params: Mapping[str, Param], **options: Any
 ) -> Callable[[SplitFunction], SplitFunction]:
     """Register a function as a kind of split; ``options`` are further fields of SplitKind."""
 
     def register(function: SplitFunction) -> SplitFunction:
-        SPLITS.add(name, SplitKind(function, about, params, **options))
+        SPLITS.add(name, SplitKind(function, description, params, **options))
         return function
 
     return register

@@ -10,7 +10,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.log import Log
-from rankjury.recsys.split import FRACTIONS, WindowCodes, exact_fraction, read_fractions, rows_of
+from rankjury.recsys.split import FRACTIONS, exact_fraction, read_fractions, rows_of
 from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.recsys.splitting.random import leak_note, row_hashes
 from rankjury.stats.resampling import query_keys
@@ -96,30 +96,24 @@ def _split_users(
     log: Log, before_validation: Ints, before_test: Ints, *, has_validation: bool, record: Mapping[str, Any]
 ) -> SplitResult:
     """Split by the number of each user's rows before validation and before test."""
-    codes, tied = _cut_users(log, before_validation, before_test)
-    leaks = [leak_note(log, codes, "each user is cut at a time of their own", "others did after what is tested")]
-    if tied:
-        users = plural(tied, "user was", "users were")
-        leaks.append(f"{users} cut between rows of one time, where chance decides what is held out")
-    return SplitResult(codes, leaks=tuple(filter(None, leaks)), has_validation=has_validation, record=record)
-
-
-def _cut_users(log: Log, *cuts: Ints) -> tuple[WindowCodes, int]:
-    """Return the window of each row, and how many users were cut between rows of one time."""
     assert log.time is not None
     starts = np.concatenate(([0], np.cumsum(log.per_user)))
     order = _order_by_user_and_time(log, log.time)
     ordered = np.zeros(len(log), dtype=np.int8)
     within = np.arange(len(log), dtype=np.int32) - np.repeat(starts[:-1].astype(np.int32), log.per_user)
     tied = np.zeros(len(log.users), dtype=bool)
-    for cut in cuts:
+    for cut in (before_validation, before_test):
         ordered += within >= np.repeat(cut.astype(np.int32), log.per_user)
         inside = np.flatnonzero((cut > 0) & (cut < log.per_user))
         at = starts[inside] + cut[inside]
         tied[inside] |= log.time[order[at]] == log.time[order[at - 1]]
     codes = np.empty_like(ordered)
     codes[order] = ordered
-    return codes, int(tied.sum())
+    leaks = [leak_note(log, codes, "each user is cut at a time of their own", "others did after what is tested")]
+    if tied.any():
+        users = plural(int(tied.sum()), "user was", "users were")
+        leaks.append(f"{users} cut between rows of one time, where chance decides what is held out")
+    return SplitResult(codes, leaks=tuple(filter(None, leaks)), has_validation=has_validation, record=record)
 
 
 def _order_by_user_and_time(log: Log, time: Ints) -> Ints:

@@ -114,17 +114,15 @@ def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
     rows = len(time)
     places = [min(int(share * rows), rows - 1) for share in shares]
     ordered = np.partition(time, sorted(set(places)))
-    return [_nearest(time, int(ordered[place]), share * rows) for place, share in zip(places, shares, strict=True)]
-
-
-def _nearest(time: Ints, at: int, wanted: Fraction) -> int:
-    """Return the time of the row at which the share is reached, or the next time."""
-    later = time > at
-    upto = len(time) - int(np.count_nonzero(later))
-    before = int(np.count_nonzero(time < at))
-    if upto == len(time) or wanted - before <= upto - wanted:
-        return at
-    return int(np.min(time, where=later, initial=np.iinfo(np.int64).max))
+    cutoffs = []
+    for place, share in zip(places, shares, strict=True):
+        at, wanted = int(ordered[place]), share * rows  # the time of the row at which the share is reached
+        later = time > at
+        upto = rows - int(np.count_nonzero(later))
+        before = int(np.count_nonzero(time < at))
+        is_nearest = upto == rows or wanted - before <= upto - wanted
+        cutoffs.append(at if is_nearest else int(np.min(time, where=later, initial=np.iinfo(np.int64).max)))
+    return cutoffs
 
 
 def windows_between(

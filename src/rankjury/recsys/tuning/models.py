@@ -34,7 +34,7 @@ from rankjury.retrieval.bench.grid import params_key
 from rankjury.retrieval.rank import apply_threshold
 from rankjury.stats.resampling import Resampling
 
-MOST_EXTENSIONS = 5
+MAX_EXTENSIONS = 5
 """How often a grid is widened: five steps are a factor of 32 on a grid of powers of two."""
 _LONGEST_MESSAGE = 500
 
@@ -130,7 +130,7 @@ def tune_model(
     """Try every setting, or take it from the journal where it was tried under the same conditions.
 
     ``extend``: where the best value of a numeric parameter is the smallest or the largest of its grid, the grid is
-    widened by the next value and tried again, up to ``MOST_EXTENSIONS`` times. The result is that of the wider grid.
+    widened by the next value and tried again, up to ``MAX_EXTENSIONS`` times. The result is that of the wider grid.
     """
     subject = replace(subject, task=without_test(subject.task))
     task, metric = subject.task, subject.asked.measure.metric
@@ -157,7 +157,7 @@ def tune_model(
             {**subject.search, **({"extensions": extensions} if extensions else {})},
             resampling or Resampling(), tuple(stored.notes()),
         )  # fmt: skip
-        if not extend or not found.edges or extensions == MOST_EXTENSIONS:
+        if not extend or not found.edges or extensions == MAX_EXTENSIONS:
             break
         tried = widen_grid(subject.tried, found.edges)  # settings in use stay the first
         settings = list_settings(subject.known, subject.settings[0], tried, simpler=subject.simpler)
@@ -192,7 +192,7 @@ def _values(subject: TuningSubject, model: Recommender) -> tuple[Floats, tuple[s
     if subject.threshold is not None:
         ranking = apply_threshold(ranking, subject.threshold)
     background = task.background if measure.metric.of_lists else None
-    values = Evaluation(task.gold, ranking, background=background).values(measure)
+    values = Evaluation.match(task.gold, ranking, background=background).values(measure)
     if np.isnan(values).all():
         raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
     return values, tuple(found.notes(measure.k or 0))

@@ -179,7 +179,11 @@ class ModelTuning:
         if best is None or best.values is None:
             return {}
         pairs = [
-            PairedValues("best", name, self.measure, best.values, other.values, self.aggregate, self.lower_is_better)
+            PairedValues(
+                *("best", name, self.measure, self.aggregate, self.lower_is_better),
+                values=best.values,
+                baseline_values=other.values,
+            )
             for name, other in (("own", self.current), ("second", self.second))
             if other is not None and other is not best and other.values is not None
         ]
@@ -247,9 +251,10 @@ class ModelTuning:
             "trials": [self._trial(place, trial) for place, trial in enumerate(self.ranked, 1)],
             "failed": len(self.failed),
             "resumed": sum(trial.resumed for trial in self.trials),
-            "own": self._short(self.current),
-            "best": self._short(self.best),
-            "second": self._short(self.second),
+            **{
+                name: None if trial is None else {"number": trial.number, "params": dict(trial.params)}
+                for name, trial in (("own", self.current), ("best", self.best), ("second", self.second))
+            },
             "best_to_own": None if self.versus_current is None else self.versus_current.to_json(),
             "best_to_second": None if self.versus_second is None else self.versus_second.to_json(),
             "better_than_own": self.better,
@@ -258,9 +263,6 @@ class ModelTuning:
             "notes": list(self.notes),
             "resampling": self.resampling.to_json(),
         }
-
-    def _short(self, trial: Trial | None) -> dict[str, Any] | None:
-        return None if trial is None else {"number": trial.number, "params": dict(trial.params)}
 
     def _trial(self, place: int, trial: Trial) -> dict[str, Any]:
         return {

@@ -7,12 +7,12 @@ from itertools import islice, pairwise, product
 from math import ceil, exp, floor, inf, isfinite, log, prod
 from typing import Literal
 
-from rankjury.core.params import Param, Params, Setting
+from rankjury.core.params import Param, Params, Setting, is_whole
 from rankjury.errors import RankjuryError, UsageError
 from rankjury.retrieval.bench.grid import params_key
 
 SearchKind = Literal["grid", "random"]
-MOST_TRIALS = 10_000
+MAX_TRIALS = 10_000
 _DIGITS = 6
 """Significant digits of a drawn number: further digits differ between machines."""
 _DRAWS_PER_TRIAL = 200
@@ -32,11 +32,10 @@ class ParamRange:
         if whole and not self.log:
             return int(self.low) + int(share * (int(self.high) - int(self.low) + 1))
         if self.log:
-            found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
+            number = exp(log(self.low) + share * (log(self.high) - log(self.low)))
         else:
-            found = self.low + share * (self.high - self.low)
-        rounded = float(f"{found:.{_DIGITS}g}")
-        within = min(max(rounded, self.low), self.high)
+            number = self.low + share * (self.high - self.low)
+        within = min(max(float(f"{number:.{_DIGITS}g}"), self.low), self.high)
         return round(within) if whole else within
 
 
@@ -52,7 +51,7 @@ def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: S
         try:
             if isinstance(values, ParamRange):
                 _check_range(known, name, values, search)
-                whole = name in known and _is_whole(known[name])
+                whole = name in known and is_whole(known[name].default)
                 values = [int(end) if whole else float(end) for end in (values.low, values.high)]
             elif not values:
                 raise UsageError("no value to try", expected="one or more")
@@ -62,11 +61,10 @@ def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: S
             error.where = f"params.{name}"
             raise
     size = _size(known, tried)
-    if search == "grid" and size is not None and size > MOST_TRIALS:
-        raise UsageError(
-            f"the grid has {size:,} settings", where="params", expected=f"{MOST_TRIALS:,} or fewer",
-            hint='search = "random" draws some of them.',
-        )  # fmt: skip
+    if search == "grid" and size is not None and size > MAX_TRIALS:
+        hint = 'search = "random" draws some of them.'
+        expected = f"{MAX_TRIALS:,} or fewer"
+        raise UsageError(f"the grid has {size:,} settings", where="params", expected=expected, hint=hint)
 
 
 def _check_range(known: Mapping[str, Param], name: str, values: ParamRange, search: SearchKind) -> None:
@@ -78,14 +76,18 @@ def _check_range(known: Mapping[str, Param], name: str, values: ParamRange, sear
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
     if values.log and values.low <= 0:
         raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
-    if name in known and (isinstance(known[name].default, bool) or not isinstance(known[name].default, int | float)):
+    if name in known and not _is_number(known[name]):
         raise UsageError("found a range", expected="a list of values: the parameter is not a number")
-    if name in known and _is_whole(known[name]) and not all(end == int(end) for end in (values.low, values.high)):
+    if (
+        name in known
+        and is_whole(known[name].default)
+        and not all(end == int(end) for end in (values.low, values.high))
+    ):
         raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
 
 
-def _is_whole(param: Param) -> bool:
-    return isinstance(param.default, int) and not isinstance(param.default, bool)
+def _is_number(param: Param) -> bool:
+    return isinstance(param.default, int | float) and not isinstance(param.default, bool)
 
 
 def list_settings(
@@ -105,8 +107,8 @@ def list_settings(
     all combinations of the other parameters, so that the best is never worse than the simpler model.
     """
     check_search_space(known, tried, search)
-    if not 1 <= trials <= MOST_TRIALS:
-        raise UsageError(f"found {trials:,} trials", expected=f"1 to {MOST_TRIALS:,}")
+    if not 1 <= trials <= MAX_TRIALS:
+        raise UsageError(f"found {trials:,} trials", expected=f"1 to {MAX_TRIALS:,}")
     size = _size(known, tried)
     if search == "grid" or (size is not None and size <= trials):
         each = [
@@ -116,13 +118,14 @@ def list_settings(
         others: Iterator[dict[str, Setting]] = (dict(zip(tried, chosen, strict=True)) for chosen in product(*each))
     else:
         others = islice(_drawn(known, current, tried, trials, seed), trials)
-    found: dict[str, dict[str, Setting]] = {params_key(current, known): dict(current)}
-    for some in others:
-        whole = {**current, **some}
-        found.setdefault(params_key(whole, known), whole)
-    for whole in list(found.values())[: None if search == "grid" else 1] if simpler else ():
-        found.setdefault(params_key({**whole, **(simpler or {})}, known), {**whole, **(simpler or {})})
-    return list(found.values())
+    settings: dict[str, dict[str, Setting]] = {params_key(current, known): dict(current)}
+    for values in others:
+        whole = {**current, **values}
+        settings.setdefault(params_key(whole, known), whole)
+    for whole in list(settings.values())[: None if search == "grid" else 1]:
+        simple = {**whole, **(simpler or {})}
+        settings.setdefault(params_key(simple, known), simple)
+    return list(settings.values())
 
 
 @dataclass(frozen=True)
@@ -141,14 +144,10 @@ def grid_edges(known: Mapping[str, Param], current: Params, tried: SearchSpace, 
 
     A value at the parameter's own limit is no edge, nor is one of a parameter of which only one value was tried.
     """
-    found = []
+    edges = []
     for name, values in tried.items():
         param = known[name]
-        if (
-            isinstance(values, ParamRange)
-            or isinstance(param.default, bool)
-            or not isinstance(param.default, int | float)
-        ):
+        if isinstance(values, ParamRange) or not _is_number(param):
             continue
         numbers = [float(value) for value in (*values, current.get(name, param.default))]
         grid = sorted({number for number in numbers if not (param.auto and number == 0)})
@@ -157,8 +156,8 @@ def grid_edges(known: Mapping[str, Param], current: Params, tried: SearchSpace, 
             continue
         beyond = _beyond(grid if value == grid[-1] else grid[::-1], param)
         if beyond is not None:
-            found.append(GridEdge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
-    return found
+            edges.append(GridEdge(name, value, "largest" if value == grid[-1] else "smallest", beyond))
+    return edges
 
 
 def widen_grid(tried: SearchSpace, edges: Sequence[GridEdge]) -> SearchSpace:
@@ -178,7 +177,7 @@ def _beyond(grid: Sequence[float], param: Param) -> Setting | None:
         return None  # 0 stands for something else
     within = max(found, -inf if param.min is None else param.min)
     within = float(f"{min(within, inf if param.max is None else param.max):.{_DIGITS}g}")
-    if _is_whole(param):
+    if is_whole(param.default):
         within = ceil(within) if step > 0 else floor(within)
     return None if (within - last) * step <= 0 else within
 
@@ -204,7 +203,7 @@ def _size(known: Mapping[str, Param], tried: SearchSpace) -> int | None:
     for name, values in tried.items():
         if not isinstance(values, ParamRange):
             sizes.append(len(values))
-        elif _is_whole(known[name]):
+        elif is_whole(known[name].default):
             sizes.append(int(values.high) - int(values.low) + 1)
         else:
             return None
@@ -222,7 +221,7 @@ def _drawn(
         for name in sorted(tried):
             values, share = tried[name], draw.random()
             if isinstance(values, ParamRange):
-                some[name] = values.at(share, whole=_is_whole(known[name]))
+                some[name] = values.at(share, whole=is_whole(known[name].default))
             else:
                 some[name] = values[int(share * len(values))]
         key = params_key({**current, **some}, known)
