@@ -22,7 +22,7 @@ from rankjury.retrieval.hints import Hints
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure, check_width
 from tests.plan import checked
-from tests.plan.test_indexes import COSINES, GOLD, IVF, QUERIES, QUERY_IDS, Q, index, with_lab
+from tests.plan.systems.test_index import COSINES, GOLD, IVF, QUERIES, QUERY_IDS, Q, index, with_lab
 
 __all__ = ["folder", "rankjury"]
 

@@ -138,8 +138,8 @@ class Study:
         )
         return of_queries, of_items
 
-    def in_blocks(self, most_rows: int = 700, **options: Any) -> Report:
-        return evaluate_tables(self.request, *self.slices_asked, Budget(GIGABYTE, most_rows), **options)
+    def in_blocks(self, max_rows: int = 700, **options: Any) -> Report:
+        return evaluate_tables(self.request, *self.slices_asked, Budget(GIGABYTE, max_rows), **options)
 
     def asking(self, **changes: Any) -> "Study":
         return replace(self, **changes)

@@ -1,7 +1,11 @@
 """In blocks, however small and however the rows are laid out, comes what comes of everything at once, byte for byte."""
 
 import json
+import resource
+import signal
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +19,9 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Quantiles
+from rankjury.scale.local import ScoreStore, open_per_query
 from rankjury.stats.resampling import Resampling
+from tests.paths import ROOT
 from tests.scale.made import QUICK, WAYS, Study, form_of
 
 QUERIES = 40
@@ -45,9 +51,9 @@ def study(request: pytest.FixtureRequest, folder: Path) -> Study:
     return Study.of(folder / request.param, request.param, queries=QUERIES, systems=3)
 
 
-def same(study: Study, most_rows: int = 700) -> Report:
+def same(study: Study, max_rows: int = 700) -> Report:
     """CheckedPlan for being so, in every word and digit; the report in blocks."""
-    expected, found = study.at_once(), study.in_blocks(most_rows)
+    expected, found = study.at_once(), study.in_blocks(max_rows)
     assert json.dumps(form_of(found)) == json.dumps(form_of(expected))
     assert found.warnings == expected.warnings
     return found
@@ -72,14 +78,14 @@ def test_slices_of_all_kinds(shuffled: Study, folder: Path, baseline: str | None
     assert {part.of for part in report.slices} == {"queries", "items"} and len(report.slices) > 15
 
 
-@pytest.mark.parametrize("most_rows", [1, 100, 10_000])
+@pytest.mark.parametrize("max_rows", [1, 100, 10_000])
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
-def test_minus_zero_is_zero(shuffled: Study, tmp_path: Path, most_rows: int, kind: Any) -> None:
+def test_minus_zero_is_zero(shuffled: Study, tmp_path: Path, max_rows: int, kind: Any) -> None:
     numbers = pl.Series([(-0.0, 0.0, 1.0, None)[query % 4] for query in range(QUERIES)], dtype=kind)
     lists = [[(-0.0, 0.0, 2.5)[query % 3]] for query in range(QUERIES)]
     table = pl.DataFrame({"query_id": range(QUERIES), "v": numbers, "w": lists}, strict=False)
     table.write_parquet(tmp_path / "v.parquet")
-    report = same(shuffled.asking(measures=["ap"], slices=[(tmp_path / "v.parquet", "v,w")]), most_rows)
+    report = same(shuffled.asking(measures=["ap"], slices=[(tmp_path / "v.parquet", "v,w")]), max_rows)
     sizes = {part.name: part.n for part in report.slices}
     assert sizes == {"v=0": 20, "v=1": 10, "v=(none)": 10, "w=0": 27, "w=2.5": 13}
 
@@ -110,9 +116,9 @@ def test_measures_of_all_kinds(shuffled: Study, measures: list[str], baseline: s
     same(shuffled.asking(measures=measures, baseline=baseline))
 
 
-@pytest.mark.parametrize(("most_rows", "seed"), [(1, 1), (200, 2), (10_000, 3)])
-def test_size_of_blocks_and_seed(shuffled: Study, most_rows: int, seed: int) -> None:
-    same(shuffled.asking(resampling=Resampling(resamples=150, seed=seed), baseline="a"), most_rows)
+@pytest.mark.parametrize(("max_rows", "seed"), [(1, 1), (200, 2), (10_000, 3)])
+def test_size_of_blocks_and_seed(shuffled: Study, max_rows: int, seed: int) -> None:
+    same(shuffled.asking(resampling=Resampling(resamples=150, seed=seed), baseline="a"), max_rows)
 
 
 def test_means_alone(shuffled: Study, folder: Path) -> None:
@@ -173,14 +179,14 @@ def test_a_small_table_of_attributes_keeps_others_in_order(tmp_path: Path, kind:
         min_size=1,
         max_size=3,
     ),
-    most_rows=st.integers(1, 40),
+    max_rows=st.integers(1, 40),
     text=st.booleans(),
     compared=st.booleans(),
 )
 def test_any_rows(
     rows: list[tuple[int, int, int]],
     runs: list[list[tuple[int, int, int]]],
-    most_rows: int,
+    max_rows: int,
     text: bool,
     compared: bool,
 ) -> None:
@@ -209,10 +215,10 @@ def test_any_rows(
             expected = study.at_once()
         except DataError as error:
             with pytest.raises(DataError) as refused:
-                study.in_blocks(most_rows)
+                study.in_blocks(max_rows)
             assert str(refused.value).partition(":")[0] == str(error).partition(":")[0]
         else:
-            found = study.in_blocks(most_rows)
+            found = study.in_blocks(max_rows)
             assert json.dumps(form_of(found)) == json.dumps(form_of(expected))
 
 
@@ -239,8 +245,8 @@ def test_figures_are_the_same_bytes(shuffled: Study, folder: Path) -> None:
     study = shuffled.asking(baseline="a", slices=[(folder / "queries.parquet", "type")])
     expected = figures(form_of(study.at_once()))
     assert len(expected) > 100
-    for most_rows in (100, 1_000):
-        assert figures(form_of(study.in_blocks(most_rows))) == expected
+    for max_rows in (100, 1_000):
+        assert figures(form_of(study.in_blocks(max_rows))) == expected
 
 
 def test_quantiles_are_those_of_all_scores(shuffled: Study) -> None:
@@ -274,3 +280,126 @@ def test_scores_of_single_queries_are_not_held(shuffled: Study) -> None:
     assert found.queries is None
     with pytest.raises(UsageError, match=r"the scores of single queries are not held.*--per-query"):
         found.scores  # noqa: B018
+
+
+FRAMES = [pl.DataFrame({"query_id": [f"q{number}"] * 50, "0.0": [number / 3] * 50}) for number in range(20)]
+SIZE = int(FRAMES[0].estimated_size())
+
+
+@pytest.mark.parametrize("held", [0, 7, 100])
+def test_they_come_back_as_often_as_they_are_asked_for(tmp_path: Path, held: int) -> None:
+    with ScoreStore(held * SIZE + 20, tmp_path) as kept:
+        for frame in FRAMES:
+            kept.add(frame)
+        assert len(kept) == len(FRAMES)
+        for _ in range(2):
+            assert all(one.equals(other) for one, other in zip(kept, FRAMES, strict=True))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fits_needs_no_folder(tmp_path: Path) -> None:
+    with ScoreStore(10**6, tmp_path / "nowhere") as kept:
+        kept.add(FRAMES[0])
+        assert len(kept) == 1
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
+    try:
+        with (
+            pytest.raises(DataError, match=r"too small: File too large .*room for the scores of all queries.*--temp"),
+            ScoreStore(0, tmp_path) as kept,
+        ):
+            for frame in FRAMES:
+                kept.add(frame)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.fixture(scope="module")
+def written_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return Study.of(tmp_path_factory.mktemp("per_query"), "shuffled", queries=30)
+
+
+def test_a_folder_is_written_in_parts(written_study: Study, tmp_path: Path) -> None:
+    written_study.in_blocks(400, per_query=tmp_path / "scores")
+    assert len(list((tmp_path / "scores").iterdir())) > 2 and [path.name for path in tmp_path.iterdir()] == ["scores"]
+    found = pl.read_parquet(tmp_path / "scores").sort("system", "query_id")
+    expected = [
+        scores.per_query.cast({"query_id": pl.String}).select(pl.lit(name).alias("system"), pl.all())
+        for name, scores in written_study.at_once().scores.items()
+    ]
+    assert found.equals(pl.concat(expected).sort("system", "query_id"))
+
+
+def test_an_empty_folder_takes_them(written_study: Study, tmp_path: Path) -> None:
+    (tmp_path / "scores").mkdir()
+    written_study.in_blocks(10_000, per_query=tmp_path / "scores")
+    assert [path.name for path in (tmp_path / "scores").iterdir()] == ["part-00000.parquet"]
+
+
+@pytest.mark.parametrize("name", ["scores", "scores.csv"])
+def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, name: str) -> None:
+    with pytest.raises(KeyError), open_per_query(tmp_path / name) as written:
+        written.add(pl.DataFrame({"system": ["a"], "query_id": ["1"], "ap": [0.5]}))
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    old = tmp_path / "scores.csv"
+    old.write_text("old")
+    with pytest.raises(KeyError), open_per_query(old) as written:
+        written.add(pl.DataFrame({"ap": [0.5]}))
+        raise KeyError
+    assert old.read_text() == "old"
+    with open_per_query(old) as written:
+        written.add(pl.DataFrame({"ap": [0.5]}))
+    assert old.read_text() == "ap\n0.5\n"
+
+
+def test_a_folder_that_fills_up_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    mine = tmp_path / "scores" / "mine"
+    with (
+        pytest.raises(DataError, match="scores: cannot write: Directory not empty"),
+        open_per_query(mine.parent) as written,
+    ):
+        written.add(pl.DataFrame({"ap": [0.5]}))
+        mine.parent.mkdir()
+        mine.write_text("")
+    assert [path.name for path in tmp_path.iterdir()] == ["scores"] and mine.exists()
+
+
+INTERRUPTED = """
+import signal, sys
+from pathlib import Path
+from rankjury.core.progress import Progress
+from rankjury.scale import evaluate
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = Path(sys.argv[1])
+
+def tell(what, done, of):
+    if what == sys.argv[2]:
+        print(what, flush=True)
+        sys.stdin.read()
+
+evaluate(folder / "gold", folder / "a", slices=folder / "types.parquet", per_query=folder / "out" / "scores",
+         temp=folder / "temp", progress=Progress(tell))
+"""
+
+
+@pytest.mark.parametrize("when", ["Partitioning", "Resampling"])
+def test_ctrl_c_leaves_nothing(written_study: Study, when: str) -> None:
+    folder = written_study.gold[1].parent
+    pl.DataFrame({"query_id": range(30), "type": ["x", "y", "z"] * 10}).write_parquet(folder / "types.parquet")
+    for name in ("out", "temp"):
+        (folder / name).mkdir(exist_ok=True)
+    command = [sys.executable, "-c", INTERRUPTED, str(folder), when]
+    with subprocess.Popen(command, cwd=ROOT, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == f"{when}\n"
+        assert list((folder / "out").iterdir()) != []
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT
+    assert list((folder / "out").iterdir()) == [] and list((folder / "temp").iterdir()) == []

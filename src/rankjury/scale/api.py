@@ -1,16 +1,15 @@
 """Public functions for Parquet tables that are too large to be read whole."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rankjury.core.convert import gold_from_frame
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
-from rankjury.evaluation.judge import DuplicateRule, MatchedRanking
+from rankjury.evaluation.judge import DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.report import Report
-from rankjury.evaluation.slices.groups import Attribute, parse_attributes
+from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.measures.judged import Judged, TieRule
 from rankjury.measures.measure import Measure, Value
 from rankjury.scale.block_scores import block_ranking
@@ -56,19 +55,11 @@ def evaluate(
     named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
     systems = {name: str(path) for name, path in named.items()}
     request = make_request(
-        str(gold),
-        systems,
-        measures,
-        dialect,
-        conventions,
-        resampling=resampling,
-        baseline=baseline,
-        duplicates=duplicates,
+        str(gold), systems, measures, dialect, conventions, resampling, baseline, duplicates, quantiles
     )
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
     target = None if per_query is None else Path(per_query)
-    request = replace(request, quantiles=tuple(quantiles))
-    of_queries, of_items = _asked(slices, by), _asked(item_slices, items_by)
+    of_queries, of_items = slice_files(slices, by, str(slices)), slice_files(item_slices, items_by, str(item_slices))
     return evaluate_tables(request, of_queries, of_items, budget, per_query=target, temp=folder, progress=progress)
 
 
@@ -99,7 +90,7 @@ def judge(
             matched = MatchedRanking(
                 truth, block_ranking(rows, str(run)), duplicates=duplicates, allow_disjoint_queries=True
             )
-        yield matched.judge(ties=ties, scores=scores, self_matches=self_matches, places=places)
+        yield matched.judge(OrderRules(ties, scores, self_matches), places)
 
 
 def make_request(
@@ -108,24 +99,20 @@ def make_request(
     measures: str | Measure | Iterable[str | Measure],
     dialect: str | None,
     conventions: Mapping[str, Value],
-    *,
     resampling: Resampling | None,
     baseline: str | None,
     duplicates: DuplicateRule,
+    quantiles: Sequence[float],
 ) -> EvaluationRequest:
     """Resolve the measures and make the request; ``systems``: paths by name."""
-    listed = [measures] if isinstance(measures, str | Measure) else measures
-    asked = tuple(resolve_measures(listed, dialect, conventions))
+    asked = tuple(resolve_measures(measures, dialect, conventions))
     if not systems or not asked:
         raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
-    return EvaluationRequest(gold, dict(systems), asked, resampling, baseline, duplicates)
+    return EvaluationRequest(gold, dict(systems), asked, resampling, baseline, duplicates, quantiles=tuple(quantiles))
 
 
-def parse_by(by: str | None) -> list[tuple[Attribute, ...]] | None:
-    return parse_attributes(by) if by else None
-
-
-def _asked(given: str | Path | None, by: str | None) -> list[SliceFile]:
-    if given is None and by is not None:
+def slice_files(table: object, by: str | None, path: str) -> list[SliceFile]:
+    """Return the table to slice by, with its attributes; none where there is no table."""
+    if table is None and by is not None:
         raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
-    return [] if given is None else [SliceFile(str(given), parse_by(by))]
+    return [] if table is None else [SliceFile(path, parse_attributes(by) if by else None)]

@@ -19,9 +19,9 @@ from rankjury.stats.sums import add_pairwise
 
 _KEY = "key"
 _EXAMPLES = 3
-_MOST_VALUES = 200_000
-"""Of an attribute, that are distinguished when groups are made."""
-_MOST_QUERIES = 1 << 27
+_MAX_VALUES = 200_000
+"""Values of an attribute that are distinguished when groups are made."""
+_MAX_QUERIES = 1 << 27
 """Sums of fixed-point scores of so many queries fit into 64 bits."""
 _NO_QUERIES = pl.Series(QUERY, [], dtype=pl.String)
 
@@ -112,7 +112,7 @@ class BlockFindings:
             tuple(_first_ids({*ours, *theirs}) for ours, theirs in zip(self.examples, other.examples, strict=True)),
             add_pairwise(self.shared, other.shared),
             tuple(
-                {name: (census + theirs[name]).limited(_MOST_VALUES) for name, census in ours.items()}
+                {name: (census + theirs[name]).limited(_MAX_VALUES) for name, census in ours.items()}
                 for ours, theirs in zip(self.censuses, other.censuses, strict=True)
             ),
         )
@@ -147,10 +147,8 @@ class BlockFindings:
                     hint="Check prefixes, leading zeros, and that these two files belong together.",
                 )
             findings.check(f"{request.gold} × {source}")
-        if self.queries > _MOST_QUERIES:
-            raise DataError(
-                f"found {self.queries:,} queries", where=request.gold, expected=f"at most {_MOST_QUERIES:,}"
-            )
+        if self.queries > _MAX_QUERIES:
+            raise DataError(f"found {self.queries:,} queries", where=request.gold, expected=f"at most {_MAX_QUERIES:,}")
 
 
 def _first_ids(ids: set[str]) -> tuple[str, ...]:
@@ -162,7 +160,7 @@ def _example_ids(rows: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _attribute_censuses(attributes: pl.DataFrame) -> dict[str, ValueCounts]:
-    return {name: ValueCounts.of(attributes[name]).limited(_MOST_VALUES) for name in attributes.columns}
+    return {name: ValueCounts.of(attributes[name]).limited(_MAX_VALUES) for name in attributes.columns}
 
 
 def score_block(
@@ -189,7 +187,7 @@ def score_block(
     gold = gold_from_frame(gold_rows, source=request.gold)
     try:
         evaluated = [
-            _EvaluatedSystem.of(request, gold, block_ranking(run, source))
+            _evaluate_system(request, gold, block_ranking(run, source))
             for run, source in zip(runs, request.systems.values(), strict=True)
         ]
     except DataError as error:
@@ -201,18 +199,18 @@ def score_block(
         for rows, table in zip(tables, request.attributes, strict=True)
     ]
     attributes = [table for table, _ in aligned]
-    baseline = None if request.baseline is None else evaluated[list(request.systems).index(request.baseline)].present
+    baseline = None if request.baseline is None else evaluated[list(request.systems).index(request.baseline)][2]
     found = BlockFindings(
         len(queries),
-        tuple(system.findings for system in evaluated),
+        tuple(findings for _, findings, _ in evaluated),
         tuple(0 for _ in runs),
-        tuple(0 if baseline is None else int((system.present != baseline).sum()) for system in evaluated),
+        tuple(0 if baseline is None else int((present != baseline).sum()) for _, _, present in evaluated),
         tuple(map(_example_ids, (gold_rows, *runs))),
         tuple(shared for _, shared in aligned),
         tuple(map(_attribute_censuses, attributes)),
     )
     keys = query_keys(queries, request.resampling.seed if request.resampling else 0)
-    by_group = zip(*(system.tables for system in evaluated), strict=True)  # the same queries participate in each system
+    by_group = zip(*(tables for tables, _, _ in evaluated), strict=True)  # the same queries participate in each system
     side_by_side = [(np.hstack([scores for scores, _ in same]), same[0][1]) for same in by_group]
     return BlockScores.of(queries, keys, side_by_side, attributes), found
 
@@ -224,27 +222,17 @@ def block_ranking(run: pl.DataFrame, source: str) -> Ranking:
     return Ranking(_NO_QUERIES, np.zeros(1, dtype=np.int64), run[ITEM], np.empty(0), source)
 
 
-@dataclass(frozen=True, eq=False)
-class _EvaluatedSystem:
-    """A system over the queries of a block."""
-
-    tables: list[Table]
-    """Against the whole gold, and against each group of its items."""
-    findings: Findings
-    present: Bools
-
-    @classmethod
-    def of(cls, request: EvaluationRequest, gold: Gold, ranking: Ranking) -> "_EvaluatedSystem":
-        evaluation = Evaluation(gold, ranking, duplicates=request.duplicates, allow_disjoint_queries=True)
-        findings = evaluation.findings([asked.measure for asked in request.asked])
-        values = evaluation.table(request.asked)
-        tables = [(values, np.ones(len(values), dtype=bool))]
-        groups = request.item_groups
-        for number in range(len(groups.names)) if groups is not None else ():
-            restricted, participates = np.full_like(values, np.nan), np.zeros(len(values), dtype=bool)
-            if groups is not None and groups.rows(number, gold.items).any():
-                part = evaluate_item_group(evaluation, gold, ranking, groups, number, request.duplicates)
-                rows = places_in(evaluation.queries, part.queries)
-                restricted[rows], participates[rows] = part.table(request.asked), True
-            tables.append((restricted, participates))
-        return cls(tables, findings, evaluation.matched.present)
+def _evaluate_system(request: EvaluationRequest, gold: Gold, ranking: Ranking) -> tuple[list[Table], Findings, Bools]:
+    """Return the tables against the gold and each group of its items, findings, and which queries the system has."""
+    evaluation = Evaluation.match(gold, ranking, duplicates=request.duplicates, allow_disjoint_queries=True)
+    values = evaluation.table(request.asked)
+    tables = [(values, np.ones(len(values), dtype=bool))]
+    groups = request.item_groups
+    for number in range(len(groups.names)) if groups is not None else ():
+        restricted, participates = np.full_like(values, np.nan), np.zeros(len(values), dtype=bool)
+        if groups is not None and groups.rows(number, gold.items).any():
+            part = evaluate_item_group(evaluation, gold, ranking, groups, number, request.duplicates)
+            rows = places_in(evaluation.queries, part.queries)
+            restricted[rows], participates[rows] = part.table(request.asked), True
+        tables.append((restricted, participates))
+    return tables, evaluation.findings([asked.measure for asked in request.asked]), evaluation.matched.present

@@ -52,7 +52,7 @@ def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: in
             if any(frame.height for frame in block):
                 yield block
         behind.read()
-    rest = tuple(stream.take_all() for stream in streams)
+    rest = tuple(stream.take() for stream in streams)
     if any(frame.height for frame in rest):
         yield rest
 
@@ -81,21 +81,18 @@ class _Stream:
             self._held.append(frame)
             self.last = frame[QUERY][-1]
 
-    def take(self, before: Any) -> pl.DataFrame:
-        """Return the rows of queries that come before this one."""
-        cuts = [int(frame[QUERY].search_sorted(before)) for frame in self._held]
-        taken = [frame.head(cut) for frame, cut in zip(self._held, cuts, strict=True)]
-        self._held = [frame.slice(cut) for frame, cut in zip(self._held, cuts, strict=True) if cut < frame.height]
-        return pl.concat([self._schema.to_frame(), *taken])
-
-    def take_all(self) -> pl.DataFrame:
-        taken, self._held = self._held, []
+    def take(self, before: Any = None) -> pl.DataFrame:
+        """Return the rows of queries that come before this one, or all rows."""
+        held = self._held
+        cuts = [frame.height if before is None else int(frame[QUERY].search_sorted(before)) for frame in held]
+        taken = [frame.head(cut) for frame, cut in zip(held, cuts, strict=True)]
+        self._held = [frame.slice(cut) for frame, cut in zip(held, cuts, strict=True) if cut < frame.height]
         return pl.concat([self._schema.to_frame(), *taken])
 
 
 _BUCKETS_PER_BLOCK = 4
 """Buckets differ in size; some small ones together fill a block better than a large one."""
-_LEAST_BUCKETS, _MOST_BUCKETS = 16, 1024
+_MIN_BUCKETS, _MAX_BUCKETS = 16, 1024
 
 
 class Partition:
@@ -108,7 +105,7 @@ class Partition:
     def __init__(
         self, schemas: Sequence[pl.Schema], rows: int, block_rows: int, *, temp: Path | None = None, level: int = 0
     ) -> None:
-        self.buckets = min(max(ceil(_BUCKETS_PER_BLOCK * rows / block_rows), _LEAST_BUCKETS), _MOST_BUCKETS)
+        self.buckets = min(max(ceil(_BUCKETS_PER_BLOCK * rows / block_rows), _MIN_BUCKETS), _MAX_BUCKETS)
         self.block_rows = block_rows
         self._rows, self._added = rows, 0
         self._temp, self._level = temp, level
@@ -123,16 +120,13 @@ class Partition:
         first = 0
         for pieces, count in zip(self._pieces[table], np.bincount(bucket, minlength=self.buckets), strict=True):
             if count:
-                pieces.append(self._append(ordered.slice(first, count)))
+                try:
+                    pieces.append(self._scratch.append(ordered.slice(first, count)))
+                except OSError as error:
+                    needed = self._scratch.written * max(self._rows / max(self._added, 1), 1)
+                    raise self._scratch.write_error(error, needed) from error
                 first += count
         self._added += frame.height
-
-    def _append(self, rows: pl.DataFrame) -> StoredFrame:
-        try:
-            return self._scratch.append(rows)
-        except OSError as error:
-            needed = self._scratch.written * max(self._rows / max(self._added, 1), 1)
-            raise self._scratch.write_error(error, needed) from error
 
     def check_space(self, needed: float) -> None:
         """Raise an error where the temporary folder has less space than needed."""
@@ -140,11 +134,16 @@ class Partition:
         if free < needed:
             raise self._scratch.too_small(f"{in_units(free)} are free", needed)
 
-    def blocks(self) -> Iterator[tuple[pl.DataFrame, ...]]:
+    def blocks(self) -> Iterator[Block]:
         """Yield blocks; each query is in one of them, with its rows in order and, but for hash collisions, adjacent."""
         for group in self._groups():
             if len(group) == 1 and self._is_too_large(group[0]):
-                yield from self._parted_again(group[0])
+                rows, level = self._height(group[0]), self._level + 1
+                with Partition(self._schemas, rows, self.block_rows, temp=self._temp, level=level) as finer:
+                    for table in range(len(self._schemas)):
+                        for frame in self._frames(table, group[0]):
+                            finer.add(table, frame)
+                    yield from finer.blocks()
             else:
                 yield tuple(
                     pl.concat([self._bucket(table, bucket) for bucket in group]) for table in range(len(self._schemas))
@@ -185,23 +184,11 @@ class Partition:
         first = next(queries)
         return not (first == first[0]).all() or not all((other == first[0]).all() for other in queries)
 
-    def _parted_again(self, bucket: int) -> Iterator[tuple[pl.DataFrame, ...]]:
-        rows, level = self._height(bucket), self._level + 1
-        with Partition(self._schemas, rows, self.block_rows, temp=self._temp, level=level) as parted:
-            for table in range(len(self._schemas)):
-                for frame in self._frames(table, bucket):
-                    parted.add(table, frame)
-            yield from parted.blocks()
-
-    def close(self) -> None:
-        """Free the space."""
-        self._scratch.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._scratch.close()
 
 
 def _hashes(frame: pl.DataFrame, level: int) -> NDArray[np.uint64]:

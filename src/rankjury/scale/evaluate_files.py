@@ -157,7 +157,7 @@ def evaluate_files(
     if scores_file is not None:
         from rankjury.evaluation.scores import per_query_table
         from rankjury.io.atomic import make_folder
-        from rankjury.io.formats import TABLE_FORMATS, form_to_write, write_table
+        from rankjury.io.formats import TABLE_FORMATS, form_to_write, write
 
         form_to_write(scores_file, None, TABLE_FORMATS)  # an unknown format is refused before anything is computed
     with ThreadPoolExecutor(max_workers=1) as reader:
@@ -205,7 +205,7 @@ def evaluate_files(
     report = replace(report.with_recorded(recorded or {}), provenance=provenance)
     if scores_file is not None:
         make_folder(scores_file.parent)
-        write_table(per_query_table(report.scores), scores_file)
+        write(per_query_table(report.scores), scores_file, "table")
     return report
 
 
@@ -222,7 +222,7 @@ def _in_blocks(
 ) -> "Report":
     """Evaluate Parquet files in blocks, in this process or on Spark."""
     from rankjury.io.source import available_memory
-    from rankjury.scale.memory import LEAST_MEMORY, Budget, parse_memory
+    from rankjury.scale.memory import MIN_MEMORY, Budget, parse_memory
     from rankjury.scale.request import SliceFile
 
     of_queries = [SliceFile(*_split_attributes(text)) for text in slices]
@@ -230,7 +230,7 @@ def _in_blocks(
     if memory is not None:
         budget = Budget(parse_memory(memory))
     else:
-        budget = Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, LEAST_MEMORY))
+        budget = Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, MIN_MEMORY))
     if on != "spark":
         from rankjury.scale.local import evaluate_tables
 

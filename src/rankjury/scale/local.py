@@ -1,13 +1,13 @@
 """Block-wise evaluation in one process, within a memory limit."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from os.path import exists, isdir
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import polars as pl
 
@@ -23,19 +23,16 @@ from rankjury.scale.memory import Budget, ScratchFile, StoredFrame
 from rankjury.scale.parquet import ParquetTable, name_duplicate_files
 from rankjury.scale.request import EvaluationRequest, SliceFile, open_inputs
 from rankjury.scale.rounds import (
-    RoundResults,
+    Panel,
+    Survey,
     differences_within,
     join_blocks,
     join_ranges,
-    make_panels,
     make_report,
+    run_rounds,
     signed_differences,
-    survey,
-    tally,
 )
 from rankjury.stats.mergeable import RankTotals, size_ranges
-
-Result = TypeVar("Result")
 
 _SHARE_OF_SCORES = 8
 """One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
@@ -177,33 +174,26 @@ def evaluate_in_blocks(
         if found is None:
             raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
         found.check(request)
-        return make_report(request, _run_rounds(request, store, found, memory, progress))
+        queries, columns = found.queries, len(request.layout.columns)
 
+        def blocks(what: str) -> Iterator[BlockScores]:
+            for number, frame in enumerate(store):
+                progress.update(what, number, len(store))
+                yield BlockScores(frame, columns)
 
-def _run_rounds(
-    request: EvaluationRequest, store: ScoreStore, found: BlockFindings, memory: int, progress: Progress
-) -> RoundResults:
-    every = make_panels(request, found)
-    columns = len(request.layout.columns)
+        def rank(panels: Sequence[Panel], outlined: Survey) -> list[list[RankTotals]]:
+            at_once = memory // (_BYTES_RANKED * len(panels) * max(len(request.layout.pairs), 1))
+            by_range = []
+            for low, high in size_ranges(queries, max(at_once, 1)):
+                differences = (signed_differences(request, panels, outlined, scored) for scored in blocks("Ranking"))
+                by_range.append(join_blocks([differences_within(block, low, high) for block in differences]))
+            return join_ranges(by_range)
 
-    def blocks(what: str) -> Iterator[BlockScores]:
-        for number, frame in enumerate(store):
-            progress.update(what, number, len(store))
-            yield BlockScores(frame, columns)
-
-    def run(what: str, work: Callable[[BlockScores], Result]) -> Result:
-        return reduce(add, map(work, blocks(what)))
-
-    surveyed = run("Adding up", lambda scored: survey(request, every, scored))
-    panels, outlined = surveyed.nonempty(every, request)
-    held = memory // (_BYTES_PER_SCORE * columns)
-    tallied = run("Resampling", lambda scored: tally(request, panels, outlined, scored, held))
-    ranks: Sequence[Sequence[RankTotals]] = [[] for _ in panels]
-    if request.baseline is not None:
-        at_once = memory // (_BYTES_RANKED * len(panels) * max(len(request.layout.pairs), 1))
-        by_range = []
-        for low, high in size_ranges(found.queries, max(at_once, 1)):
-            differences = (signed_differences(request, panels, outlined, scored) for scored in blocks("Ranking"))
-            by_range.append(join_blocks([differences_within(block, low, high) for block in differences]))
-        ranks = join_ranges(by_range)
-    return RoundResults(found, panels, outlined, tallied, ranks)
+        results = run_rounds(
+            request,
+            found,
+            lambda what, work: reduce(add, map(work, blocks(what))),
+            rank,
+            memory // (_BYTES_PER_SCORE * columns),
+        )
+        return make_report(request, results)

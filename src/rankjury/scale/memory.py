@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from math import isfinite
 from pathlib import Path
-from typing import Self
 
 import polars as pl
 
@@ -22,7 +21,7 @@ from rankjury.core.temp_files import TemporaryFolder
 from rankjury.errors import DataError, UsageError
 from rankjury.io.source import in_units
 
-LEAST_MEMORY = 512 * 10**6
+MIN_MEMORY = 512 * 10**6
 """Most of it is taken before many rows are read."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -34,8 +33,7 @@ _BYTES_PER_ROW = 100
 """What the kernels add to a row."""
 _COPIES = 2
 """Of the row itself."""
-_MOST_ROWS = 4_000_000
-_LEAST_ROWS = 10_000
+_MAX_ROWS, _MIN_ROWS = 4_000_000, 10_000
 _BATCHES_PER_BLOCK = 4
 
 
@@ -46,10 +44,10 @@ def parse_memory(text: str) -> int:
     if found is None or unit is None or not isfinite(float(found[1]) * unit):
         raise UsageError(f"the memory is given as {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
     size = round(float(found[1]) * unit)
-    if size < LEAST_MEMORY:
+    if size < MIN_MEMORY:
         raise UsageError(
             f"a memory of {text!r} is too small",
-            expected=f"at least {in_units(LEAST_MEMORY)}",
+            expected=f"at least {in_units(MIN_MEMORY)}",
             hint="Try --memory 2GB.",
         )
     return size
@@ -60,13 +58,13 @@ class Budget:
     """Number of rows that are held at once so that the whole process stays within ``memory`` bytes."""
 
     memory: int
-    most_rows: int = _MOST_ROWS
+    max_rows: int = _MAX_ROWS
     """Larger blocks gain nothing."""
 
     def block_rows(self, bytes_per_row: float) -> int:
         """Return the rows of a block, of all tables together, from the average bytes of a row."""
         fitting = int((self.memory - _AT_START) / (_BYTES_PER_ROW + _COPIES * bytes_per_row))
-        return min(max(fitting, _LEAST_ROWS), self.most_rows)
+        return min(max(fitting, _MIN_ROWS), self.max_rows)
 
     def batch_rows(self, bytes_per_row: float) -> int:
         """Return the rows of one table that are read at once."""
@@ -142,12 +140,6 @@ class ScratchFile:
     def close(self) -> None:
         """Free the space."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @contextmanager

@@ -29,11 +29,9 @@ def is_parquet(path: str | Path) -> bool:
     """Return whether the path is a Parquet file, or a folder that has some at any depth."""
     place = Path(path)
     try:
-        return (
-            any(map(_is_parquet_file, _data_files(place)))
-            if isdir(place)
-            else isfile(place) and _is_parquet_file(place)
-        )
+        if isdir(place):
+            return any(map(_is_parquet_file, _data_files(place)))
+        return isfile(place) and _is_parquet_file(place)
     except OSError:
         return False
 
@@ -99,24 +97,17 @@ def hive_columns(files: Sequence[Path], root: Path) -> list[HiveColumns]:
     for file, text in zip(files, texts, strict=True):
         if text.keys() != texts[0].keys():
             raise DataError(
-                f"found {_column_names(text)} in the names of its folders",
+                f"found {', '.join(text) or 'no column'} in the names of its folders",
                 where=str(file),
-                expected=f"{_column_names(texts[0])}, as for {files[0]}",
+                expected=f"{', '.join(texts[0]) or 'no column'}, as for {files[0]}",
             )
-    whole = {name for name in texts[0] if all(_is_whole(text[name]) for text in texts)}
+    # 007 is not an integer, since 7 would be another id.
+    integer = re.compile(rf"0|-?[1-9][0-9]{{0,17}}|{_NULL}")
+    whole = {name for name in texts[0] if all(integer.fullmatch(text[name]) for text in texts)}
     return [
         {name: None if value == _NULL else int(value) if name in whole else value for name, value in text.items()}
         for text in texts
     ]
-
-
-def _column_names(text: Mapping[str, str]) -> str:
-    return ", ".join(text) if text else "no column"
-
-
-def _is_whole(text: str) -> bool:
-    """Return whether a value is an integer; 007 is not, since 7 would be another id."""
-    return text == _NULL or bool(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text))
 
 
 _SAMPLED_ROWS = 10_000
@@ -180,11 +171,12 @@ class ParquetTable:
         held: list[pl.DataFrame] = []
         for part in self.parts:
             for frame in self._frames(part, rows, [QUERY] if queries_alone else self.schema.names()):
-                if sum(one.height for one in held) + frame.height > rows:
-                    yield from _joined(held)
+                if held and sum(map(len, held)) + frame.height > rows:
+                    yield pl.concat(held)
                     held = []
                 held.append(frame)
-        yield from _joined(held)
+        if held:
+            yield pl.concat(held)
 
     def read_range(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
         """Yield the rows of one file from ``first`` up to ``last``, so many at once."""
@@ -225,18 +217,13 @@ def open_table(path: str | Path, kind: str) -> ParquetTable:
     root = Path(path)
     files = parquet_files(root)
     parts = tuple(_opened(file, named) for file, named in zip(files, hive_columns(files, root), strict=True))
-    columns = _columns(parts[0], kind)
+    columns = table_columns(parts[0].schema.names(), kind, str(parts[0].path))
     _check_columns(parts, columns.values(), kind)
     schema = pl.Schema({name: _type(parts, given, name, kind) for name, given in columns.items()})
     table = ParquetTable(str(path), kind, parts, columns, schema)
     if not table.rows:
         raise DataError("found no rows", where=str(path), expected="at least one row")
     return table
-
-
-def _joined(frames: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    if frames:
-        yield frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
 def _opened(path: Path, named: HiveColumns) -> ParquetPart:
@@ -251,9 +238,8 @@ def _opened(path: Path, named: HiveColumns) -> ParquetPart:
     return ParquetPart(path, rows, pl.Schema({**inside, **types}), outside)
 
 
-def _columns(part: ParquetPart, kind: str) -> dict[str, str]:
-    """Return the columns that are read: rankjury's names → the file's."""
-    names, where = part.schema.names(), str(part.path)
+def table_columns(names: Sequence[str], kind: str, where: str) -> dict[str, str]:
+    """Return the columns that are read from a gold, a run or attributes: rankjury's names → the table's."""
     if kind == "attributes":
         found = find_id_column(names, "query", where)
         if len(names) == 1:
@@ -302,18 +288,18 @@ def _type(parts: Sequence[ParquetPart], given: str, name: str, kind: str) -> pl.
     return found if kind == "attributes" else pl.Float64()
 
 
-def _common(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+def _common(first: pl.DataType, second: pl.DataType) -> pl.DataType | None:
     """Return a type that holds the values of both; None for numbers and text."""
-    if one == other or other == pl.Null:
-        return one
-    if one == pl.Null:
-        return other
-    if one.is_integer() and other.is_integer():
-        return pl.Int128() if pl.UInt64 in (one, other) else pl.Int64()
-    if one.is_numeric() and other.is_numeric():
+    if first == second or second == pl.Null:
+        return first
+    if first == pl.Null:
+        return second
+    if first.is_integer() and second.is_integer():
+        return pl.Int128() if pl.UInt64 in (first, second) else pl.Int64()
+    if first.is_numeric() and second.is_numeric():
         return pl.Float64()
     texts = (pl.String, pl.Categorical, pl.Enum)
-    return pl.String() if one in texts and other in texts else None
+    return pl.String() if first in texts and second in texts else None
 
 
 _FILES_NAMED = 3

@@ -4,9 +4,10 @@ The first round surveys (ranges and sizes), the second tallies (sums and resampl
 are exact, so the report has the same values as one made from everything at once, to the last digit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,10 +29,9 @@ from rankjury.evaluation.slices.stats import Gap, Slice, check_slice_names, corr
 from rankjury.scale.block_scores import BlockFindings, BlockScores
 from rankjury.scale.request import EvaluationRequest
 from rankjury.stats.comparison import Comparison, correct_p_values
-from rankjury.stats.estimates import Estimate, QuantileSketch, from_mean_scale
+from rankjury.stats.estimates import QuantileSketch, from_mean_scale
 from rankjury.stats.mergeable import (
     Outline,
-    RankRange,
     RankTotals,
     SquareSums,
     TableLayout,
@@ -220,18 +220,18 @@ def differences_within(differences: PanelDifferences, low: float, high: float) -
     return tuple(tuple(of_pair.within(low, high) for of_pair in of_panel) for of_panel in differences)
 
 
-def join_blocks(blocks: Sequence[PanelDifferences]) -> list[list[RankRange]]:
+def join_blocks(blocks: Sequence[PanelDifferences]) -> list[list[RankTotals]]:
     """Return the ranks within one range of sizes from all blocks, by panel and pair."""
     return [
-        [RankRange.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
+        [RankTotals.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
         for of_panel in zip(*blocks, strict=True)
     ]
 
 
-def join_ranges(ranges: Sequence[Sequence[Sequence[RankRange]]]) -> list[list[RankTotals]]:
+def join_ranges(ranges: Sequence[Sequence[Sequence[RankTotals]]]) -> list[list[RankTotals]]:
     """Return the ranks from all ranges, which ascend, by panel and pair."""
     return [
-        [RankTotals.of(of_ranges) for of_ranges in zip(*of_panel, strict=True)]
+        [RankTotals.joined(of_ranges) for of_ranges in zip(*of_panel, strict=True)]
         for of_panel in zip(*ranges, strict=True)
     ]
 
@@ -253,11 +253,44 @@ class RoundResults:
     """By panel and pair, where there are pairs."""
 
 
+def run_rounds(
+    request: EvaluationRequest,
+    found: BlockFindings,
+    run: Callable[[str, Callable[[BlockScores], Any]], Any],
+    rank: Callable[[Sequence[Panel], Survey], Sequence[Sequence[RankTotals]]],
+    scores_per_column: int,
+) -> RoundResults:
+    """Run all rounds.
+
+    Args:
+        request: The systems and measures.
+        found: The findings of all blocks.
+        run: Applies a function to all blocks and returns the sum of its results; its first argument names the round.
+        rank: Ranks the differences of all blocks, by panel and pair.
+        scores_per_column: Scores per column that are kept for exact quantiles.
+    """
+    every = make_panels(request, found)
+    panels, outlined = run("Adding up", partial(survey, request, every)).nonempty(every, request)
+    tallied = run("Resampling", partial(tally, request, panels, outlined, held=scores_per_column))
+    ranks = [[] for _ in panels] if request.baseline is None else rank(panels, outlined)
+    return RoundResults(found, panels, outlined, tallied, ranks)
+
+
 def make_report(request: EvaluationRequest, results: RoundResults) -> Report:
     """Return the report, without scores of single queries, of which there may be too many."""
     layout = request.layout
     found, outlines = results.found, results.survey.outlines
-    estimates = [_by_system(layout, _estimates(request, results, place)) for place in range(len(results.panels))]
+    if request.resampling is None:
+        columns = [
+            estimate_columns(layout, outline, spread)
+            for outline, spread in zip(outlines, results.tallies.spreads, strict=True)
+        ]
+    else:
+        columns = [
+            tallied.estimates(layout, outline, request.resampling)
+            for outline, tallied in zip(outlines, results.tallies.tallies, strict=True)
+        ]
+    estimates = [_by_system(layout, values) for values in columns]
     conventions = {asked.label: str(asked.measure) for asked in request.asked}
     systems = {name: SystemResult(estimates[0][name], conventions) for name in request.systems}
     report = Report(systems, request.resampling, request.baseline, warnings=with_unit(found.warnings(request)))
@@ -294,13 +327,6 @@ def _by_system(layout: TableLayout, values: Sequence[Value]) -> dict[str, dict[s
     return found
 
 
-def _estimates(request: EvaluationRequest, results: RoundResults, place: int) -> list[Estimate]:
-    layout, outline = request.layout, results.survey.outlines[place]
-    if request.resampling is None:
-        return estimate_columns(layout, outline, results.tallies.spreads[place])
-    return results.tallies.tallies[place].estimates(layout, outline, request.resampling)
-
-
 def _slice_comparisons(
     request: EvaluationRequest, results: RoundResults, place: int
 ) -> Sequence[Comparison] | Iterator[Gap]:
@@ -333,4 +359,4 @@ def _gaps(request: EvaluationRequest, results: RoundResults, place: int) -> Iter
         if inside.n and rest.n and resampling is not None:
             sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
             mean, beyond = (from_mean_scale(side[0], column.aggregate) for side in sides)
-            yield gap_between(column, (inside, rest), mean - beyond, two_sample_test(*sides), resampling)
+            yield gap_between(column, inside, rest, mean - beyond, two_sample_test(*sides), resampling)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def on_spark(
-    spark: "SparkSession", study: Study, most_rows: int = 10_000, *, per_query: Path | None = None, **options: Any
+    spark: "SparkSession", study: Study, max_rows: int = 10_000, *, per_query: Path | None = None, **options: Any
 ) -> Report:
     target = None if per_query is None else str(per_query)
-    budget = Budget(GIGABYTE, most_rows)
+    budget = Budget(GIGABYTE, max_rows)
     return evaluate_on_spark(spark, study.request, *study.slices_asked, budget, per_query=target, **options)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.spark import evaluate
-from rankjury.scale.spark.sources import BUCKET, PackRows, spark_table, text_ids
+from rankjury.scale.spark.sources import BUCKET, DataFrameSource, PackRows, spark_table
 from tests.cli.conftest import Rankjury, folder, rankjury
 from tests.cli.support import check_failure
 from tests.scale.made import gold_of, run_of
@@ -165,5 +165,5 @@ def test_frames_that_will_not_do(spark: "SparkSession", frame: "DataFrame", tmp_
 
 def test_large_whole_numbers_without_a_sign_are_ids(frame: "DataFrame") -> None:
     wide = spark_table(frame.selectExpr("cast(query_id as decimal(20,0)) query_id", "item_id", "score"), "run", "run")
-    assert text_ids([wide]) == ["query_id"]
+    assert DataFrameSource([wide]).texts == ["query_id"]
     assert [kind for _, kind in wide.bucketed(["query_id"], 4).dtypes] == ["string", "bigint", "double", "int"]

@@ -141,7 +141,7 @@ def test_a_query_with_most_of_the_rows(spark: "SparkSession", tmp_path: Path) ->
 
     gold, run = put("gold", gold_of(30), "grade", 300), put("run", run_of(30, 1), "score", 1200)
     skewed = Study(gold, {"run": run})
-    check_same(on_spark(spark, skewed, most_rows=60), skewed.at_once())
+    check_same(on_spark(spark, skewed, max_rows=60), skewed.at_once())
 
 
 def test_every_querys_scores(spark: "SparkSession", study: Study, tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """Renderer of drift: the rule, the statistics, rank churn, and what changed between two reports."""
 
 from collections.abc import Iterator, Sequence
-from json import dumps
 from math import isfinite, isnan
 from typing import Any
 
-from rankjury.core.text import plural
+from rankjury.core.text import json_text, plural
 from rankjury.evaluation.drift import Churn, Drift, DriftTest, MovedValue
 from rankjury.evaluation.report import Report
 from rankjury.reporting.charts.sections import drift_chart
@@ -163,7 +162,7 @@ def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
     outcomes = [drift.outcome for drift in drifts]
     verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
     form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
-    return dumps(form | {"drifts": [one.to_json() for one in drifts]}, indent=2, ensure_ascii=False) + "\n"
+    return json_text(form | {"drifts": [one.to_json() for one in drifts]})
 
 
 def _format_share(share: float) -> str:

@@ -4,11 +4,10 @@ import io
 from collections.abc import Iterator, Sequence
 from csv import writer
 from dataclasses import replace
-from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from rankjury.core.text import escape_markdown, plural
+from rankjury.core.text import escape_markdown, json_text, plural
 from rankjury.reporting.console import console, print_table
 from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
 from rankjury.reporting.writers.markdown import markdown_table
@@ -159,7 +158,7 @@ def _format_setting(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> st
 
 def sweeps_to_json(sweeps: Sequence["SweepResult"], made: str | None = None) -> str:
     form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]}
-    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(form)
 
 
 def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> str:

@@ -147,7 +147,7 @@ def write_reports(report: Report, requests: Sequence[OutputRequest]) -> dict[Pat
         The writer of each file that was written.
     """
     from rankjury.io.atomic import make_folder, together, write_files
-    from rankjury.io.formats import write_table
+    from rankjury.io.formats import write
 
     contents: dict[Path, Content] = {}
     writers: dict[Path, Writer] = {}
@@ -163,7 +163,7 @@ def write_reports(report: Report, requests: Sequence[OutputRequest]) -> dict[Pat
         write_files({path: content for path, content in contents.items() if isinstance(content, str | bytes)})
         for path, content in contents.items():
             if not isinstance(content, str | bytes):
-                write_table(content, path)
+                write(content, path, "table")
     return writers
 
 

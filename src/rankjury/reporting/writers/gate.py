@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable
-from json import dumps
 from math import isnan
 from pathlib import Path
 
-from rankjury.core.text import escape_markdown, visible
+from rankjury.core.text import escape_markdown, json_text, visible
 from rankjury.errors import UsageError
 from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target
@@ -80,7 +79,7 @@ def print_gate(gate: Gate) -> None:
 
 
 def gate_to_json(gate: Gate) -> str:
-    return dumps(gate.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(gate.to_json())
 
 
 def gate_to_markdown(gate: Gate) -> str:

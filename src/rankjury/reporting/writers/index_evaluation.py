@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from json import dumps
 from typing import Any
 
+from rankjury.core.text import json_text
 from rankjury.core.validation import to_json
 from rankjury.errors import UsageError
 from rankjury.evaluation.examples import Examples
@@ -52,7 +52,7 @@ def to_evaluation(report: Report, request: OutputRequest) -> str:
     }
     form = alone.to_json(queries=True)
     form = {key: form[key] for key in ("schema", "rankjury")} | summary | form
-    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(form)
 
 
 def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Reports as versioned JSON with all digits."""
 
-from json import dumps
-
+from rankjury.core.text import json_text
 from rankjury.evaluation.report import Report
 from rankjury.reporting.writers import OutputRequest, writer
 
@@ -9,4 +8,4 @@ from rankjury.reporting.writers import OutputRequest, writer
 @writer("json", ".json", is_report=True)
 def to_json(report: Report, request: OutputRequest | None = None) -> str:
     """With every query's scores, so that a later report can be compared with it."""
-    return dumps(report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(report.to_json(queries=True))

@@ -1,10 +1,10 @@
 """One entry a retriever: mean hits, reciprocal rank and nDCG at K, and every query's figures and first K items."""
 
 from collections.abc import Mapping, Sequence
-from json import dumps
 from math import isnan
 from typing import Any
 
+from rankjury.core.text import json_text
 from rankjury.core.types import Floats
 from rankjury.errors import UsageError
 from rankjury.evaluation.report import Report
@@ -70,7 +70,7 @@ def to_retrievers(report: Report, request: OutputRequest) -> str:
         }
         for row, query in enumerate(queries)
     }
-    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(form)
 
 
 def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.io.attributes import check_attributes
 from rankjury.measures.measure import Measure, Value
-from rankjury.scale.api import make_request, parse_by
+from rankjury.scale.api import make_request, slice_files
 from rankjury.scale.memory import Budget, parse_memory
-from rankjury.scale.request import SliceFile
 from rankjury.scale.spark.driver import evaluate_source
 from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.sources import DataFrameSource, spark_table
@@ -58,38 +56,19 @@ def evaluate(
     >>> rankjury.scale.spark.evaluate(spark, gold, run, ["ndcg@10", "recall@100"], slices=users, by="country")
     """
     named = runs if isinstance(runs, Mapping) else {"run": runs}
-    for table, chosen in ((slices, by), (item_slices, items_by)):
-        if table is None and chosen is not None:
-            raise UsageError(f"no table has the attributes {chosen!r}", expected="slices=…, or item_slices=…")
+    of_queries = slice_files(slices, by, "attributes of queries")
+    of_items = slice_files(item_slices, items_by, "attributes of items")
     truth = spark_table(gold, "gold", "gold")
     tables = [truth, *(spark_table(run, "run", name) for name, run in named.items())]
-    request = make_request(
-        "gold",
-        {name: name for name in named},
-        measures,
-        dialect,
-        conventions,
-        resampling=resampling,
-        baseline=baseline,
-        duplicates=duplicates,
-    )
-    if slices is not None:
-        tables.append(spark_table(slices, "attributes", "attributes of queries"))
-        request = replace(request, attributes=(SliceFile("attributes of queries", parse_by(by)),))
-    if item_slices is not None:
-        table, id_column = check_attributes(_frame(item_slices), "item", "attributes of items")
-        cuts = SliceTable(table, id_column, "items", parse_by(items_by), "attributes of items")
+    names = {name: name for name in named}
+    request = make_request("gold", names, measures, dialect, conventions, resampling, baseline, duplicates, quantiles)
+    tables += [spark_table(slices, "attributes", table.path) for table in of_queries]
+    request = replace(request, attributes=tuple(of_queries))
+    for file in of_items:
+        # A Spark DataFrame is collected, since items are few compared with queries.
+        rows = pl.from_arrow(item_slices.toArrow()) if hasattr(item_slices, "toArrow") else item_slices
+        table, id_column = check_attributes(pl.DataFrame(rows), "item", file.path)
+        cuts = SliceTable(table, id_column, "items", file.asked, file.path)
         request = replace(request, item_groups=ItemGroups.of(judged_items(truth), [cuts]))
-    return evaluate_source(
-        spark,
-        replace(request, quantiles=tuple(quantiles)),
-        DataFrameSource(tables),
-        Budget(parse_memory(memory)),
-        per_query=per_query,
-        progress=progress,
-    )
-
-
-def _frame(table: Any) -> pl.DataFrame:
-    """Return a table as a Polars frame; a Spark DataFrame is collected, since items are few compared with queries."""
-    return pl.DataFrame(pl.from_arrow(table.toArrow())) if hasattr(table, "toArrow") else pl.DataFrame(table)
+    source, budget = DataFrameSource(tables), Budget(parse_memory(memory))
+    return evaluate_source(spark, request, source, budget, per_query=per_query, progress=progress)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from math import isqrt
 from operator import add
 from pathlib import Path
@@ -17,7 +17,7 @@ from rankjury.scale.block_scores import BlockFindings, BlockScores
 from rankjury.scale.memory import Budget
 from rankjury.scale.parquet import name_duplicate_files
 from rankjury.scale.request import EvaluationRequest, SliceFile, open_inputs, read_item_cuts
-from rankjury.scale.rounds import RoundResults, join_ranges, make_panels, make_report, survey, tally
+from rankjury.scale.rounds import Panel, RoundResults, Survey, join_ranges, make_report, run_rounds
 from rankjury.scale.spark.files import (
     is_here,
     judged_items,
@@ -156,19 +156,21 @@ class _SparkRounds:
 
     def run(self, found: BlockFindings) -> RoundResults:
         request = self._request
-        every = make_panels(request, found)
-        surveyed = self._round(partial(survey, request, every))
-        panels, outlined = surveyed.nonempty(every, request)
-        tallied = self._round(partial(tally, request, panels, outlined, held=_SCORES_PER_COLUMN))
-        ranks: Sequence[Sequence[RankTotals]] = [[] for _ in panels]
-        if request.baseline is not None:
-            pairs = len(request.layout.pairs) * len(panels)
-            ranks = self._ranks(found.queries * pairs, (request, panels, outlined))
-        return RoundResults(found, panels, outlined, tallied, ranks)
 
-    def _round(self, work: Callable[[BlockScores], Any]) -> Any:
-        run = RunRound(self._jobs.broadcast(work), self._columns)
-        return self._sum(self._jobs.map_batches(self._scores, run, RESULTS))
+        def run(_: str, work: Callable[[BlockScores], Any]) -> Any:
+            task = RunRound(self._jobs.broadcast(work), self._columns)
+            return self._sum(self._jobs.map_batches(self._scores, task, RESULTS))
+
+        def rank(panels: Sequence[Panel], outlined: Survey) -> list[list[RankTotals]]:
+            """Shuffle differences by the range of their size, and rank each range by itself."""
+            ranges = size_ranges(found.queries * len(request.layout.pairs) * len(panels), _RANKED_AT_ONCE)
+            task = RankDifferences(self._jobs.broadcast((request, panels, outlined)), ranges, self._columns)
+            rows = self._jobs.map_batches(self._scores, task, RANGES)
+            joined = self._jobs.map_batches(rows.repartition(len(ranges), "range"), JoinRanks(), RANGES)
+            results = {row.range: loads(row.result) for row in joined.collect()}
+            return join_ranges([results[number] for number in sorted(results)])
+
+        return run_rounds(request, found, run, rank, _SCORES_PER_COLUMN)
 
     def _sum(self, results: "DataFrame") -> Any:
         """Return the sum of all partitions' results; many are first added by tasks."""
@@ -182,15 +184,6 @@ class _SparkRounds:
         if not found:
             raise DataError("found no rows", where=self._request.gold, expected="at least one query with an item")
         return reduce(add, found)
-
-    def _ranks(self, differences: int, context: Any) -> list[list[RankTotals]]:
-        """Shuffle differences by the range of their size, and rank each range by itself."""
-        ranges = size_ranges(differences, _RANKED_AT_ONCE)
-        rank = RankDifferences(self._jobs.broadcast(context), ranges, self._columns)
-        rows = self._jobs.map_batches(self._scores, rank, RANGES)
-        joined = self._jobs.map_batches(rows.repartition(len(ranges), "range"), JoinRanks(), RANGES)
-        found = {row.range: loads(row.result) for row in joined.collect()}
-        return join_ranges([found[number] for number in sorted(found)])
 
 
 def _partition_keys(spark: "SparkSession", partitions: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from rankjury.errors import DataError, RankjuryError, UsageError
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 Meaning = Callable[[re.Match[str], str], RankjuryError]
 
 
@@ -52,11 +52,6 @@ def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
     return DataError(f"cannot be read: {_short(reason)}", where=path, hint="Is the file damaged?")
 
 
-def _apart(found: re.Match[str], text: str) -> RankjuryError:
-    first, second = (" ".join(part.split()) for part in found.groups())
-    return DataError(f"files of one table have different columns: {first} and {second}")
-
-
 def _no_such_column(found: re.Match[str], text: str) -> RankjuryError:
     others = re.search(r"one of the following\? \[(.*?)\]", text)
     hint = f"There are: {others.group(1).replace('`', '')}" if others else None
@@ -65,7 +60,12 @@ def _no_such_column(found: re.Match[str], text: str) -> RankjuryError:
 
 def _says(message: str, hint: str | None = None, kind: type[RankjuryError] = DataError) -> Meaning:
     """Make an error whose message may have the groups of the pattern, {0} the first, and all that matched, {all}."""
-    return lambda found, _: kind(message.format(*found.groups(), all=_short(found.group(0))), hint=hint)
+
+    def error_of(found: re.Match[str], _: str) -> RankjuryError:
+        groups = (" ".join(group.split()) for group in found.groups())
+        return kind(message.format(*groups, all=_short(found.group(0))), hint=hint)
+
+    return error_of
 
 
 def local_path(uri: str) -> str:
@@ -75,7 +75,7 @@ def local_path(uri: str) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1] + "…"
 
 
 _MEANINGS: tuple[tuple[str, Meaning], ...] = (
@@ -87,7 +87,10 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file (?P<path>\S+)\.\s(?P<said>.*)",
         _unreadable,
     ),
-    (r"\[CANNOT_MERGE_SCHEMAS\][^\"]*\"STRUCT<([^\"]*)>\"[^\"]*\"STRUCT<([^\"]*)>\"", _apart),
+    (
+        r"\[CANNOT_MERGE_SCHEMAS\][^\"]*\"STRUCT<([^\"]*)>\"[^\"]*\"STRUCT<([^\"]*)>\"",
+        _says("files of one table have different columns: {0} and {1}"),
+    ),
     (
         r"\[PATH_NOT_FOUND\] Path does not exist: (.+?)\. SQLSTATE",
         lambda found, _: DataError("no such file or folder", where=local_path(found.group(1))),

@@ -6,7 +6,7 @@ every tile are the k best of all, to the last digit, whatever the tiles and exec
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,19 +26,11 @@ _BYTES_AT_ONCE = 1 << 28
 _PART_BYTES = 1 << 24
 """Bytes of queries in one task."""
 _PAIR_BYTES = 16
-_FEWEST_QUERIES, _MOST_QUERIES = 64, 4096
+_MIN_QUERIES, _MAX_QUERIES = 64, 4096
 _PARTS_A_CORE = 4
 """So that one slow task does not hold up the others for long."""
 
 TileResult = tuple[Ints, Floats]
-
-
-@dataclass(frozen=True, eq=False)
-class _QueryPart:
-    """Some queries, and for each the item that is itself."""
-
-    queries: Matrix
-    own: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +41,11 @@ class _CorpusTile:
     items: Matrix
     places: Ints
 
-    def nearest_to(self, part: _QueryPart, k: int, metric: str) -> TileResult:
-        within = (part.own >= self.first) & (part.own < self.first + len(self.items))
-        own = np.where(within, part.own - self.first, MISSING)
-        found = nearest(part.queries, self.items, k, metric=metric, places=self.places, own=own)
+    def nearest_to(self, queries: Matrix, own: Ints, k: int, metric: str) -> TileResult:
+        """Return the nearest items of some queries; ``own``: for each the item that is itself."""
+        within = (own >= self.first) & (own < self.first + len(self.items))
+        own = np.where(within, own - self.first, MISSING)
+        found = nearest(queries, self.items, k, metric=metric, places=self.places, own=own)
         return np.where(found.items == MISSING, MISSING, found.items + self.first), found.scores
 
 
@@ -76,7 +69,7 @@ def nearest_on_spark(
     own = np.full(len(queries), MISSING, dtype=np.int64) if own is None else own
     tiles = cut_rows(len(items), max(1, (tile_bytes or TILE_BYTES) // _row_bytes(items)))
     jobs = [
-        [_QueryPart(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
+        [(np.ascontiguousarray(queries[first:last]), own[first:last]) for first, last in ranges]
         for ranges in _plan_jobs(queries, k, spark.sparkContext.defaultParallelism)
     ]
     tasks = sum(map(len, jobs))  # of each tile
@@ -84,26 +77,27 @@ def nearest_on_spark(
     for number, (low, high) in enumerate(tiles):
         tile = _CorpusTile(low, np.ascontiguousarray(items[low:high]), places[low:high])
         with watch_jobs(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
-            found = _search_tile(watch, tile, jobs, k, metric)
+            found = _search_tile(watch, watch.broadcast(tile), jobs, k, metric)
         best = _merge_best(best, found, k, places)
     return Neighbours(*best)
 
 
 def _search_tile(
-    watch: SparkJobs, tile: _CorpusTile, jobs: Sequence[Sequence[_QueryPart]], k: int, metric: str
+    watch: SparkJobs, tile: Any, jobs: Sequence[Sequence[tuple[Matrix, Ints]]], k: int, metric: str
 ) -> TileResult:
-    """Return the nearest items of every query within a tile."""
-    sent = watch.broadcast(tile)
+    """Return the nearest items of every query within a tile, which is a broadcast."""
     found = [
-        both for parts in jobs for both in watch.map_values(parts, lambda part: sent.value.nearest_to(part, k, metric))
+        result
+        for parts in jobs
+        for result in watch.map_values(parts, lambda part: tile.value.nearest_to(*part, k, metric))
     ]
     return np.concatenate([items for items, _ in found]), np.concatenate([scores for _, scores in found])
 
 
 def _plan_jobs(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
     """Return the ranges of queries of each job, one per task, so that no job holds too much at once."""
-    fitting = min(_MOST_QUERIES, _PART_BYTES // _row_bytes(queries))
-    size = max(1, min(fitting, max(_FEWEST_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
+    fitting = min(_MAX_QUERIES, _PART_BYTES // _row_bytes(queries))
+    size = max(1, min(fitting, max(_MIN_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
     ranges = cut_rows(len(queries), size)
     of_a_job = max(cores, _BYTES_AT_ONCE // (size * max(_row_bytes(queries), _PAIR_BYTES * k)))
     return [ranges[first:last] for first, last in cut_rows(len(ranges), of_a_job)]
@@ -113,9 +107,9 @@ def _row_bytes(vectors: Matrix) -> int:
     return int(max(1, vectors.shape[1] * vectors.dtype.itemsize))
 
 
-def _merge_best(one: TileResult, other: TileResult, k: int, places: Ints) -> TileResult:
+def _merge_best(first: TileResult, second: TileResult, k: int, places: Ints) -> TileResult:
     """Return the k best of the results from two parts of the corpus: by score, then by id."""
-    items, scores = (np.concatenate(both, axis=1) for both in zip(one, other, strict=True))
+    items, scores = (np.concatenate(both, axis=1) for both in zip(first, second, strict=True))
     by_id = np.argsort(places[items], axis=1)
     items, scores = (np.take_along_axis(both, by_id, axis=1) for both in (items, scores))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]

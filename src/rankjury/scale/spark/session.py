@@ -31,7 +31,7 @@ EVERY_CORE = "local[*]"
 """The default master: every core of this machine."""
 OLDEST_JAVA = 17
 """Required by Spark 4."""
-_LEAST_MEMORY = 450 << 20
+_MIN_MEMORY = 450 << 20
 """With less, Spark does not start."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _LOCAL = re.compile(r"local(-cluster)?(\[[^\]]*\])?")
@@ -71,9 +71,9 @@ def open_session(
         settings: Spark's settings by name, for a new session.
     """
     check_libraries()
-    if memory is not None and memory < _LEAST_MEMORY:
+    if memory is not None and memory < _MIN_MEMORY:
         raise UsageError(
-            f"{memory:,} bytes of memory for Spark's Java", expected=f"{_LEAST_MEMORY:,} bytes (450 MiB) or more"
+            f"{memory:,} bytes of memory for Spark's Java", expected=f"{_MIN_MEMORY:,} bytes (450 MiB) or more"
         )
     with silence_pyspark():
         active = _active_session(master)

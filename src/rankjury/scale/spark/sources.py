@@ -15,12 +15,12 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE, check_grades, find_id_column, match_columns
+from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.blocks import unify_id_types
 from rankjury.scale.memory import to_ipc
-from rankjury.scale.parquet import ParquetTable
+from rankjury.scale.parquet import ParquetTable, table_columns
 from rankjury.scale.spark.jobs import SparkJobs
 
 if TYPE_CHECKING:
@@ -155,13 +155,7 @@ def spark_table(frame: Any, kind: str, where: str) -> SparkTable:
     if frame.isStreaming:
         raise UsageError(f"the {where} is a stream, which has no end", expected="a DataFrame that is read once")
     names = list(frame.columns)
-    if kind == "attributes":
-        id_column = find_id_column(names, "query", where)
-        columns = {QUERY: id_column} | {name: name for name in names if name not in (id_column, QUERY)}
-    else:
-        columns = match_columns(names, kind, where)
-        if SCORE in columns:
-            columns.pop(RANK, None)
+    columns = table_columns(names, kind, where)
     table = SparkTable(frame, kind, where, columns)
     is_case_sensitive = str(frame.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
     folded = str if is_case_sensitive else str.lower
@@ -177,20 +171,9 @@ def spark_table(frame: Any, kind: str, where: str) -> SparkTable:
                     where=where,
                     expected="strings or whole numbers",
                 )
-        elif (
-            kind != "attributes" and type_ not in (*_INTEGERS, "float", "double", "boolean") and "decimal" not in type_
-        ):
+        elif kind != "attributes" and type_ not in _NUMBERS and "decimal" not in type_:
             raise DataError(f"column {column!r} is of type {type_}", where=where, expected="numbers")
     return table
-
-
-def text_ids(tables: Sequence[SparkTable]) -> list[str]:
-    """Return the id columns that are compared as text: those that are text in one of the tables."""
-    return [
-        name
-        for name in (QUERY, ITEM)
-        if any(table.type_of(name) in _TEXTS for table in tables if name == QUERY or table.kind != "attributes")
-    ]
 
 
 @dataclass(frozen=True)
@@ -254,7 +237,11 @@ class DataFrameSource:
 
     @cached_property
     def texts(self) -> list[str]:
-        return text_ids(self.tables)
+        return [
+            name
+            for name in (QUERY, ITEM)
+            if any(table.type_of(name) in _TEXTS for table in self.tables if table.is_id(name))
+        ]
 
     @cached_property
     def schemas(self) -> tuple[pl.Schema, ...]:
@@ -311,18 +298,17 @@ class ParquetSource:
         return sum(path.stat().st_size for table in self._tables for path in table.files)
 
     def pieces(self, jobs: SparkJobs, buckets: Buckets) -> "DataFrame":
-        ranges = list(self._ranges(_TASKS_OF_A_CORE * jobs.spark.sparkContext.defaultParallelism))
-        numbers = jobs.spark.range(len(ranges), numPartitions=len(ranges))
-        return jobs.map_batches(numbers, _ReadRanges(jobs.broadcast((self._tables, ranges)), buckets), PIECES)
-
-    def _ranges(self, tasks: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield table, file, first row and end."""
+        tasks = _TASKS_OF_A_CORE * jobs.spark.sparkContext.defaultParallelism
         rows = sum(table.rows for table in self._tables)
         step = min(max(rows // tasks, _ROWS_READ[0]), _ROWS_READ[1])
-        for number, table in enumerate(self._tables):
-            for place, part in enumerate(table.parts):
-                for first in range(0, part.rows, step):
-                    yield number, place, first, min(first + step, part.rows)
+        ranges = [  # table, file, first row and end
+            (number, place, first, min(first + step, part.rows))
+            for number, table in enumerate(self._tables)
+            for place, part in enumerate(table.parts)
+            for first in range(0, part.rows, step)
+        ]
+        numbers = jobs.spark.range(len(ranges), numPartitions=len(ranges))
+        return jobs.map_batches(numbers, _ReadRanges(jobs.broadcast((self._tables, ranges)), buckets), PIECES)
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,10 @@ RESULTS = "kind string, result binary"
 RANGES = "range int, result binary"
 
 
-def _result(kind: str, result: bytes) -> Any:
-    arrays = [pa.array([kind], pa.string()), pa.array([result], pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, names=["kind", "result"])
-
-
-def _range_result(number: int, result: bytes) -> Any:
-    arrays = [pa.array([number], pa.int32()), pa.array([result], pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, names=["range", "result"])
+def _result(key: str | int, result: bytes) -> Any:
+    """Return a row of results, by kind, or by number of the range."""
+    name, type_ = ("kind", pa.string()) if isinstance(key, str) else ("range", pa.int32())
+    return pa.RecordBatch.from_arrays([pa.array([key], type_), pa.array([result], pa.binary())], [name, "result"])
 
 
 def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -153,7 +149,7 @@ class RankDifferences:
         for scored in _scores(batches, self.columns):
             differences = signed_differences(request, panels, found, scored)
             for number, (low, high) in enumerate(self.ranges):
-                yield _range_result(number, dumps(differences_within(differences, low, high)))
+                yield _result(number, dumps(differences_within(differences, low, high)))
 
 
 class JoinRanks:
@@ -164,4 +160,4 @@ class JoinRanks:
         for number, result in _rows(batches):
             ranges.setdefault(number, []).append(loads(result))
         for number, blocks in ranges.items():
-            yield _range_result(number, dumps(join_blocks(blocks)))
+            yield _result(number, dumps(join_blocks(blocks)))
