@@ -37,7 +37,7 @@ def test_means_and_counts_are_those_of_the_scores(two: tuple[ArchivedRun, Archiv
     )
     assert one.n == QUERIES and one.ci is not None and one.ci[0] <= one.difference <= one.ci[1]
     assert [str(one) for one in compared.changed] == ["input new.trec has other contents"]
-    assert compared.asked == {"common": QUERIES, "before": 0, "after": 0} and compared.not_compared == ()
+    assert compared.queries == {"common": QUERIES, "before": 0, "after": 0} and compared.not_compared == ()
 
 
 def test_systems_that_stay_as_they_are_count_for_no_correction(two: tuple[ArchivedRun, ArchivedRun]) -> None:
@@ -72,7 +72,7 @@ def test_only_queries_that_both_asked(archive: Archive, two: tuple[ArchivedRun, 
     (folder / "gold.qrels").write_text("".join(line for line in gold if line[:3] not in ("q00", "q01")) + "q99 0 a 1\n")
     later = kept(archive, folder / "plan.toml", 2)
     compared = compare_runs(two[1], later)
-    assert compared.asked == {"common": QUERIES - 2, "before": 2, "after": 1}
+    assert compared.queries == {"common": QUERIES - 2, "before": 2, "after": 1}
     assert {one.n for one in compared.comparisons} == {QUERIES - 2}
     assert {one.difference for one in compared.comparisons} == {0.0}
 

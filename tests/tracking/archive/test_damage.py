@@ -16,6 +16,7 @@ import pytest
 from rankjury.errors import DamagedRun, DataError
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.compare import compare_runs
+from rankjury.tracking.archive.files import is_settled
 from rankjury.tracking.archive.manifest import manifest_bytes
 from rankjury.tracking.archive.run import ArchivedRun
 
@@ -38,8 +39,8 @@ def replace(run: ArchivedRun, name: str, octets: bytes) -> ArchivedRun:
 def read_all(run: ArchivedRun) -> None:
     """Read the report and every table."""
     run.report.to_json(queries=True)
-    run.names()
-    run.texts(["q01"])
+    run.tables.item_names()
+    run.tables.query_texts(["q01"])
     run.answer("q01")
 
 
@@ -197,12 +198,9 @@ def test_odd_files_of_running_processes_are_passed_over(run: ArchivedRun, archiv
     assert all(isinstance(one, dict) for one in archive.running())
 
 
-def test_a_manifest_without_a_digest_has_keys_of_its_time_only(run: ArchivedRun) -> None:
-    path = run.path / "manifest.json"
-    old = {key: value for key, value in run.manifest.items() if key != "queries_are_items"}
-    path.write_text(json.dumps(old))
-    assert ArchivedRun.open(run.path).manifest == old
-    path.write_text(json.dumps({**old, "sha257": "0" * 64}))
+@pytest.mark.parametrize("key", [{}, {"sha256": "0" * 64}, {"sha257": "0" * 64}])
+def test_a_manifest_without_its_digest_is_damaged(run: ArchivedRun, key: dict[str, str]) -> None:
+    (run.path / "manifest.json").write_text(json.dumps({**run.manifest, **key}))
     with pytest.raises(DamagedRun, match="content has changed"):
         ArchivedRun.open(run.path)
 
@@ -222,6 +220,14 @@ def test_a_file_that_changed_just_now_is_hashed_again(run: ArchivedRun, monkeypa
     monkeypatch.setattr("rankjury.tracking.archive.files.file_digest", None)  # another change may have the same time
     with pytest.raises(TypeError):
         run.scores()
+
+
+def test_a_file_settles_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10**18
+    monkeypatch.setattr("rankjury.tracking.archive.files.time_ns", lambda: now)
+    assert not is_settled(10**18)
+    now += 3 * 10**9
+    assert is_settled(10**18)
 
 
 def test_a_listing_is_kept_until_the_folder_changes(run: ArchivedRun, archive: Archive) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from rankjury.errors import DataError
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.files import is_write_protected, write_error
+from rankjury.tracking.archive.files import guard_writing, is_write_protected
 from tests.tracking.archive.made import PLAN, kept, put_small
 
 FAILING = PLAN.replace("rr >= 0.3", "rr >= 0.99")
@@ -27,6 +27,7 @@ def rankjury_run(folder: Path, *arguments: str, largest: int | None = None) -> s
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 
     clean = {name: value for name, value in os.environ.items() if name != "RANKJURY_ARCHIVE"}
+    clean["PYTHONDONTWRITEBYTECODE"] = "1"  # the limit would cut the files of modules, which Python does not notice
     return subprocess.run(
         [sys.executable, "-m", "rankjury", "run", "plan.toml", *arguments],
         cwd=folder,
@@ -124,11 +125,9 @@ def test_a_folder_that_may_not_be_written_to_is_only_warned_of(tmp_path: Path, p
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM])
 def test_what_is_forbidden_is_told_from_what_is_broken(number: int) -> None:
     def raised(code: int) -> DataError:
-        try:
-            cause = OSError(code, os.strerror(code))
-            raise write_error(cause, Path("x")) from cause
-        except DataError as error:
-            return error
+        with pytest.raises(DataError) as found, guard_writing(Path("x")):
+            raise OSError(code, os.strerror(code))
+        return found.value
 
     assert is_write_protected(raised(number)) and os.strerror(number) in str(raised(number))
     assert not is_write_protected(raised(errno.ENOSPC)) and "prune" in str(raised(errno.ENOSPC))

@@ -52,7 +52,7 @@ def test_never_a_baseline_never_the_last(archive: Archive, runs: list[ArchivedRu
 
 
 def test_leftovers_go_even_where_no_run_does(archive: Archive, runs: list[ArchivedRun]) -> None:
-    (archive.path / "runs" / ".x.1-ab.part").mkdir()
+    (archive.path / "runs" / ".x.1-5-0123abcd-ab.part").mkdir()
     assert archive.prune() == [] and archive.leftovers() == [] and len(archive.runs()) == len(runs)
 
 

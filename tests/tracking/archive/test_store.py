@@ -126,7 +126,7 @@ def test_scores_of_every_query(run: ArchivedRun, made: Made) -> None:
 
 
 def test_queries_with_their_slices(run: ArchivedRun) -> None:
-    frame = run.queries().collect()
+    frame = run.tables.scan("queries.parquet").collect()
     assert frame["query_id"].to_list() == [f"q{number:02}" for number in range(QUERIES)]
     assert frame["slices"].to_list() == [["type=even"] if n % 2 == 0 else ["type=odd"] for n in range(QUERIES)]
 
@@ -146,15 +146,15 @@ def test_answers_of_all_and_of_one(run: ArchivedRun, made: Made) -> None:
 
 
 def test_names_of_items_that_occur(run: ArchivedRun) -> None:
-    assert run.names() == {"a": "Anchor", "b": "Buoy"}
-    assert run.names(["b", "c", "b"]) == {"b": "Buoy"} and run.names([]) == {}
+    assert run.tables.item_names() == {"a": "Anchor", "b": "Buoy"}
+    assert run.tables.item_names(["b", "c", "b"]) == {"b": "Buoy"} and run.tables.item_names([]) == {}
 
 
 def test_files_beside_the_report(archive: Archive, made: Made) -> None:
     outcome, origin = made
     found = archive.store(outcome.report, origin, files={"report.html": "<p>é", "x.bin": b"\0"})
     assert (found.path / "report.html").read_text(encoding="utf-8") == "<p>é" and found.files["x.bin"] == 1
-    assert found.file("x.bin") == found.path / "x.bin" and found.file("../x") is None and found.faults() == []
+    assert "x.bin" in found.files and "../x" not in found.files and found.faults() == []
     for name in ("../x", "a/b", "", ".hidden", "manifest.json", "/x"):
         with pytest.raises(UsageError, match="cannot hold"):
             archive.store(outcome.report, origin, files={name: ""})
@@ -167,7 +167,7 @@ def test_without_names_slices_gate_plan_or_answers(archive: Archive, made: Made)
     bare = replace(made[0].report, queries=data, slices=(), headline=(), baseline=None, comparisons=())
     run = archive.store(bare, Origin("bare"))
     assert set(run.files) == {"report.json", "scores.parquet", "queries.parquet"}
-    assert run.report.answers is None and run.answer("q01") is None and run.names() == {}
+    assert run.report.answers is None and run.answer("q01") is None and run.tables.item_names() == {}
     assert (
         run.verdict is None
         and run.headline == ["rr", "ndcg@3", "precision@3"]
@@ -212,11 +212,12 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
     outcome, origin = made
     runs = archive.path / "runs"
     archive.store(outcome.report, origin)
-    for name in (".x.999999999-ab.part", ".y.1-cd.part", ".z.77-ef.gone"):  # process 1 lives, but does not hold it
+    left = [".x.999999999-5-0123abcd-ab.part", ".y.1-5-0123abcd-cd.part", ".z.77-5-0123abcd-ef.gone"]
+    for name in left:  # process 1 lives, but does not hold it
         (runs / name).mkdir()
         (runs / name / "scores.parquet").write_bytes(b"half")
     (runs / ".mine").mkdir()
-    assert [path.name for path in archive.leftovers()] == [".x.999999999-ab.part", ".y.1-cd.part", ".z.77-ef.gone"]
+    assert [path.name for path in archive.leftovers()] == left
     assert len(archive.runs()) == 1 and archive.troubles == []
     archive.store(outcome.report, origin)
     assert sorted(path.name for path in runs.iterdir() if path.name.startswith(".")) == [".mine"]
@@ -225,7 +226,7 @@ def test_leftovers_of_the_dead_go_with_the_next_run(archive: Archive, made: Made
 def test_what_a_writer_has_in_hand_is_left_alone(archive: Archive, run: ArchivedRun) -> None:
     from rankjury.tracking.archive.files import lock_folder
 
-    part = run.path.parent / ".x.1-ab.part"
+    part = run.path.parent / ".x.1-5-0123abcd-ab.part"
     part.mkdir()
     handle = lock_folder(part)
     assert handle is not None and handle >= 0
@@ -258,7 +259,9 @@ def test_hostile_names(archive: Archive, tmp_path: Path) -> None:
     run = kept(archive, file)
     assert run.path.parent == archive.path / "runs" and run.plan == odd
     assert odd in run.systems and odd in run.report.to_json(queries=True)["queries"]["scores"] and run.faults() == []
-    assert archive.runs(odd)[0].name == run.name and run.queries().collect()["slices"][0].to_list() == ["type=<b>0"]
+    assert archive.runs(odd)[0].name == run.name and run.tables.scan("queries.parquet").collect()["slices"][
+        0
+    ].to_list() == ["type=<b>0"]
 
 
 def test_the_commit_is_that_of_the_plans_folder(tmp_path: Path) -> None:

@@ -222,6 +222,16 @@ class TestTables:
         assert first["mean"] == report.slices[0].estimates["new"]["ndcg@5"].mean
         assert first["difference"] == report.slices[0].beside[0].difference
 
+    def test_only_the_measures_that_are_asked_for(self, report: Report, form: dict[str, Any]) -> None:
+        tables = report_tables(report, ["ndcg@5"])
+        assert set(tables) == {"headline", "slices", "worst_queries"}
+        for columns, rows in tables.values():
+            assert {row[columns.index("measure")] for row in rows} == {"ndcg@5"}
+        form["systems"]["new"]["examples"] = [{"kind": "failure", "query": "q1", "score": 0.1} | EMPTY]
+        bare = {"schema": form["schema"], "systems": form["systems"], "headline": ["ndcg@5"]}
+        other = next(label for label in report.labels if label != "ndcg@5")
+        assert set(report_tables(Report.from_json(bare), [other])) == {"headline"}
+
     def test_worst_queries_worst_first(self, report: Report) -> None:
         columns, rows = report_tables(report)["worst_queries"]
         gains = {(one.system, one.measure, one.query): one.gain for one in report.changes}

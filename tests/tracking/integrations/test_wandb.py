@@ -31,9 +31,10 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
     places = {f"WANDB_{name}": str(folder / name.lower()) for name in ("CACHE_DIR", "CONFIG_DIR", "DATA_DIR")}
     quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_ERROR_REPORTING": "false"}
+    path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
     ended = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("logging_to_wandb.py")), str(folder)],
-        env={**kept, **places, **quiet, "WANDB_DIR": str(folder), "PYTHONPATH": str(ROOT), "HOME": str(folder)},
+        env={**kept, **places, **quiet, "WANDB_DIR": str(folder), "PYTHONPATH": path, "HOME": str(folder)},
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -106,6 +107,9 @@ def test_into_the_active_run_and_twice_by_prefix(logged: dict[str, Any]) -> None
     assert summary["dev/new/ndcg_5"] == summary["new/ndcg_5"] == REPORT.estimates["new"]["ndcg@5"].mean
     assert "new/unjudged_5" in summary and "dev/new/unjudged_5" not in summary
     assert run(logged, "active")["history"][0]["_step"] == 3
+    tables = run(logged, "active")["tables"]
+    assert {row[1] for row in tables["dev/rankjury/headline"]["data"]} == {"ndcg@5"}
+    assert len({row[1] for row in tables["rankjury/headline"]["data"]}) == 3
 
 
 def test_refusals_are_told_in_a_line(logged: dict[str, Any]) -> None:

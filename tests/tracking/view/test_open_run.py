@@ -10,7 +10,7 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.html.page import page_context
 from rankjury.reporting.html.query_data import QueryDetails, round_significant
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.view.open_run import RowRequest
+from rankjury.tracking.view.open_run import LruCache, RowRequest
 from rankjury.tracking.view.overview import RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.browser.hostile import hostile_plan
@@ -116,3 +116,24 @@ def test_the_last_few_runs_stay_open(shelf: RunCatalog, names: list[str]) -> Non
     for name in names[1:]:
         shelf.open(name)
     assert shelf.open(names[0]) is not first
+
+
+def test_a_cache_releases_waiting_threads_only_after_the_value_is_stored() -> None:
+    cache: LruCache[str, int] = LruCache(2)
+    stored = []
+
+    class Computing(dict[str, object]):
+        def pop(self, key: str, *default: object) -> object:  # type: ignore[override]
+            stored.append(key in cache._values)
+            return super().pop(key, *default)
+
+    cache._computing = Computing()  # type: ignore[assignment]
+    assert cache.get("a", lambda: 1) == 1 and cache.get("a", lambda: 2) == 1
+    assert stored == [True]
+
+
+def test_a_cache_computes_again_what_failed() -> None:
+    cache: LruCache[str, float] = LruCache(2)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("a", lambda: 1 / 0)
+    assert cache.get("a", lambda: 1.0) == 1.0

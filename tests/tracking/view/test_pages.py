@@ -14,7 +14,7 @@ from rankjury.core.progress import NO_PROGRESS
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.history import build_series, series_steps
 from rankjury.tracking.archive.manifest import manifest_bytes
-from rankjury.tracking.archive.store import telling
+from rankjury.tracking.archive.store import publish_progress
 from rankjury.tracking.view.overview import PAGE, RunCatalog
 from rankjury.tracking.view.server import ViewServer
 from tests.tracking.archive.made import START, carried_out, put_small
@@ -132,7 +132,10 @@ def test_what_is_at_work_and_that_the_list_is_another_by_now(
 ) -> None:
     own = Archive(tmp_path / ".rankjury")
     own.path.mkdir()
-    with served(RunCatalog(own)) as server, telling(own.path, "a <plan>", "plan.toml", NO_PROGRESS) as progress:
+    with (
+        served(RunCatalog(own)) as server,
+        publish_progress(own.path, "a <plan>", "plan.toml", NO_PROGRESS) as progress,
+    ):
         before = get(server, "/api/running").json
         (one,) = before["running"]
         assert one["name"] == "a <plan>" and one["of"] == 0 and "pid" not in one

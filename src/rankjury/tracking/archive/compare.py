@@ -25,16 +25,16 @@ class RunComparison:
     after: ArchivedRun
     resampling: Resampling
     changed: tuple[ManifestDifference, ...]
-    asked: Mapping[str, int]
-    """How many queries both asked (common), only the earlier (before) and only the later (after)."""
+    queries: Mapping[str, int]
+    """Number of queries of both runs (common), only of the earlier (before) and only of the later (after)."""
     comparisons: tuple[Comparison, ...]
-    """Systems of the later run beside themselves in the earlier one."""
+    """Systems of the later run compared with themselves in the earlier one."""
     not_compared: tuple[str, ...]
-    """What could not be, and why."""
+    """What could not be compared, and why."""
     losses: tuple[Change, ...]
-    """Under the first measure, the queries of each system that lost most."""
+    """Queries of each system that lost most, under the first measure."""
     verdicts: tuple[dict[str, Any], ...]
-    """Targets whose verdict is another now: target, system, before and after."""
+    """Targets whose verdict changed: target, system, before and after."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -42,11 +42,11 @@ class RunComparison:
             "before": self.before.name,
             "after": self.after.name,
             "resampling": self.resampling.to_json(),
-            "changed": [one.to_json() for one in self.changed],
-            "queries": dict(self.asked),
-            "comparisons": [one.to_json() for one in self.comparisons],
+            "changed": [difference.to_json() for difference in self.changed],
+            "queries": dict(self.queries),
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
             "not_compared": list(self.not_compared),
-            "losses": [one.to_json() for one in self.losses],
+            "losses": [loss.to_json() for loss in self.losses],
             "verdicts": list(self.verdicts),
         }
 
@@ -87,8 +87,8 @@ def compare_runs(
     pairs = []
     for name in names:
         sides = old.systems[name].estimates, new.systems[name].estimates
-        own = [label for label in labels if all(label in side for side in sides)]
-        pairs.append(pair_scores(name, new.scores[name].only(own), name, old.scores[name].only(own)))
+        shared = [label for label in labels if all(label in side for side in sides)]
+        pairs.append(pair_scores(name, new.scores[name].only(shared), name, old.scores[name].only(shared)))
     common, (only_after, only_before) = pairs[0].queries, pairs[0].only
     if not len(common):
         raise DataError("the runs have no query in common", where=f"{before.name}, {after.name}")
@@ -97,15 +97,15 @@ def compare_runs(
     for label in labels:
         if any(label in pair.unmatched for pair in pairs):
             was, now = (
-                next(one.conventions[label] for one in side.systems.values() if label in one.conventions)
+                next(result.conventions[label] for result in side.systems.values() if label in result.conventions)
                 for side in (old, new)
             )
             not_compared.append(f"{label} follows other conventions now: {was} before, {now} after")
         if any(label in pair.incomplete for pair in pairs):
-            not_compared.append(f"{label} is one figure over all queries, and these are not the same")
+            not_compared.append(f"{label} is one value over all queries, and these are not the same")
     resampling = new.resampling or Resampling()
     compared = compare_scores(pairs, resampling)
-    comparisons = [one for label in labels for some in compared for one in some if one.measure == label]
+    comparisons = [one for label in labels for of_system in compared for one in of_system if one.measure == label]
     columns = [column for pair in pairs for column in pair.columns() if column.measure == comparisons[0].measure]
     return RunComparison(
         before,
@@ -115,13 +115,13 @@ def compare_runs(
         {"common": len(common), "before": only_before, "after": only_after},
         tuple(comparisons),
         tuple(not_compared),
-        tuple(one for column in columns for one in _losses(column, common.to_list(), before, after)),
+        tuple(loss for column in columns for loss in _losses(column, common.to_list(), before, after)),
         tuple(_verdicts(before, after)),
     )
 
 
 def _common(kind: str, old: Sequence[str], new: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """Names that both have, in the order of the later; all of them, or those wanted."""
+    """Return the names of both runs, in the order of the later; all of them, or those wanted."""
     both = [name for name in new if name in old]
     for name in wanted or ():
         if name not in both:
@@ -135,7 +135,7 @@ def _only_in_one(kind: str, old: Sequence[str], new: Sequence[str]) -> Iterator[
 
 
 def _losses(pair: PairedValues, queries: Sequence[str], before: ArchivedRun, after: ArchivedRun) -> Iterator[Change]:
-    """Return the queries that lost most, with where their judged items went."""
+    """Yield the queries that lost most, with the moves of their judged items."""
     if pair.whole:
         return
     sides = (pair.values, pair.baseline_values) if pair.lower_is_better else (pair.baseline_values, pair.values)
@@ -147,7 +147,7 @@ def _losses(pair: PairedValues, queries: Sequence[str], before: ArchivedRun, aft
 
 
 def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
-    """The ranks of the judged items of a query that were kept."""
+    """Return the ranks of the stored judged items of a query in both runs."""
     grades: dict[str, float] = {}
     ranks: list[dict[str, int]] = []
     for side in sides:
@@ -155,9 +155,10 @@ def _moves(system: str, sides: Sequence[Answers | None]) -> list[Move]:
         ranks.append({} if listed is None else dict(zip(listed.items, listed.ranks.tolist(), strict=True)))
         if side is not None and system in side.gold_of:
             gold = side.golds[side.gold_of[system]]
-            for one in (gold, listed):
-                if one is not None:
-                    grades |= {i: g for i, g in zip(one.items.to_list(), one.grades.tolist(), strict=True) if g > 0}
+            for items in (gold, listed):
+                if items is not None:
+                    graded = zip(items.items.to_list(), items.grades.tolist(), strict=True)
+                    grades |= {item: grade for item, grade in graded if grade > 0}
     moves = [Move(item, grade, ranks[0].get(item), ranks[1].get(item)) for item, grade in grades.items()]
     return sorted(moves, key=lambda move: (-move.grade, move.item))
 
@@ -166,12 +167,12 @@ def _verdicts(before: ArchivedRun, after: ArchivedRun) -> Iterator[dict[str, Any
     gates = (run.report.section(Gate) for run in (before, after))
     old, new = (
         {
-            (one.target.title, one.target.wanted, one.system, one.target.slice): one.outcome
-            for one in ([] if gate is None else gate.verdicts)
+            (verdict.target.title, verdict.target.wanted, verdict.system, verdict.target.slice): verdict.outcome
+            for verdict in ([] if gate is None else gate.verdicts)
         }
         for gate in gates
     )
     for key in dict.fromkeys((*new, *old)):
         if old.get(key) != new.get(key):
-            named = dict(zip(("target", "wanted", "system", "slice"), key, strict=True))
-            yield named | {"before": old.get(key), "after": new.get(key)}
+            target = dict(zip(("target", "wanted", "system", "slice"), key, strict=True))
+            yield target | {"before": old.get(key), "after": new.get(key)}

@@ -19,8 +19,8 @@ from rankjury.core.journal import lock_file
 from rankjury.errors import DamagedRun, DataError
 
 HASH_SHOWN = 8
-"""How many hexadecimal digits of a digest stand in a name."""
-_LONGEST_BYTES = 60
+"""How many hexadecimal digits of a digest are in a name."""
+_MAX_SLUG_BYTES = 60
 _NUMBERED = re.compile(rf"^(.*-[0-9a-f]{{{HASH_SHOWN}}})-(\d{{1,9}})$")
 _FLAGS = (
     os.O_RDONLY
@@ -30,9 +30,9 @@ _FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 """A link is not followed, and a pipe without a writer is not waited for."""
-_MOST_BYTES = 1 << 30
-"""Of a file that is read as a whole; tables are read by part."""
-_MOST_KNOWN = 100_000
+_MAX_BYTES = 1 << 30
+"""Size limit of a file that is read as a whole; tables are read by row group."""
+_MAX_CHECKED = 100_000
 _SETTLED = 2_000_000_000
 """Nanoseconds between the times that the coarsest file systems distinguish."""
 _CHECKED: dict[str, tuple[tuple[int, ...], str]] = {}
@@ -43,68 +43,56 @@ _LOCK = "lock"
 
 
 def run_name(moment: datetime, plan: str, digest: str, number: int = 1) -> str:
-    """The folder of a run; a name that is taken gets a number."""
+    """Return the name of a run's folder; a name that is taken gets a number."""
     name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{slug(plan)}-{digest[:HASH_SHOWN]}"
     return name if number == 1 else f"{name}-{number}"
 
 
-def default_plan_name(given: str | None, file: Path) -> str:
-    """What a plan calls itself, else its file; a file that is called as every plan is, by its folder."""
-    if given:
-        return given
+def default_plan_name(name: str | None, file: Path) -> str:
+    """Return the name that a plan states, else that of its file; for ``rankjury.toml`` that of its folder."""
+    if name:
+        return name
     name = file.stem if file.stem != "rankjury" else file.absolute().parent.name or "rankjury"
-    return name.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
+    return name.encode("utf-8", "replace").decode()  # the name of a file may hold bytes that are not text
 
 
 def slug(plan: str) -> str:
-    """A plan's name without what a path could stumble over, and no longer than a folder's name may be."""
+    """Return a plan's name without characters that are special in a path, and no longer than a folder's name may be."""
     text = re.sub(r"[^\w.+]+", "-", plan).strip("-._")
-    while len(text.encode()) > _LONGEST_BYTES:
-        text = text[: -max(1, (len(text.encode()) - _LONGEST_BYTES) // 4)]
+    while len(text.encode()) > _MAX_SLUG_BYTES:
+        text = text[: -max(1, (len(text.encode()) - _MAX_SLUG_BYTES) // 4)]
     return text.rstrip("-._") or "plan"
 
 
 def sort_key(time: str, name: str) -> tuple[str, str, int]:
-    """By time; of the same moment by name, and those that only a number tells apart by that."""
+    """Return the key that sorts runs by time, then by name, and names that differ only in their number by that."""
     numbered = _NUMBERED.match(name)
     return (time, numbered[1], int(numbered[2])) if numbered else (time, name, 1)
 
 
 def format_time(moment: datetime) -> str:
-    """``2026-11-17T05:09:35.123Z``"""
+    """Return a time such as ``2026-11-17T05:09:35.123Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def parse_time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
 def display_time(text: str) -> str:
-    """``2026-11-17 05:09``, as people read it."""
+    """Return a time for people: ``2026-11-17 05:09``."""
     return text[:16].replace("T", " ")
 
 
-@lru_cache(maxsize=1024)
 def is_settled(changed: int) -> bool:
     """Return whether a change after this time, in nanoseconds, is sure to have another time on any file system."""
     return abs(time_ns() - changed) > _SETTLED
 
 
+@lru_cache(maxsize=1024)
 def is_plain_name(name: str) -> bool:
-    """Whether a file of this name is in the folder itself: no path, no hidden file."""
+    """Return whether a file of this name is in the folder itself: no path, no hidden file."""
     return bool(name) and not name.startswith(".") and "\0" not in name and Path(name).name == name
 
 
-def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file.
-
-    Raises:
-        OSError: For a link, a device, a pipe, a socket and a folder too.
-    """
-    return os.fdopen(_open(path), "rb")
-
-
-def _open(path: Path) -> int:
+def _open_regular(path: Path) -> int:
+    """Open a regular file; a link, a device, a pipe, a socket and a folder raise OSError."""
     handle = os.open(path, _FLAGS)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -112,17 +100,17 @@ def _open(path: Path) -> int:
     return handle
 
 
-def read_limited(path: Path, most: int) -> bytes:
-    """Read a regular file of at most so many bytes.
+def read_limited(path: Path, limit: int) -> bytes:
+    """Read a regular file of at most ``limit`` bytes.
 
     Raises:
         OSError: Where it is larger, or not a regular file.
     """
-    handle = _open(path)
+    handle = _open_regular(path)
     try:
         size = os.fstat(handle).st_size
-        if size > most:
-            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+        if size > limit:
+            raise OSError(errno.EFBIG, f"larger than {limit:,} bytes", str(path))
         octets = os.read(handle, size + 1)
         while len(octets) < size and (more := os.read(handle, size)):
             octets += more
@@ -132,12 +120,12 @@ def read_limited(path: Path, most: int) -> bytes:
 
 
 def read_stored(path: Path, about: Mapping[str, Any]) -> bytes:
-    """Read a file of a run, as it was stored: ``about`` is what the manifest says of it.
+    """Read a file of a run as it was stored: ``about`` is its entry in the manifest.
 
     Raises:
         DamagedRun: Where size or content differ.
     """
-    with _open_stored(path, about, _MOST_BYTES) as file:
+    with _open_stored(path, about, _MAX_BYTES) as file:
         octets = file.read()
     if sha256(octets).hexdigest() != about["sha256"]:
         raise DamagedRun(path, "its content has changed")
@@ -145,42 +133,41 @@ def read_stored(path: Path, about: Mapping[str, Any]) -> bytes:
 
 
 def check_stored(path: Path, about: Mapping[str, Any]) -> None:
-    """Check that a file is as it was stored; its content is hashed again only where the file is another than before.
+    """Check that a file is as it was stored; its content is hashed again only where its state differs from before.
 
     Raises:
         DamagedRun: Where size or content differ.
     """
     with _open_stored(path, about) as file:
-        found = os.fstat(file.fileno())
-        state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        status = os.fstat(file.fileno())
+        state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if _CHECKED.get(str(path)) == (state, about["sha256"]):
             return
         if file_digest(file, "sha256").hexdigest() != about["sha256"]:
             raise DamagedRun(path, "its content has changed")
-    if not is_settled(found.st_ctime_ns):
-        return
-    if len(_CHECKED) >= _MOST_KNOWN:
-        _CHECKED.clear()
-    _CHECKED[str(path)] = (state, about["sha256"])
+    if is_settled(status.st_ctime_ns):
+        if len(_CHECKED) >= _MAX_CHECKED:
+            _CHECKED.clear()
+        _CHECKED[str(path)] = (state, about["sha256"])
 
 
 @contextmanager
-def _open_stored(path: Path, about: Mapping[str, Any], most: int | None = None) -> Iterator[BufferedReader]:
-    """Open a file of a run that has the stated size, and at most so many bytes."""
+def _open_stored(path: Path, about: Mapping[str, Any], limit: int | None = None) -> Iterator[BufferedReader]:
+    """Open a file of a run that has the stated size, and at most ``limit`` bytes."""
     try:
-        with open_regular(path) as file:
+        with os.fdopen(_open_regular(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size != about["bytes"]:
                 raise DamagedRun(path, f"it has {size:,} bytes", expected=f"{about['bytes']:,} bytes")
-            if most is not None and size > most:
-                raise DamagedRun(path, f"it has {size:,} bytes", expected=f"at most {most:,} bytes")
+            if limit is not None and size > limit:
+                raise DamagedRun(path, f"it has {size:,} bytes", expected=f"at most {limit:,} bytes")
             yield file
     except OSError as error:
         raise DamagedRun(path, read_failure(error)) from error
 
 
 def read_failure(error: OSError) -> str:
-    """Say why a file could not be opened or read."""
+    """Return why a file could not be opened or read."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return "a symbolic link, not a regular file"
     if error.errno == errno.ENXIO:
@@ -189,13 +176,13 @@ def read_failure(error: OSError) -> str:
 
 
 def json_bytes(form: Mapping[str, Any]) -> bytes:
-    """JSON, a line a key at the top: quick to write and to read, and people can find their way in it."""
+    """Return JSON with one line per key of the outer object: compact, and still readable for people."""
     lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in form.items()]
     return ("{" + ",\n".join(lines) + "}\n").encode()
 
 
 def create_file(path: Path, octets: bytes) -> None:
-    """A file that was not there, on the disk when this returns."""
+    """Write a new file, which is on the disk when this returns."""
     with path.open("xb") as file:
         file.write(octets)
         file.flush()
@@ -204,7 +191,7 @@ def create_file(path: Path, octets: bytes) -> None:
 
 @contextmanager
 def lock_archive(archive: Path) -> Iterator[None]:
-    """One at a time, for the short moments in which the archive itself changes. A killed holder gives way at once."""
+    """Lock the archive while it changes, for short moments. The lock of a killed process is free at once."""
     handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         lock_file(handle, wait=True)  # on a file system without locks, the moments are short
@@ -214,7 +201,7 @@ def lock_archive(archive: Path) -> Iterator[None]:
 
 
 def lock_folder(folder: Path) -> int | None:
-    """Hold a folder; to be closed by the holder. None where another holds it, −1 where this cannot be known."""
+    """Lock a folder: a handle to be closed by the caller; None where another holds it, −1 where that is not known."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -226,14 +213,19 @@ def lock_folder(folder: Path) -> int | None:
     return -1 if locked is None else None
 
 
-def write_error(error: OSError, archive: Path) -> DataError:
-    """Return the error that says why the archive cannot be written."""
-    hint = "rankjury run --no-archive leaves it alone."
-    if error.errno in _FULL:
-        hint = "rankjury prune removes old runs; rankjury run --no-archive keeps none."
-    return DataError(f"the archive cannot be written: {error.strerror or error}", where=str(archive), hint=hint)
+@contextmanager
+def guard_writing(archive: Path) -> Iterator[None]:
+    """Turn an error of the system in the block into one that says why the archive cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        hint = "rankjury run --no-archive leaves it alone."
+        if error.errno in _FULL:
+            hint = "rankjury prune removes old runs; rankjury run --no-archive keeps none."
+        found = f"the archive cannot be written: {error.strerror or error}"
+        raise DataError(found, where=str(archive), hint=hint) from error
 
 
 def is_write_protected(error: DataError) -> bool:
-    """Whether the archive is one that may not be written to, rather than one that something is wrong with."""
+    """Return whether the archive is read-only, rather than damaged or full."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FORBIDDEN

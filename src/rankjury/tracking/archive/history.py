@@ -6,7 +6,7 @@ optimal partitioning. σ comes from the median absolute difference of successive
 
 The price of a cut is 4 log n · (1 + 4 / (n − 1)). It is higher than the usual 2 log n, and higher still for short
 series, since σ is itself an estimate of few numbers. Of series of pure noise, 4 to 7 in 100 of up to 12 values then
-show a step, 4 in 100 of 20, 2 in 100 of 50 and fewer of more (``tests/statistics/test_steps.py`` counts them).
+show a step, 4 in 100 of 20, 2 in 100 of 50 and fewer of more (``tests/stats/test_steps.py`` counts them).
 
 Figures that repeat to the last digit have no noise: where half of the successive differences are nothing, every change
 beyond rounding is a step. σ is never less than 10⁻⁹ √n of the largest figure, so that rounding is none.

@@ -1,15 +1,14 @@
-"""The runs of an archive: listed, found by what a user calls them, chosen for pruning."""
+"""Listing of an archive: its runs, and the lookup of a run by name, hash, path, ``latest`` or ``baseline``."""
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 
 from rankjury.errors import DamagedRun, DataError, RankjuryError, UnknownName, UsageError
-from rankjury.tracking.archive.files import is_settled, parse_time, sort_key
+from rankjury.tracking.archive.files import is_settled, sort_key
 from rankjury.tracking.archive.manifest import MANIFEST
 from rankjury.tracking.archive.run import ArchivedRun
 
@@ -29,18 +28,18 @@ class UnreadableRun:
 
     @property
     def reason(self) -> str:
-        """One line."""
+        """What is wrong with it, in one line."""
         error = self.error
         return f"{error.file}: {error.fault}" if isinstance(error, DamagedRun) else error.found
 
     @property
     def is_removable(self) -> bool:
-        """Whether it is a damaged run of rankjury: not one of a later version, nor a file that somebody put there."""
+        """Whether it is a damaged run of rankjury: not one of a later version, nor a file of another origin."""
         return isinstance(self.error, DamagedRun) and _RUN_NAME.fullmatch(self.name) is not None
 
 
 class ArchiveListing:
-    """The runs in a folder and those that cannot be read, for several threads."""
+    """Cache of the runs in a folder and those that cannot be read, for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,34 +54,32 @@ class ArchiveListing:
         """Return the runs, oldest first, and what cannot be read, by name. The lists belong to the listing."""
         with self._lock:
             try:
-                now = self._folder.stat()
+                status = self._folder.stat()
+                state = (status.st_dev, status.st_ino, status.st_mtime_ns)
+                if state == self._state:
+                    return self._found
+                settled = is_settled(status.st_mtime_ns)
+                names = sorted(path.name for path in self._folder.iterdir() if not path.name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
                 return [], []
             except OSError as error:
                 raise DataError(f"cannot read the archive: {error.strerror}", where=str(self._folder.parent)) from error
-            state = (now.st_dev, now.st_ino, now.st_mtime_ns)
-            if state != self._state:
-                settled = is_settled(now.st_mtime_ns)
-                found = self._list()
-                if _identities(found) != _identities(self._found):
-                    self.version += 1
-                self._found = found
-                self._state = state if settled else None
-            return self._found
+            found = self._open_all(names)
+            if _identities(found) != _identities(self._found):
+                self.version += 1
+            self._found = found
+            self._state = state if settled else None
+            return found
 
-    def _list(self) -> tuple[list[ArchivedRun], list[UnreadableRun]]:
-        try:
-            names = sorted(path.name for path in self._folder.iterdir() if not path.name.startswith("."))
-        except OSError as error:
-            raise DataError(f"cannot read the archive: {error.strerror}", where=str(self._folder.parent)) from error
-        for gone in self._known.keys() - set(names):
-            self._known.pop(gone, None)
+    def _open_all(self, names: Sequence[str]) -> tuple[list[ArchivedRun], list[UnreadableRun]]:
+        for removed in self._known.keys() - set(names):
+            self._known.pop(removed, None)
         runs, damaged = [], []
         for name in names:
             try:
                 runs.append(self.open(name))
             except RankjuryError as error:
-                if os.path.lexists(self._folder / name):  # else it was pruned meanwhile
+                if os.path.lexists(self._folder / name):  # otherwise it was pruned meanwhile
                     damaged.append(UnreadableRun(self._folder / name, error))
         runs.sort(key=lambda run: sort_key(run.time, run.name))
         return runs, damaged
@@ -100,23 +97,23 @@ class ArchiveListing:
 
 def _identities(found: tuple[list[ArchivedRun], list[UnreadableRun]]) -> list[str]:
     runs, damaged = found
-    return [*(run.name for run in runs), *(f"{one.name}/{one.reason}" for one in damaged)]
+    return [*(run.name for run in runs), *(f"{run.name}/{run.reason}" for run in damaged)]
 
 
-_SHORTEST_HASH = 4
-_LISTED = 5
+_MIN_HASH_DIGITS = 4
+_MAX_LISTED = 5
 
 
 def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str], ArchivedRun | None]) -> ArchivedRun:
-    """By its name, a beginning that only it has, its hash, a path, ``latest`` or ``baseline``, perhaps ``:PLAN``."""
+    """Return the run that a text names; ``Archive.find`` says how."""
     word, colon, plan = text.partition(":")
     if word == "baseline" and (plan or not colon):
         return _find_baseline(runs, plan, baseline_of)
     if word == "latest" and (plan or not colon):
-        held = runs_of_plan(runs, plan) if plan else runs
-        if not held:
+        candidates = runs_of_plan(runs, plan) if plan else runs
+        if not candidates:
             raise DataError("the archive has no run", hint="rankjury run stores one.")
-        return held[-1]
+        return candidates[-1]
     for run in runs:
         if run.name == text:
             return run
@@ -124,74 +121,43 @@ def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str]
     try:
         if (path / MANIFEST).is_file():
             return ArchivedRun.open(path.resolve())
-    except (OSError, ValueError):  # a text that can be no path
+    except (OSError, ValueError):  # not a valid path
         pass
-    begun = [run for run in runs if text and run.name.startswith(text)]
-    if len(begun) > 1:
-        raise _ambiguous_name(text, begun)
-    if begun:
-        return begun[0]
-    hashed = [run for run in runs if len(text) >= _SHORTEST_HASH and run.digest.startswith(text)]
-    if len({run.digest for run in hashed}) > 1:
-        raise _ambiguous_name(text, hashed)
-    if hashed:
-        return hashed[-1]  # of the same plan and the same inputs, the last
+    by_name = [run for run in runs if text and run.name.startswith(text)]
+    by_hash = [run for run in runs if len(text) >= _MIN_HASH_DIGITS and run.digest.startswith(text)]
+    if len(by_name) > 1 or (not by_name and len({run.digest for run in by_hash}) > 1):
+        matches = by_name or by_hash
+        names = ", ".join(run.name for run in matches[-_MAX_LISTED:])
+        number, more = (f"{len(matches)} runs", " …") if len(matches) > _MAX_LISTED else ("several runs", "")
+        raise UsageError(f"{text!r} names {number}", expected=f"one of {names}{more}")
+    if by_name or by_hash:
+        return (by_name or by_hash)[-1]  # with the same hash, the last
     if not runs:
         raise DataError(f"no run {text!r}: the archive is empty", hint="rankjury run stores one.")
-    raise UnknownName("run", text, [*(run.name for run in runs[-_LISTED:]), "latest", "baseline"])
+    raise UnknownName("run", text, [*(run.name for run in runs[-_MAX_LISTED:]), "latest", "baseline"])
 
 
 def runs_of_plan(runs: Sequence[ArchivedRun], plan: str) -> list[ArchivedRun]:
-    """Those of a plan, by its name."""
-    found = [run for run in runs if run.plan == plan]
-    if not found and runs:
+    """Return the runs of a plan.
+
+    Raises:
+        UnknownName: Where there are runs, but none of this plan.
+    """
+    matches = [run for run in runs if run.plan == plan]
+    if not matches and runs:
         raise UnknownName("plan in the archive:", plan, {run.plan for run in runs})
-    return found
+    return matches
 
 
 def _find_baseline(
     runs: Sequence[ArchivedRun], plan: str, baseline_of: Callable[[str], ArchivedRun | None]
 ) -> ArchivedRun:
     plans = [plan] if plan else list(dict.fromkeys(run.plan for run in runs))
-    found = {name: run for name in plans if (run := baseline_of(name)) is not None}
-    if len(found) > 1:
-        named = " or ".join(f"baseline:{name}" for name in found)
-        raise UsageError("several plans have a baseline", expected=named)
-    if not found:
-        raise DataError(
-            f"no baseline is set{f' for {plan}' if plan else ''}", hint="rankjury baseline set RUN sets one."
-        )  # fmt: skip
-    return next(iter(found.values()))
-
-
-def _ambiguous_name(text: str, found: Sequence[ArchivedRun]) -> UsageError:
-    names = ", ".join(run.name for run in found[-_LISTED:])
-    more = f"{len(found)} runs" if len(found) > _LISTED else "several runs"
-    return UsageError(f"{text!r} names {more}", expected=f"one of {names}" + (" …" if len(found) > _LISTED else ""))
-
-
-def runs_to_prune(
-    runs: Sequence[ArchivedRun],
-    baselines: Collection[str],
-    *,
-    keep: int | None = None,
-    older_than: timedelta | None = None,
-    plan: str | None = None,
-    now: datetime | None = None,
-) -> list[ArchivedRun]:
-    """Of runs, oldest first: those beyond the last ``keep`` of their plan, of these those that are old enough.
-
-    Where neither is given, none. Never a baseline, and never the last run of a plan.
-    """
-    if keep is None and older_than is None:
-        return []
-    limit = None if older_than is None else (now or datetime.now(UTC)) - older_than
-    by_plan: dict[str, list[ArchivedRun]] = {}
-    for run in runs:
-        by_plan.setdefault(run.plan, []).append(run)
-    chosen = []
-    for name, held in by_plan.items():
-        if plan is None or name == plan:
-            beyond = held[: len(held) - max(1, keep or 1)]
-            chosen += [run for run in beyond if limit is None or parse_time(run.time) < limit]
-    return sorted((run for run in chosen if run.name not in baselines), key=runs.index)
+    baselines = {name: run for name in plans if (run := baseline_of(name)) is not None}
+    if len(baselines) > 1:
+        expected = " or ".join(f"baseline:{name}" for name in baselines)
+        raise UsageError("several plans have a baseline", expected=expected)
+    if not baselines:
+        found = f"no baseline is set{f' for {plan}' if plan else ''}"
+        raise DataError(found, hint="rankjury baseline set RUN sets one.")
+    return next(iter(baselines.values()))

@@ -1,12 +1,12 @@
-"""The manifest of a run: what it was made of, and enough of its results for a history.
+"""Manifest of a run: what it was made of, and enough of its results for a history.
 
-It is read without trust: its own digest, its version and its schema are checked once, here. To change the form of a
-run: raise ``CURRENT``, and add to ``STEPS`` the function that makes of a manifest of the version before one of the new
-version. It gets a copy of its own. An older run then opens for ever, step by step.
+It is read without trust: its digest of itself, its version and its schema are checked here. To change the format of a
+run, raise ``CURRENT`` and add to ``UPGRADES`` the function that turns a manifest of the version before into one of the
+new version. Older runs stay readable, step by step.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -37,34 +37,38 @@ from rankjury.tracking.archive.files import (
     format_time,
     is_plain_name,
     json_bytes,
-    parse_time,
     read_failure,
     read_limited,
 )
 
 if TYPE_CHECKING:
-    from rankjury.evaluation.query_lists import Answers, ItemLists
     from rankjury.evaluation.report import Report
 
 CURRENT = 1
 SCHEMA = f"rankjury.run/{CURRENT}"
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 UPGRADES: dict[int, Upgrade] = {}
-"""By version, what lifts a manifest of it to the next."""
+"""By version, the function that turns a manifest into one of the next version; it gets a copy."""
+MANIFEST = "manifest.json"
+_DIGEST = "sha256"
+_LAST_LINE = re.compile(rb',\n"sha256": "([0-9a-f]{64})"}\n')
+_LAST_LINE_BYTES = len(b',\n"sha256": ""}\n') + 64
+_MAX_BYTES = 100_000_000
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
 
 
 class NewerVersionError(DataError):
-    """A run that a later rankjury stored: not damaged, but not to be read here."""
+    """A run that a later rankjury stored: not damaged, but not readable here."""
 
 
 def upgrade_manifest(
     manifest: Any, where: str, *, steps: Mapping[int, Upgrade] = UPGRADES, current: int = CURRENT
 ) -> dict[str, Any]:  # fmt: skip
-    """A manifest of any version as one of the current; ``where`` is for errors."""
+    """Return a manifest of any version as one of the current; ``where`` is for errors."""
     schema = manifest.get("schema") if isinstance(manifest, dict) else None
     numbered = re.fullmatch(r"rankjury\.run/([1-9]\d{0,5})", schema) if isinstance(schema, str) else None
     if numbered is None:
-        raise DataError("this is no manifest of rankjury", where=where, expected=f"the schema {SCHEMA}")
+        raise DataError("this is not a manifest of rankjury", where=where, expected=f"the schema {SCHEMA}")
     version = int(numbered[1])
     if version > current:
         raise NewerVersionError(
@@ -73,26 +77,10 @@ def upgrade_manifest(
             expected=f"rankjury.run/{current} or earlier",
             hint="Update rankjury to open it: pip install --upgrade rankjury.",
         )
-    found: dict[str, Any] = manifest
+    upgraded: dict[str, Any] = manifest
     for earlier in range(version, current):
-        found = steps[earlier](dict(found)) | {"schema": f"rankjury.run/{earlier + 1}"}
-    return found
-
-
-MANIFEST = "manifest.json"
-_DIGEST = "sha256"
-_LAST_LINE = re.compile(rb',\n"sha256": "([0-9a-f]{64})"}\n')
-_LAST_LINE_BYTES = len(b',\n"sha256": ""}\n') + 64
-_MOST_BYTES = 100_000_000
-_KEYS = frozenset(
-    (
-        *("schema", "name", "time", "plan", "inputs", "digest", "same_inputs_as", "versions", "packages", "machine"),
-        *("seed", "git", "seconds", "verdict", "baseline", "by_chance", "queries", "headline", "measures", "summary"),
-        *("results", "answers", "files"),
-    )
-)
-"""The keys of manifests from before they held a digest of themselves."""
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
+        upgraded = steps[earlier](dict(upgraded)) | {"schema": f"rankjury.run/{earlier + 1}"}
+    return upgraded
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
@@ -102,41 +90,32 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read and check the manifest of a run's folder; an older one is returned as the current version has it.
+    """Read and check the manifest of a run's folder; an older one is returned in the current version.
 
     Raises:
-        DamagedRun: Where it is gone, was changed, or is not as rankjury writes it.
+        DamagedRun: Where it is missing, was changed, or is not as rankjury writes it.
         DataError: Where a later rankjury wrote it.
     """
     path = folder / MANIFEST
     where = str(path)
     try:
-        octets = read_limited(path, _MOST_BYTES)
+        octets = read_limited(path, _MAX_BYTES)
     except OSError as error:
         raise DamagedRun(path, read_failure(error)) from error
     try:
         manifest = parse_strict_json(octets, where)
-        _check_digest(manifest, octets)
-        found = upgrade_manifest(manifest, where)
-        check_json(_validator(), found, where, "a manifest as rankjury writes it")
+        last = _LAST_LINE.fullmatch(octets[-_LAST_LINE_BYTES:])
+        if last is not None and sha256(octets[:-_LAST_LINE_BYTES]).hexdigest().encode() != last[1]:
+            raise DataError("its content has changed")
+        manifest = upgrade_manifest(manifest, where)  # a later version may have its digest elsewhere
+        if last is None:
+            raise DataError("its content has changed")
+        check_json(_validator(), manifest, where, "a manifest as rankjury writes it")
     except NewerVersionError:
         raise
     except DataError as error:
         raise DamagedRun(path, error.found, expected=error.expected) from error
-    found.pop(_DIGEST, None)
-    return found
-
-
-def _check_digest(manifest: Any, octets: bytes) -> None:
-    """Check a manifest's digest of itself.
-
-    Manifests from before there was one have only keys of that time: so a digest whose key was damaged is missed too.
-    """
-    if not isinstance(manifest, dict) or (_DIGEST not in manifest and manifest.keys() <= _KEYS):
-        return
-    last = _LAST_LINE.fullmatch(octets[-_LAST_LINE_BYTES:])
-    if last is None or sha256(octets[:-_LAST_LINE_BYTES]).hexdigest().encode() != last[1]:
-        raise DataError("its content has changed")
+    return {key: value for key, value in manifest.items() if key != _DIGEST}
 
 
 @cache
@@ -191,9 +170,11 @@ def _check_name(name: Any) -> Any:
 
 
 def _check_time(time: Any) -> Any:
-    """A moment with its zone, from the years that a calendar can shift to another zone."""
+    """Check a time with its zone, in the years that a calendar can shift to another zone."""
     try:
-        known = isinstance(time, str) and _TIME.fullmatch(time) is not None and 1 < parse_time(time).year < 9999
+        known = (
+            isinstance(time, str) and _TIME.fullmatch(time) is not None and 1 < datetime.fromisoformat(time).year < 9999
+        )
     except ValueError:
         known = False
     if not known:
@@ -215,11 +196,17 @@ def make_manifest(
     files: Mapping[str, bytes],
     same_inputs_as: str | None,
 ) -> dict[str, Any]:
-    """``files`` is what else is in the folder."""
+    """Return the manifest of a run; ``files`` are the other files of its folder."""
     from rankjury.evaluation.gate import Gate
     from rankjury.tracking.archive.environment import describe_machine, package_versions
 
-    gate = report.section(Gate)
+    gate, answers = report.section(Gate), report.answers
+    measures: dict[str, dict[str, Any]] = {}
+    for scores in report.scores.values():
+        for label, convention, aggregate in zip(scores.labels, scores.conventions, scores.aggregates, strict=True):
+            flags = {"lower_is_better": label in scores.lower_is_better, "whole": label in scores.whole}
+            about = {"convention": convention, "aggregate": aggregate}
+            measures.setdefault(label, about | {flag: True for flag, is_set in flags.items() if is_set})
     return {
         "schema": SCHEMA,
         "name": origin.name,
@@ -240,51 +227,34 @@ def make_manifest(
         "queries": report.n_queries,
         "queries_are_items": report.queries is not None and report.queries.queries_are_items,
         "headline": list(report.headline or report.labels),
-        "measures": _measures(report),
+        "measures": measures,
         "summary": {
             name: {
-                label: {"mean": to_json(one.mean), "ci": to_json(one.ci), "se": to_json(one.se), "n": one.n}
-                for label, one in system.estimates.items()
+                label: {key: to_json(getattr(estimate, key)) for key in ("mean", "ci", "se", "n")}
+                for label, estimate in system.estimates.items()
             }
             for name, system in report.systems.items()
         },
         "results": results_digest(report),
-        "answers": _answers(report.answers),
-        "files": {name: file_entry(held) for name, held in files.items()},
+        "answers": None
+        if answers is None
+        else {
+            "systems": list(answers.systems),
+            "golds": list(answers.golds),
+            "gold_of": dict(answers.gold_of),
+            "depth": answers.depth,
+        },
+        "files": {name: file_entry(content) for name, content in files.items()},
     }
 
 
-def _answers(answers: "Answers | None") -> dict[str, Any] | None:
-    """What the frames do not tell of the answers: which systems and golds there are, in their order."""
-    if answers is None:
-        return None
-    return {
-        "systems": list(answers.systems),
-        "golds": list(answers.golds),
-        "gold_of": dict(answers.gold_of),
-        "depth": answers.depth,
-    }
-
-
-def file_entry(held: bytes) -> dict[str, Any]:
-    """What tells whether a file is still as it was stored."""
-    return {"bytes": len(held), "sha256": sha256(held).hexdigest()}
-
-
-def _measures(report: "Report") -> dict[str, Any]:
-    """By label, what is to be known to compare it with that of another run."""
-    found: dict[str, Any] = {}
-    for scores in report.scores.values():
-        for label, convention, aggregate in zip(scores.labels, scores.conventions, scores.aggregates, strict=True):
-            about: dict[str, Any] = {"convention": convention, "aggregate": aggregate}
-            about |= {"lower_is_better": True} if label in scores.lower_is_better else {}
-            about |= {"whole": True} if label in scores.whole else {}
-            found.setdefault(label, about)
-    return found
+def file_entry(content: bytes) -> dict[str, Any]:
+    """Return the size and hash of a file, by which a change of it is found."""
+    return {"bytes": len(content), "sha256": sha256(content).hexdigest()}
 
 
 def results_digest(report: "Report") -> str:
-    """Over every query's score in every system and measure: equal where no digit differs."""
+    """Return a digest of every query's score in every system and measure: equal where no digit differs."""
     digest = sha256()
     for name, scores in report.scores.items():
         digest.update("\0".join([name, *scores.labels, *map(str, scores.queries)]).encode("utf-8", "surrogatepass"))
@@ -299,83 +269,76 @@ _DECLARED = {
     "chunking": ("chunking_config", "chunking"),
     "queries": ("query_set_version", "queries_version"),
 }
-"""By which names a plan's meta tells of each."""
-_OF_AN_INDEX = ("engine", "metric", "settings", "build", "search", "vectors")
-_OF_ITS_LIBRARY = ("library", "version", "postgresql", "pgvector")
+"""By kind of version, the keys of a plan's ``meta`` that state it."""
+_INDEX_FIELDS = ("engine", "metric", "settings", "build", "search", "vectors")
+_LIBRARY_FACTS = ("library", "version", "postgresql", "pgvector")
 
 
 def collect_versions(report: "Report") -> dict[str, Any]:
-    """Return what is known of each version, under its name: what is ``declared``, and what was found by system."""
+    """Return the known versions by kind: what is ``declared``, and values by system."""
+    import numpy as np
+
     provenance = report.provenance
     meta = provenance.get("meta") or {}
-    found: dict[str, dict[str, Any]] = {name: {} for name in (*_DECLARED, "golds")}
-    for name, keys in _DECLARED.items():
+    versions: dict[str, dict[str, Any]] = {kind: {} for kind in (*_DECLARED, "golds")}
+    for kind, keys in _DECLARED.items():
         declared = next((meta[key] for key in keys if key in meta), None)
         if declared is not None:
-            found[name]["declared"] = declared
+            versions[kind]["declared"] = declared
     for system in report.systems:
-        for name, what, value in _system_versions(report, system):
-            found[name].setdefault(what, {})[system] = value
+        for kind, key, value in _system_versions(report, system):
+            if value is not None:
+                versions[kind].setdefault(key, {})[system] = value
     ids = next(iter(report.scores.values())).queries
     known = {} if report.queries is None else report.queries.query_texts
     texts = [known.get(query, "") for query in map(str, ids)] if known else []
     digest = sha256("\0".join([*map(str, ids), *texts]).encode()).hexdigest()
-    found["queries"] |= {"n": len(ids), "digest": digest}
+    versions["queries"] |= {"n": len(ids), "digest": digest}
     if provenance.get("query_set"):
-        found["queries"]["set"] = provenance["query_set"]
-    if report.answers is not None:
-        found["golds"] = {name: _digest(gold) for name, gold in report.answers.golds.items()}
-    return {name: about for name, about in found.items() if about}
+        versions["queries"]["set"] = provenance["query_set"]
+    for name, gold in report.answers.golds.items() if report.answers is not None else ():
+        judged = sha256("\0".join(gold.items.to_list()).encode())
+        for numbers in (gold.starts, gold.grades, gold.total):
+            judged.update(np.ascontiguousarray(numbers).tobytes())
+        versions["golds"][name] = {"judged": int(gold.total.sum()), "digest": judged.hexdigest()}
+    return {kind: entries for kind, entries in versions.items() if entries}
 
 
-def _system_versions(report: "Report", system: str) -> list[tuple[str, str, Any]]:
-    """Return what is known of a system: under which name, what, and its value."""
+def _system_versions(report: "Report", system: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield versions of a system: kind, key and value; None where it is not known."""
     from rankjury.evaluation.sections import Fingerprints, SystemFacts
 
     prints = report.section(Fingerprints, system) or Fingerprints()
     facts = report.section(SystemFacts, system) or SystemFacts()
-    found = [
-        ("data", "items", prints.get("items")),
-        ("model", "vectors", prints.get("vectors")),
-        ("model", "query_vectors", prints.get("query_vectors")),
-        ("model", "model", facts.get("model")),
-        ("model", "params", facts.get("params")),
-        ("chunking", "chunking", facts.get("chunking")),
-    ]
+    yield "data", "items", prints.get("items")
+    yield "model", "vectors", prints.get("vectors")
+    yield "model", "query_vectors", prints.get("query_vectors")
+    yield "model", "model", facts.get("model")
+    yield "model", "params", facts.get("params")
+    yield "chunking", "chunking", facts.get("chunking")
     if "index" in report.systems[system].sections:
         from rankjury.retrieval.bench.result import IndexResult
 
         index = report.needed_section(IndexResult, system)
-        library = {key: value for key, value in index.facts.items() if key in _OF_ITS_LIBRARY}
-        about = {name: to_json(getattr(index, name)) for name in _OF_AN_INDEX}
+        library = {key: value for key, value in index.facts.items() if key in _LIBRARY_FACTS}
+        about = {name: to_json(getattr(index, name)) for name in _INDEX_FIELDS}
         about["settings"] = {key: value for key, value in about["settings"].items() if key != "folder"}
-        found.append(("index", "index", about | library))
-    return [one for one in found if one[2] is not None]
+        yield "index", "index", about | library
 
 
-def _digest(gold: "ItemLists") -> dict[str, Any]:
-    """Over the judged items that are kept, their grades, and how many there are in all."""
-    import numpy as np
-
-    digest = sha256("\0".join(gold.items.to_list()).encode())
-    for numbers in (gold.starts, gold.grades, gold.total):
-        digest.update(np.ascontiguousarray(numbers).tobytes())
-    return {"judged": int(gold.total.sum()), "digest": digest.hexdigest()}
-
-
-_WITHOUT_EFFECT = ("outputs", "output")
-"""Keys of a plan that change no figure."""
-_OF_WORDS = ("systems", "hints", "warnings", "provenance", "gate")
-"""Keys of a report under which messages and settings stand."""
-_IDS = ("query", "item", "queries", "items", "measures")
+_OUTPUT_KEYS = ("outputs", "output")
+"""Keys of a plan that change no value."""
+_MESSAGE_KEYS = ("systems", "hints", "warnings", "provenance", "gate")
+"""Keys of a report that hold messages and settings."""
+_ID_KEYS = ("query", "item", "queries", "items", "measures")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What was asked for, and of what."""
+    """Origin of a report: the plan and its inputs."""
 
     name: str
-    """What the plan is called; runs of one name make a history."""
+    """Name of the plan; runs of one name make a history."""
     plan: Mapping[str, Any] = field(default_factory=dict)
     """The plan's content, without secrets and absolute paths."""
     file: str | None = None
@@ -383,42 +346,37 @@ class Origin:
     text: str | None = None
     """The plan as TOML, without secrets, absolute paths and comments."""
     inputs: Mapping[str, str | None] = field(default_factory=dict)
-    """By path as the plan spells it, the SHA-256 of what was read; None of what can be read only once. An absolute path
+    """By path as the plan spells it, the SHA-256 of the content; None for what can be read only once. An absolute path
     is relative to the folder of the plan, or its last part."""
     git: Mapping[str, Any] | None = None
     """Commit and whether anything differs from it; None outside of a work tree."""
     seconds: float | None = None
-    """How long it took."""
+    """Duration of the run."""
     prefixes: Mapping[str, str] = field(default_factory=dict)
-    """Folders of this machine, as they may stand in messages, and what the archive has in their place."""
+    """Folders of this machine that may occur in messages, and their replacements."""
 
     @property
     def digest(self) -> str:
-        """One hash over plan and inputs: runs that share it were asked the same of the same."""
-        asked = {key: value for key, value in self.plan.items() if key not in _WITHOUT_EFFECT}
-        form = {"name": self.name, "plan": asked, "inputs": dict(self.inputs)}
+        """Hash of plan and inputs."""
+        plan = {key: value for key, value in self.plan.items() if key not in _OUTPUT_KEYS}
+        form = {"name": self.name, "plan": plan, "inputs": dict(self.inputs)}
         return sha256(dumps(form, sort_keys=True, ensure_ascii=True, default=str).encode()).hexdigest()
 
     def shorten(self, report: "Report") -> "Report":
         """Return a report without the folders of this machine in its messages and settings; ids stay as they are."""
         form = report.to_json()
-        shortened = {key: self._shortened(value) if key in _OF_WORDS else value for key, value in form.items()}
+        shortened = {key: self._shorten(value) if key in _MESSAGE_KEYS else value for key, value in form.items()}
         if shortened == form:
             return report
-        found = type(report).from_json(shortened, report.source)
-        slices = (replace(one, rows=own.rows) for one, own in zip(found.slices, report.slices, strict=True))
-        return replace(found, slices=tuple(slices), queries=report.queries)
+        copy = type(report).from_json(shortened, report.source)
+        slices = (replace(new, rows=old.rows) for new, old in zip(copy.slices, report.slices, strict=True))
+        return replace(copy, slices=tuple(slices), queries=report.queries)
 
-    def _shortened(self, value: Any) -> Any:
+    def _shorten(self, value: Any) -> Any:
         if isinstance(value, str):
             for prefix in sorted(self.prefixes, key=len, reverse=True) if "/" in value else ():
                 value = value.replace(prefix, self.prefixes[prefix])
             return value
         if isinstance(value, Mapping):
-            return {key: one if key in _IDS else self._shortened(one) for key, one in value.items()}
-        return [self._shortened(one) for one in value] if isinstance(value, list | tuple) else value
-
-    @property
-    def can_be_repeated(self) -> bool:
-        """Whether all inputs are known by their hashes."""
-        return None not in self.inputs.values()
+            return {key: inner if key in _ID_KEYS else self._shorten(inner) for key, inner in value.items()}
+        return [self._shorten(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,10 +1,10 @@
-"""An archived run: its manifest, and its files, read when they are first used."""
+"""Archived run: its manifest, and its files, read when they are first used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rankjury.errors import DamagedRun
 from rankjury.tracking.archive.files import check_stored, read_stored
@@ -90,24 +90,19 @@ class ArchivedRun:
         """Its report, with verdicts where there are any; data of single queries is read when it is first used."""
         return self.tables.report()
 
-    def file(self, name: str) -> Path | None:
-        """Return the path of one of its files, whose content is not checked; None where it has none of that name."""
-        return self.path / name if name in self.manifest["files"] else None
-
     def read(self, name: str) -> bytes:
         """Read one of its files, as it was stored."""
-        path = self.path / name
-        if name not in self.manifest["files"]:
-            raise DamagedRun(path, "the manifest does not list this file")
-        return read_stored(path, self.manifest["files"][name])
+        return read_stored(self.path / name, self._file_entry(name))
 
     def check(self, name: str) -> Path:
         """Return the path of one of its files, after a check that it is as it was stored."""
-        path = self.path / name
+        check_stored(self.path / name, self._file_entry(name))
+        return self.path / name
+
+    def _file_entry(self, name: str) -> Mapping[str, Any]:
         if name not in self.manifest["files"]:
-            raise DamagedRun(path, "the manifest does not list this file")
-        check_stored(path, self.manifest["files"][name])
-        return path
+            raise DamagedRun(self.path / name, "the manifest does not list this file")
+        return cast(Mapping[str, Any], self.manifest["files"][name])
 
     @property
     def files(self) -> dict[str, int]:
@@ -120,37 +115,21 @@ class ArchivedRun:
 
     def faults(self) -> list[str]:
         """Return one line for each file that is missing or was changed."""
-        found = []
+        faults = []
         for name, about in self.manifest["files"].items():
             try:
                 check_stored(self.path / name, about)
             except DamagedRun as error:
-                found.append(f"{name}: {error.fault}")
-        return found
+                faults.append(f"{name}: {error.fault}")
+        return faults
 
     def scores(self) -> "pl.LazyFrame":
         """Return query_id, system and one column per measure; undefined is null."""
         return self.tables.scan("scores.parquet")
 
-    def queries(self) -> "pl.LazyFrame":
-        """Return query_id, text (null where unknown) and slices (a list of names), in the order of the scores."""
-        return self.tables.scan("queries.parquet")
-
     def answer(self, query: str) -> "Answers | None":
         """Read golds and rankings of one query; only the row groups that hold it are decoded."""
-        return self.tables.answers(query)
-
-    def names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
-        """Read the names of some items, or of all, where they are known."""
-        return self.tables.item_names(ids)
-
-    def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """Read the texts of some queries, where they are known."""
-        return self.tables.query_texts(ids)
-
-    def table(self, name: str) -> "pl.LazyFrame":
-        """Return one of its Parquet files, checked against hash and schema; rows are read when it is collected."""
-        return self.tables.scan(name)
+        return self.tables.answer(query)
 
     def __repr__(self) -> str:
         return f"Run({self.name!r})"

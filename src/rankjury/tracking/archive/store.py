@@ -1,4 +1,4 @@
-"""Writing to an archive: runs, whole or not at all, the baselines of plans, and what is being run right now."""
+"""Writer of an archive: runs, whole or not at all, baselines of plans, and the progress of running plans."""
 
 import errno
 import os
@@ -24,52 +24,52 @@ from rankjury.io.atomic import replace_file, sync_folder
 from rankjury.tracking.archive.files import (
     create_file,
     format_time,
+    guard_writing,
     json_bytes,
     lock_archive,
     lock_folder,
     read_failure,
     read_limited,
     run_name,
-    write_error,
 )
 from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 
 RUNS = "runs"
-_LEFTOVER = re.compile(r"^\..+\.(\d+)(?:-(\d+)-[0-9a-f]{8})?-[0-9a-f]+\.(part|gone)$")
-"""With the mark of its owner, of which older versions wrote the id of the process alone."""
+_LEFTOVER = re.compile(r"\..+\.(\d+)-(\d+)-[0-9a-f]{8}-[0-9a-f]+\.(part|gone)", re.DOTALL)
+"""Name of a temporary folder, with the mark of its owner."""
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-_MOST_OF_ONE_SECOND = 10_000
+_MAX_PER_SECOND = 10_000
 _BASELINES = "baselines.json"
 _BASELINES_SCHEMA = "rankjury.baselines/1"
 _BASELINES_BYTES = 10_000_000
 _HINT = "Remove the file to unset all baselines."
-RUNNING = "running"
+_RUNNING = "running"
 _RUNNING_SCHEMA = "rankjury.running/1"
 _RUNNING_BYTES = 1_000_000
 _SECONDS_BETWEEN = 0.25
 
 
 def make_archive(archive: Path) -> Path:
-    """The folder and what is in every archive; git is told to leave it alone."""
+    """Make the folder of an archive, which git ignores, and return the folder of its runs."""
     runs = archive / RUNS
     runs.mkdir(parents=True, exist_ok=True)
-    ignoring = archive / ".gitignore"
-    if not ignoring.exists():
-        replace_file(ignoring, b"*\n")
+    ignore = archive / ".gitignore"
+    if not ignore.exists():
+        replace_file(ignore, b"*\n")
     return runs
 
 
 def write_run(
     archive: Path, name: tuple[datetime, str, str], files: Mapping[str, bytes], manifest: Mapping[str, Any]
 ) -> Path:
-    """Store the files and the manifest under the first name that is free; ``name`` is what it is made of."""
+    """Store the files and the manifest under the first name that is free; ``name`` are arguments of ``run_name``."""
     runs = make_archive(archive)
     with _temporary_run_folder(archive, run_name(*name)) as part:
         for file, octets in files.items():
             create_file(part / file, octets)
         create_file(part / MANIFEST, manifest_bytes(manifest))
         sync_folder(part)
-        for number in range(1, _MOST_OF_ONE_SECOND):  # nothing is replaced: no run's folder is empty
+        for number in range(1, _MAX_PER_SECOND):  # nothing is replaced: no run's folder is empty
             path = runs / run_name(*name, number)
             try:
                 part.rename(path)
@@ -85,7 +85,7 @@ def write_run(
 
 @contextmanager
 def _temporary_run_folder(archive: Path, name: str) -> Iterator[Path]:
-    """A hidden folder that nobody takes for a leftover while we live; what is left of it in the end is removed."""
+    """Make a hidden folder, locked so that no other process takes it for a leftover, and remove it in the end."""
     part = archive / RUNS / f".{name}.{new_mark()}.part"
     handle = None
     try:
@@ -101,38 +101,30 @@ def _temporary_run_folder(archive: Path, name: str) -> Iterator[Path]:
 
 
 def leftovers(archive: Path) -> list[Path]:
-    """What writers and pruners that were killed left behind; not what those at work have in hand."""
-    found = []
+    """Return folders that killed writers and pruners left behind; not those of processes at work."""
+    abandoned = []
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in sorted((archive / RUNS).iterdir()):
-            match = _LEFTOVER.match(path.name)
-            if match and _is_abandoned(path, int(match[1]), match[2]):
-                found.append(path)
-    return found
+            mark = _LEFTOVER.fullmatch(path.name)
+            handle = lock_folder(path) if mark else None
+            if mark is None or handle is None:
+                continue
+            if handle >= 0:
+                os.close(handle)
+            if handle >= 0 or not is_alive(int(mark[1]), mark[2]):  # without locks, the process decides
+                abandoned.append(path)
+    return abandoned
 
 
-def _is_abandoned(path: Path, process: int, started: str | None) -> bool:
-    """Its lock is free; where locks say nothing, the process is gone."""
-    handle = lock_folder(path)
-    if handle is None:
-        return False
-    if handle < 0:
-        return not is_alive(process, started)
-    os.close(handle)
-    return True
-
-
-def remove_leftovers(archive: Path) -> list[Path]:
-    """To be called while the archive is locked: a folder that was only just made may not yet be held."""
+def remove_leftovers(archive: Path) -> None:
+    """Remove leftovers; the archive must be locked, as a folder that was only just made may not be locked yet."""
     remove_abandoned_parts(archive)
-    found = leftovers(archive)
-    for path in found:
+    for path in leftovers(archive):
         _remove(path)
-    return found
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder; of a link to one only the link."""
+    """Remove a folder; for a link to one only the link."""
     if path.is_symlink() or not path.is_dir():
         with suppress(OSError):
             path.unlink(missing_ok=True)
@@ -149,7 +141,7 @@ def remove_run(archive: Path, run: Path) -> None:
 
 
 def read_baselines(archive: Path) -> dict[str, str]:
-    """By plan, the name of its run."""
+    """Return the names of the baselines by plan."""
     path = archive / _BASELINES
     try:
         octets = read_limited(path, _BASELINES_BYTES)
@@ -159,7 +151,7 @@ def read_baselines(archive: Path) -> dict[str, str]:
         raise DataError(f"cannot read the baselines: {read_failure(error)}", where=str(path), hint=_HINT) from error
     try:
         form = parse_strict_json(octets, str(path))
-        check_json(_validator(), form, str(path), f"the schema {_BASELINES_SCHEMA}")
+        check_json(_baselines_validator(), form, str(path), f"the schema {_BASELINES_SCHEMA}")
     except DataError as error:
         error.hint = _HINT
         raise
@@ -167,49 +159,33 @@ def read_baselines(archive: Path) -> dict[str, str]:
 
 
 @cache
-def _validator() -> SchemaValidator:
+def _baselines_validator() -> SchemaValidator:
     return SchemaValidator(
         record({"schema": core_schema.literal_schema([_BASELINES_SCHEMA]), "baselines": table(TEXT)})
     )
 
 
-def set_baseline(archive: Path, plan: str, run: str) -> None:
-    with _edit_baselines(archive) as baselines:
-        baselines[plan] = run
-
-
-def unset_baseline(archive: Path, plan: str) -> None:
-    with _edit_baselines(archive) as baselines:
-        baselines.pop(plan, None)
-
-
-@contextmanager
-def _edit_baselines(archive: Path) -> Iterator[dict[str, str]]:
-    """What is changed in the block is written whole when it ends."""
-    try:
+def write_baseline(archive: Path, plan: str, run: str | None) -> None:
+    """Set the baseline of a plan, or unset it."""
+    with guard_writing(archive):
         make_archive(archive)
         with lock_archive(archive):
-            baselines = read_baselines(archive)
-            yield baselines
-            replace_file(
-                archive / _BASELINES,
-                json_bytes({"schema": _BASELINES_SCHEMA, "baselines": dict(sorted(baselines.items()))}),
-            )
-    except OSError as error:
-        raise write_error(error, archive) from error
+            baselines = read_baselines(archive) | {plan: run}
+            form = {name: baseline for name, baseline in sorted(baselines.items()) if baseline is not None}
+            replace_file(archive / _BASELINES, json_bytes({"schema": _BASELINES_SCHEMA, "baselines": form}))
 
 
 @contextmanager
-def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> Iterator[Progress]:
-    """Report to ``progress`` and to the archive what is being done, the latter at most four times a second.
+def publish_progress(archive: Path, name: str, plan: str | None, progress: Progress) -> Iterator[Progress]:
+    """Report progress to ``progress`` and to a file in the archive, the latter at most four times a second.
 
-    That the file cannot be written is no reason to stop, nor to be told. Where there is no archive yet nobody looks at
-    it, and none is made: a run that fails leaves nothing behind.
+    Errors while writing the file are ignored. Where there is no archive yet, none is made: a run that fails leaves
+    nothing behind.
     """
     if not isdir(archive):
         yield progress
         return
-    path = archive / RUNNING / f"{os.getpid()}-{token_hex(4)}.json"
+    path = archive / _RUNNING / f"{os.getpid()}-{token_hex(4)}.json"
     form: dict[str, Any] = {
         "schema": _RUNNING_SCHEMA,
         "plan": plan,
@@ -225,42 +201,42 @@ def telling(archive: Path, name: str, plan: str | None, progress: Progress) -> I
         progress.update(what, done, of)
         if monotonic() - last >= _SECONDS_BETWEEN:
             last = monotonic()
-            _write(path, form | {"updated": format_time(datetime.now(UTC)), "what": what, "done": done, "of": of})
+            write(what, done, of)
+
+    def write(what: str, done: int, of: int) -> None:
+        updated = {"updated": format_time(datetime.now(UTC)), "what": what, "done": done, "of": of}
+        with suppress(OSError):
+            replace_file(path, json_bytes(form | updated), durable=False)
 
     try:
         with suppress(OSError):
             path.parent.mkdir(exist_ok=True)
             remove_stale(archive)
-        _write(path, form | {"updated": form["started"], "what": "", "done": 0, "of": 0})
+        write("", 0, 0)
         yield Progress(show)
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)
 
 
-def _write(path: Path, form: dict[str, Any]) -> None:
-    with suppress(OSError):
-        replace_file(path, json_bytes(form), durable=False)
-
-
 def read_running(archive: Path) -> list[dict[str, Any]]:
-    """What processes that live are doing, those that began first first."""
-    found = [form for _, form in _read(archive) if form is not None]
-    return sorted(found, key=lambda form: str(form.get("started")))
+    """Read the progress of living processes, in the order of their start."""
+    forms = [form for _, form in _progress_files(archive) if form is not None]
+    return sorted(forms, key=lambda form: str(form.get("started")))
 
 
 def remove_stale(archive: Path) -> None:
-    """What was left by processes that are gone."""
-    for path, form in _read(archive):
+    """Remove the progress files of processes that ended."""
+    for path, form in _progress_files(archive):
         if form is None:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
 
-def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
-    """Every file with its content; None where its process is gone."""
+def _progress_files(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
+    """Yield every progress file with its content; None where its process ended."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        for path in sorted((archive / RUNNING).iterdir()):
+        for path in sorted((archive / _RUNNING).iterdir()):
             # 123-abcd.json and .123-abcd.json.123-ef.part are of the process 123.
             number = path.name.lstrip(".").partition("-")[0]
             if not number.isdigit() or len(number) >= 10:
@@ -276,5 +252,5 @@ def _read(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
                 continue
             except (OSError, DataError):
                 form = {}
-            known = isinstance(form, dict) and is_alive(process, form.get("process_started"))
-            yield path, form if known and form else None
+            is_current = isinstance(form, dict) and form and is_alive(process, form.get("process_started"))
+            yield path, form if is_current else None

@@ -26,38 +26,32 @@ from rankjury.tracking.archive.files import check_stored, json_bytes, read_store
 
 REPORT, SCORES, QUERIES = "report.json", "scores.parquet", "queries.parquet"
 RANKINGS, GOLDS, ITEMS = "rankings.parquet", "golds.parquet", "items.parquet"
-_ROWS_TOGETHER = 20_000
-"""Rows of a row group: what is decoded to look at one query."""
+_GROUP_ROWS = 20_000
+"""Rows of a row group, which is decoded as a whole to read one query."""
 
 
-def digest_contents(report: Report) -> Iterator[tuple[str, bytes]]:
+def report_files(report: Report) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every file of a report: its JSON, then its tables."""
     yield REPORT, json_bytes(report.to_json())
-    yield SCORES, _parquet(scores_table(report))
+    scores = [
+        table.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias(SYSTEM), pl.exclude(QUERY))
+        for name, table in report.scores.items()
+    ]
+    yield SCORES, _parquet(_sort_by_query(pl.concat(scores, how="diagonal")))
     yield QUERIES, _parquet(queries_table(report))
-    held: list[pl.Series] = []
+    items: list[pl.Series] = []
     if report.answers is not None:
         for name, frame in ((RANKINGS, report.answers.rankings_frame()), (GOLDS, report.answers.golds_frame())):
-            held.append(frame[ITEM].unique())
-            yield name, _parquet(_by_query(frame))
+            items.append(frame[ITEM].unique())
+            yield name, _parquet(_sort_by_query(frame))
     if report.names:
-        yield ITEMS, _parquet(items_table(report, held))
-
-
-def scores_table(report: Report) -> pl.DataFrame:
-    """Return query_id, system and one column per measure; null is undefined, or not measured for the system."""
-    frames = [
-        scores.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias("system"), pl.exclude(QUERY))
-        for name, scores in report.scores.items()
-    ]
-    return _by_query(pl.concat(frames, how="diagonal"))
+        yield ITEMS, _parquet(_items_table(report.names, items))
 
 
 def queries_table(report: Report) -> pl.DataFrame:
     """Return query_id, text and the names of the query's slices, in the order of the scores."""
     queries = next(iter(report.scores.values())).queries.cast(pl.String)
-    known = report.texts
-    texts = [known.get(query) for query in queries]
+    texts = [report.texts.get(query) for query in queries]
     frame = pl.DataFrame({QUERY: queries, "text": pl.Series(texts, dtype=pl.String)}).with_row_index("row")
     parts = [part for part in report.slices if part.of == "queries" and part.rows]
     members = pl.DataFrame(
@@ -71,27 +65,22 @@ def queries_table(report: Report) -> pl.DataFrame:
     return frame.select(QUERY, "text", pl.col("slices").fill_null([]))
 
 
-def items_table(report: Report, held: list[pl.Series]) -> pl.DataFrame:
+def _items_table(names: Mapping[str, str], items: list[pl.Series]) -> pl.DataFrame:
     """Return item_id and name of the items that occur in the rankings or the gold; without these, of all."""
-    frame = pl.DataFrame(
-        {
-            ITEM: pl.Series(list(report.names), dtype=pl.String),
-            "name": pl.Series(list(report.names.values()), dtype=pl.String),
-        }
-    )
-    if held:
-        frame = frame.join(pl.concat(held).unique().to_frame(ITEM), on=ITEM, how="semi")
+    frame = pl.DataFrame({ITEM: list(names), "name": list(names.values())}, schema=_SCHEMAS[ITEMS])
+    if items:
+        frame = frame.join(pl.concat(items).unique().to_frame(ITEM), on=ITEM, how="semi")
     return frame.sort(ITEM)
 
 
-def _by_query(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort by id, so that row groups can be skipped by the least and greatest id in them."""
+def _sort_by_query(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort by id, so that a reader can skip row groups by their smallest and largest id."""
     return frame if frame[QUERY].is_sorted() else frame.sort(QUERY, maintain_order=True)
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
     file = BytesIO()
-    frame.write_parquet(file, compression="zstd", statistics=True, row_group_size=_ROWS_TOGETHER)
+    frame.write_parquet(file, compression="zstd", statistics=True, row_group_size=_GROUP_ROWS)
     return file.getvalue()
 
 
@@ -106,10 +95,9 @@ _SCHEMAS: dict[str, dict[str, pl.DataType]] = {
     GOLDS: {QUERY: _TEXT, WHICH: _TEXT, ITEM: _TEXT, GRADE: _NUMBER, IN_ALL: pl.Int32()},
     ITEMS: {ITEM: _TEXT, "name": _TEXT},
 }
-"""Columns by table; that of scores has one more for each measure."""
-_FILLED = (QUERY, SYSTEM, WHICH, RANK, ITEM, IN_ALL, "name", "slices")
-"""Columns without nulls."""
-_LARGEST = 1e150
+"""Columns by table; the scores have one more per measure."""
+_NOT_NULL = (QUERY, SYSTEM, WHICH, RANK, ITEM, IN_ALL, "name", "slices")
+_MAX_VALUE = 1e150
 """Bound of scores and grades: their differences and squares stay finite."""
 
 
@@ -161,10 +149,10 @@ class RunTables:
             rows = rows if where is None else rows.filter(where)
             frame = (rows if columns is None else rows.select(*columns)).collect()
         for column in frame.get_columns():
-            if column.name in _FILLED and column.name in _SCHEMAS[name] and column.null_count():
+            if column.name in _NOT_NULL and column.name in _SCHEMAS[name] and column.null_count():
                 raise DamagedRun(path, f"the column {column.name} has nulls")
             is_bounded = column.dtype == _NUMBER and (name, column.name) != (RANKINGS, SCORE)
-            if is_bounded and not (column.abs() <= _LARGEST).all():  # nulls do not count
+            if is_bounded and not (column.abs() <= _MAX_VALUE).all():  # nulls do not count
                 raise DamagedRun(path, f"the column {column.name} has an infinite number")
         return frame
 
@@ -181,30 +169,39 @@ class RunTables:
             raise DamagedRun(self.path / QUERIES, "a query occurs twice")
         return frame
 
-    def answers(self, query: str | None = None) -> Answers | None:
-        """Read golds and rankings of one query, or of all; None where the run stored none."""
-        if query is None:
-            return self._answers(None, None)
-        found = self._answers(pl.Series(QUERY, [query], dtype=pl.String), pl.col(QUERY) == query)
-        lists = () if found is None else (*found.golds.values(), *found.systems.values())
-        is_empty = found is not None and not any(len(items.items) for items in lists)
+    @cached_property
+    def slice_rows(self) -> dict[str, pl.Series]:
+        """Rows of the queries by slice."""
+        frame = self.queries("slices").with_row_index("row").explode("slices").drop_nulls("slices")
+        grouped = frame.group_by("slices", maintain_order=True).agg("row")
+        return dict(zip(grouped["slices"], grouped["row"], strict=True))
+
+    def answer(self, query: str) -> Answers | None:
+        """Read golds and rankings of one query; None where the run stored none."""
+        answers = self.answers(pl.Series(QUERY, [query], dtype=pl.String), [query])
+        lists = () if answers is None else (*answers.golds.values(), *answers.systems.values())
+        is_empty = answers is not None and not any(len(ranking.items) for ranking in lists)
         if is_empty and self.read(QUERIES, (QUERY,), pl.col(QUERY) == query).is_empty():
             raise UnknownName("query", query, (), where=self.path.name)
-        return found
+        return answers
 
-    def answers_to(self, queries: pl.Series, ids: Iterable[str]) -> Answers | None:
-        """Read golds and rankings of some queries, as rows of all ``queries``; the others are empty."""
-        return self._answers(queries, pl.col(QUERY).is_in(list(ids)))
+    def answers(self, queries: pl.Series | None = None, ids: Sequence[str] | None = None) -> Answers | None:
+        """Read golds and rankings of all queries, or of ``ids``; None where the run stored none.
 
-    def _answers(self, queries: pl.Series | None, where: pl.Expr | None) -> Answers | None:
+        Args:
+            queries: The queries in the order of the rows; by default all of the run.
+            ids: The queries to read; the others stay empty.
+        """
         about, files = self.manifest.get("answers"), self.manifest["files"]
         if about is None or RANKINGS not in files or GOLDS not in files:
             return None
+        where = None if ids is None else pl.col(QUERY).is_in(ids)
         rankings, golds = (self.read(name, where=where) for name in (RANKINGS, GOLDS))
-        ids = self.queries()[QUERY] if queries is None else queries
-        known = about["systems"], about["golds"], about["gold_of"]
+        rows = self.queries()[QUERY] if queries is None else queries
         with _guard(self.path / RANKINGS):  # a query that is not in the table of queries has no row
-            return Answers.from_frames(ids, *known, rankings, golds, about.get("depth"))
+            return Answers.from_frames(
+                rows, about["systems"], about["golds"], about["gold_of"], rankings, golds, about.get("depth")
+            )
 
     def item_names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
         """Read the names of some items, or of all, where they are known."""
@@ -239,11 +236,10 @@ class RunTables:
         stored = {name: list(measures) for name, measures in self.manifest["summary"].items()}
         if {name: list(system.estimates) for name, system in report.systems.items()} != stored:
             raise DamagedRun(path, "it has other systems or measures than the manifest")
-        queries = ArchivedQueries(self, report.systems)
         slices = (
-            replace(part, rows=_SliceRows(queries, part.name)) if part.of == "queries" else part
-            for part in report.slices
+            replace(part, rows=_SliceRows(self, part.name)) if part.of == "queries" else part for part in report.slices
         )
+        queries = ArchivedQueries(self, report.systems)
         return replace(report, slices=tuple(slices), queries=queries, source=self.path.name)
 
 
@@ -276,15 +272,15 @@ class ArchivedQueries(QueryData):
 
     @cached_property
     def scores(self) -> Mapping[str, Scores]:
-        rows, ids = self._tables.read(SCORES), self.ids.to_frame(QUERY)
-        found = {}
+        table, ids = self._tables.read(SCORES), self.ids.to_frame(QUERY)
+        scores = {}
         for name, system in self._systems.items():
-            own = ids.join(rows.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
-            if len(own) != len(ids):
+            rows = ids.join(table.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
+            if len(rows) != len(ids):
                 raise DamagedRun(self._tables.path / SCORES, f"a query of {name} occurs twice")
-            values = own.select(pl.col(*system.labels).fill_null(nan)).to_numpy()
-            found[name] = system.scores_from(self.ids, values, self._tables.path.name)
-        return found
+            values = rows.select(pl.col(*system.labels).fill_null(nan)).to_numpy()
+            scores[name] = system.scores_from(self.ids, values, self._tables.path.name)
+        return scores
 
     @cached_property
     def answers(self) -> Answers | None:
@@ -302,26 +298,24 @@ class ArchivedQueries(QueryData):
     def queries_are_items(self) -> bool:
         return bool(self._tables.manifest.get("queries_are_items"))
 
-    @cached_property
-    def slices(self) -> dict[str, list[int]]:
-        """By slice, the rows of its queries."""
-        frame = self._tables.queries("slices").with_row_index("row").explode("slices").drop_nulls("slices")
-        grouped = frame.group_by("slices", maintain_order=True).agg("row")
-        return dict(zip(grouped["slices"].to_list(), grouped["row"].to_list(), strict=True))
-
 
 class _SliceRows(Sequence[int]):
     """Rows of a slice's queries, read when they are first used."""
 
-    def __init__(self, queries: ArchivedQueries, name: str) -> None:
-        self._queries = queries
+    def __init__(self, tables: RunTables, name: str) -> None:
+        self._tables = tables
         self._name = name
 
+    @cached_property
+    def _rows(self) -> list[int]:
+        rows = self._tables.slice_rows.get(self._name)
+        return [] if rows is None else rows.to_list()
+
     def __len__(self) -> int:
-        return len(self._queries.slices.get(self._name, ()))
+        return len(self._rows)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._queries.slices.get(self._name, [])[place]
+        return self._rows[place]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._queries.slices.get(self._name, ()))
+        return iter(self._rows)

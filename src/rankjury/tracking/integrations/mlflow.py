@@ -1,10 +1,10 @@
-"""A report in MLflow: figures as metrics, conventions and settings as parameters, the verdict as a tag, and the files.
+"""Logger for MLflow: values as metrics, conventions and settings as parameters, the verdict as a tag, and files.
 
     with mlflow.start_run():
         log_report(report, gate=gate)
 
-It is logged into the run that is active; without one, a run of its own is started, and ended. Works with ``mlflow`` and
-with ``mlflow-skinny``.
+The report is logged into the active run; without one, a new run is started and ended. Works with ``mlflow`` and with
+``mlflow-skinny``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ from rankjury.tracking.integrations.loggable import LoggedValues, flatten, logga
 
 mlflow = import_optional("mlflow", "logging to MLflow")
 
-_MOST_METRICS, _MOST_OTHERS = 1_000, 100
-"""At once: what a server takes."""
+_MAX_METRICS, _MAX_PARAMS = 1_000, 100
+"""Sizes of a batch that a server takes."""
 
 
 def log_report(
@@ -36,20 +36,31 @@ def log_report(
     experiment: str | None = None,
     tracking_uri: str | None = None,
 ) -> str:
-    """Log a report, its JSON or an archived run; returns the id of the run that it was logged into.
-
-    ``run`` is a run of MLflow, or its id. Without it, it is the active one; or a new one, as always where an
-    ``experiment`` or a ``tracking_uri`` is named. ``prefix`` stands before the name of whatever is logged: so that one
-    run takes several reports. ``measures`` are those to log, None: all. ``artifacts``: the report as JSON, as Markdown
-    and as a page.
+    """Log a report into a run of MLflow.
 
     Metrics are called ``system/measure``, in letters, digits, ``_``, ``-`` and ``.``: ``bm25/ndcg_10``, with
     ``bm25/ndcg_10_ci_low``, ``_ci_high``, ``_n``, ``_difference``, ``_difference_ci_low``, ``_difference_ci_high`` and
-    ``_p`` (corrected after Holm) behind it.
+    ``_p`` (corrected after Holm).
+
+    Args:
+        report: A report, its JSON or an archived run.
+        gate: The verdicts on its targets.
+        prefix: Text before all names, so that one run takes several reports.
+        measures: The measures to log; None: all of them. The files have the whole report.
+        artifacts: Whether to log the report as JSON, as Markdown and as a page.
+        step: The step of the metrics.
+        run: The run or its id; by default the active one, or a new one where there is none, or where an experiment or a
+            tracking URI is named.
+        run_name: Name of a new run.
+        experiment: Experiment of a new run.
+        tracking_uri: Server to log to.
+
+    Returns:
+        The id of the run.
     """
-    found = loggable_report(report, gate)
-    flat = flatten(found, prefix=prefix, measures=measures)
-    files = report_artifacts(report, found) if artifacts else {}
+    loggable = loggable_report(report, gate)
+    flat = flatten(loggable, prefix=prefix, measures=measures)
+    files = report_artifacts(report, loggable) if artifacts else {}
     try:
         client = mlflow.MlflowClient(tracking_uri=tracking_uri)
         with _run_for(client, run, run_name, experiment, new=bool(experiment or tracking_uri)) as run_id:
@@ -66,24 +77,20 @@ def log_report(
 
 
 def _log(client: Any, run_id: str, flat: LoggedValues, step: int) -> None:
-    """Parameters first: a run that has others already gets nothing of this report."""
+    """Log parameters first: a run that has others already gets nothing of this report."""
     params = [mlflow.entities.Param(name, value) for name, value in flat.params.items()]
-    for some in _parts(params, _MOST_OTHERS):
-        client.log_batch(run_id, params=some)
+    for start in range(0, len(params), _MAX_PARAMS):
+        client.log_batch(run_id, params=params[start : start + _MAX_PARAMS])
     now = int(time() * 1_000)
     metrics = [mlflow.entities.Metric(name, value, now, step) for name, value in flat.metrics.items()]
-    for some in _parts(metrics, _MOST_METRICS):
-        client.log_batch(run_id, metrics=some)
+    for start in range(0, len(metrics), _MAX_METRICS):
+        client.log_batch(run_id, metrics=metrics[start : start + _MAX_METRICS])
     client.log_batch(run_id, tags=[mlflow.entities.RunTag(name, value) for name, value in flat.tags.items()])
-
-
-def _parts(values: list[Any], size: int) -> Iterator[list[Any]]:
-    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 @contextmanager
 def _run_for(client: Any, run: Any, name: str | None, experiment: str | None, *, new: bool) -> Iterator[str]:
-    """The id of the run to log into; one that is started here ends here."""
+    """Yield the id of the run to log into; one that is started here ends here."""
     active = mlflow.active_run()
     if run is not None:
         yield str(run if isinstance(run, str) else run.info.run_id)
@@ -95,12 +102,12 @@ def _run_for(client: Any, run: Any, name: str | None, experiment: str | None, *,
     else:
         experiment_id = "0"  # the default one
         if experiment is not None:
-            found = client.get_experiment_by_name(experiment)
-            experiment_id = str(client.create_experiment(experiment) if found is None else found.experiment_id)
-        made = str(client.create_run(experiment_id, run_name=name).info.run_id)
+            existing = client.get_experiment_by_name(experiment)
+            experiment_id = str(client.create_experiment(experiment) if existing is None else existing.experiment_id)
+        run_id = str(client.create_run(experiment_id, run_name=name).info.run_id)
         try:
-            yield made
+            yield run_id
         except BaseException:
-            client.set_terminated(made, "FAILED")
+            client.set_terminated(run_id, "FAILED")
             raise
-        client.set_terminated(made)
+        client.set_terminated(run_id)

@@ -1,10 +1,10 @@
-"""A report in Weights & Biases: figures in history and summary, conventions in the config, tables, and the files.
+"""Logger for Weights & Biases: values in history and summary, conventions in the config, tables, and files.
 
     with wandb.init(project="search"):
         log_report(report, gate=gate)
 
-It is logged into the run that is active; without one, a run of its own is started, and finished. ``WANDB_MODE=offline``
-keeps everything on this machine until ``wandb sync``.
+The report is logged into the active run; without one, a new run is started and finished. ``WANDB_MODE=offline`` keeps
+everything on this machine until ``wandb sync``.
 """
 
 import re
@@ -39,21 +39,31 @@ def log_report(
     run_name: str | None = None,
     project: str | None = None,
 ) -> str:
-    """Log a report, its JSON or an archived run; returns the id of the run that it was logged into.
+    """Log a report into a run of Weights & Biases.
 
-    ``run`` is a run of Weights & Biases. Without it, it is the active one; or a new one, as always where a ``project``
-    is named. ``prefix`` stands before the name of whatever is logged: so that one run takes several reports.
-    ``measures`` are those to log, None: all. ``artifacts``: the report as JSON, as Markdown and as a page.
-
-    Figures are called as in MLflow, ``system/measure``: ``bm25/ndcg_10``, ``bm25/ndcg_10_ci_low`` and so on. Tables are
+    Values are called as in MLflow, ``system/measure``: ``bm25/ndcg_10``, ``bm25/ndcg_10_ci_low`` and so on. Tables are
     ``rankjury/headline``, ``rankjury/slices`` and ``rankjury/worst_queries``.
+
+    Args:
+        report: A report, its JSON or an archived run.
+        gate: The verdicts on its targets.
+        prefix: Text before all names, so that one run takes several reports.
+        measures: The measures to log; None: all of them. The files have the whole report.
+        artifacts: Whether to log the report as JSON, as Markdown and as a page.
+        step: The step of the history.
+        run: The run; by default the active one, or a new one where there is none or a project is named.
+        run_name: Name of a new run.
+        project: Project of a new run.
+
+    Returns:
+        The id of the run.
     """
-    found = loggable_report(report, gate)
-    flat = flatten(found, prefix=prefix, measures=measures)
-    files = report_artifacts(report, found) if artifacts else {}
-    # A dot in a name of the summary would be taken for a step inwards.
+    loggable = loggable_report(report, gate)
+    flat = flatten(loggable, prefix=prefix, measures=measures)
+    files = report_artifacts(report, loggable) if artifacts else {}
+    # A dot in a name of the summary would start a nested value.
     tags = {name.replace("rankjury.", "rankjury/"): tag for name, tag in flat.tags.items()}
-    values = report_tables(found)
+    values = report_tables(loggable, measures)
     try:
         with _run_for(run, run_name, project) as into:
             into.config.update(flat.params, allow_val_change=True)
@@ -64,7 +74,7 @@ def log_report(
             into.log(flat.metrics | tables, step=step)
             into.summary.update(flat.metrics | tags)
             if files:
-                into.log_artifact(_artifact(found, prefix, files))
+                into.log_artifact(_artifact(loggable, prefix, files))
             return str(into.id)
     except wandb.Error as error:
         hint = (
@@ -74,19 +84,19 @@ def log_report(
 
 
 def _artifact(report: Report, prefix: str, files: Mapping[str, str]) -> Any:
-    """One a plan, so that its reports are versions of each other."""
+    """Return the artifact of a plan: its reports are versions of each other."""
     name = clean_name(f"{prefix}{report.provenance.get('name') or 'rankjury'}-report")
     metadata = {"rankjury": report.version, "made": report.provenance.get("made")}
-    made = wandb.Artifact(name, type="rankjury-report", metadata=metadata)
+    artifact = wandb.Artifact(name, type="rankjury-report", metadata=metadata)
     for file, text in files.items():
-        with made.new_file(file, encoding="utf-8") as opened:
+        with artifact.new_file(file, encoding="utf-8") as opened:
             opened.write(text)
-    return made
+    return artifact
 
 
 @contextmanager
 def _run_for(run: Any, name: str | None, project: str | None) -> Iterator[Any]:
-    """The run to log into; one that is started here is finished here."""
+    """Yield the run to log into; one that is started here is finished here."""
     active = run if run is not None else wandb.run if project is None else None
     if active is not None:
         yield active

@@ -1,6 +1,6 @@
-"""Two runs on one page: what changed, every system beside its earlier self, their queries in one table."""
+"""Comparison page of two runs: what changed, every system in both runs, and their queries in one table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
@@ -24,51 +24,50 @@ from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import RunComparison, compare_runs
 from rankjury.tracking.archive.files import display_time
-from rankjury.tracking.view.open_run import LruCache, OpenRun, QueryTable
+from rankjury.tracking.view.open_run import CACHED_COLUMNS, LruCache, OpenRun, QueryTable
 
 SIDES = ("a", "b")
-"""What the earlier and the later run are called on the page."""
+"""Names of the earlier and the later run on the page."""
 CHANGED, ALL = "changed", "all"
 """Which systems are shown, where none is named."""
-_COLUMNS_KEPT = 12
 
 
 class RunPair:
-    """An earlier and a later run. To compare many queries takes seconds: it is begun at once, and waited for."""
+    """An earlier and a later run, compared in a thread, as many queries take seconds."""
 
     def __init__(self, before: OpenRun, after: OpenRun) -> None:
         self.before = before
         self.after = after
-        self._found: Future[RunComparison] = Future()
+        self._result: Future[RunComparison] = Future()
         Thread(target=self._compare, daemon=True, name="rankjury-compare").start()
 
     def _compare(self) -> None:
         try:
-            self._found.set_result(compare_runs(self.before.run, self.after.run))
+            self._result.set_result(compare_runs(self.before.run, self.after.run))
         except BaseException as error:
-            self._found.set_exception(error)
+            self._result.set_exception(error)
 
     def is_ready(self, seconds: float) -> bool:
-        """Whether it is done within so many seconds."""
-        return bool(wait((self._found,), seconds).done)
+        """Wait for the comparison, and return whether it is done."""
+        return bool(wait((self._result,), seconds).done)
 
     @property
     def compared(self) -> RunComparison:
-        return self._found.result()
+        return self._result.result()
 
     @cached_property
     def systems(self) -> list[str]:
-        """Those that both have."""
-        return list(dict.fromkeys(one.system for one in self.compared.comparisons))
+        """Systems of both runs."""
+        return list(dict.fromkeys(comparison.system for comparison in self.compared.comparisons))
 
     @cached_property
     def changed(self) -> list[str]:
-        """Those of them whose figures are not all the same."""
-        found = {one.system for one in self.compared.comparisons if one.difference or one.better or one.worse}
-        return [name for name in self.systems if name in found]
+        """Systems of which any value differs."""
+        comparisons = self.compared.comparisons
+        return list(dict.fromkeys(one.system for one in comparisons if one.difference or one.better or one.worse))
 
-    def meant(self, which: str) -> list[str]:
-        """The systems that ``changed`` (all, where none did), ``all``, or the ``system NAME``."""
+    def select(self, which: str) -> list[str]:
+        """Return the systems that ``changed`` (all, where none did), ``all``, or the ``system NAME``."""
         word, _, name = which.partition(" ")
         if word == "system" and name in self.systems:
             return [name]
@@ -78,52 +77,54 @@ class RunPair:
 
 
 class SideBySide:
-    """Some of their systems, side by side."""
+    """Some systems of two runs, side by side."""
 
     def __init__(self, pair: RunPair, which: str = CHANGED) -> None:
         self.which = which
         self.before, self.after, self.compared = pair.before, pair.after, pair.compared
-        self.names = pair.meant(which)
+        self.names = pair.select(which)
         self.pair = pair
-        self._columns: LruCache[str, Floats] = LruCache(_COLUMNS_KEPT)
+        self._columns: LruCache[str, Floats] = LruCache(CACHED_COLUMNS)
 
     @cached_property
     def labels(self) -> list[str]:
-        """The measures that are compared and of single queries."""
-        return list(dict.fromkeys(one.measure for one in self.compared.comparisons if not one.whole))
+        """Compared measures of single queries."""
+        return list(
+            dict.fromkeys(comparison.measure for comparison in self.compared.comparisons if not comparison.whole)
+        )
 
     @cached_property
     def systems(self) -> list[str]:
-        """Each twice: as it was, and as it is."""
-        return [side_label(name, side) for name in self.names for side in SIDES]
+        """Labels of the systems: each in the earlier run, then in the later one."""
+        return [_label(name, side) for name in self.names for side in SIDES]
 
     @property
     def bases(self) -> list[int]:
-        """Of the later ones the place of the earlier."""
+        """By system, the place of its earlier self; −1 for the earlier ones."""
         return [-1 if place % 2 == 0 else place - 1 for place in range(len(self.systems))]
 
     @cached_property
     def table(self) -> QueryTable:
-        """All queries of the later run, then those that only the earlier asked."""
-        ours, theirs = self.after.asked, self.before.asked
-        only = theirs.join(ours.select(QUERY), on=QUERY, how="anti", maintain_order="left")
-        both = pl.concat([ours.select(QUERY, "text"), only.select(QUERY, "text")])
+        """All queries of the later run, then those of the earlier run alone."""
+        queries = pl.concat(side.queries.select(QUERY, "text") for side in (self.after, self.before))
+        queries = queries.unique(QUERY, keep="first", maintain_order=True)
         lower = {label: self.after.report.lower_is_better(label) for label in self.labels}
-        return QueryTable(both[QUERY], both["text"], self.systems, self.bases, lower, self.rounded, self.after.members)
+        columns = queries[QUERY], queries["text"]
+        return QueryTable(*columns, self.systems, self.bases, lower, self.rounded, self.after.members)
 
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:
-        """Of every query its row in the earlier and in the later run; −1 where it has none."""
+        """Rows of the queries in the earlier and in the later run; −1 where a query has none."""
         ids = self.table.ids.to_frame(QUERY)
-        found = []
+        places = []
         for side in (self.before, self.after):
-            rows = side.asked.select(QUERY).with_row_index("row")
+            rows = side.queries.select(QUERY).with_row_index("row")
             joined = ids.join(rows, on=QUERY, how="left", maintain_order="left")["row"]
-            found.append(joined.cast(pl.Int64).fill_null(-1).to_numpy())
-        return found[0], found[1]
+            places.append(joined.cast(pl.Int64).fill_null(-1).to_numpy())
+        return places[0], places[1]
 
     def rounded(self, label: str) -> Floats:
-        """Systems × queries, as a page shows them."""
+        """Return scores of a measure, systems × queries, as a page shows them."""
         return self._columns.get(label, lambda: round_significant(np.vstack(list(self._rows(label)))))
 
     def _rows(self, label: str) -> Iterator[Floats]:
@@ -136,48 +137,46 @@ class SideBySide:
                 yield scores[systems.index(name)][places]
 
     def query(self, id_: str) -> dict[str, Any] | None:
-        """What either run knows of it, with both rankings of every system."""
+        """Return what either run knows of a query, with both rankings of every system."""
         row = self.table.row_of(id_)
         if row is None:
             return None
         with ThreadPoolExecutor(len(SIDES)) as threads:
-            found: list[dict[str, Any] | None] = list(
-                threads.map(lambda side: side.query(id_), (self.before, self.after))
-            )
-        known = [one for one in found if one is not None]
+            queries = threads.map(lambda run: run.query(id_), (self.before, self.after))
+            known: dict[str, dict[str, Any]] = {
+                side: query for side, query in zip(SIDES, queries, strict=True) if query is not None
+            }
         golds: list[dict[str, Any]] = []
-        listed: dict[str, dict[str, Any]] = {}
+        systems: dict[str, dict[str, Any]] = {}
         scores: dict[str, Any] = {}
-        for side, one in zip(SIDES, found, strict=True):
-            if one is not None:
-                scores |= {side_label(name, side): own for name, own in one["scores"].items() if name in self.names}
-                shared = [own for own in one["systems"] if own["name"] in self.names]
-                listed |= {side_label(own["name"], side): _placed(own, one["golds"], side, golds) for own in shared}
-        return known[-1] | {
+        for side, query in known.items():
+            scores |= {_label(name, side): values for name, values in query["scores"].items() if name in self.names}
+            for system in query["systems"]:
+                if system["name"] in self.names:
+                    gold = _add_gold(query["golds"][system["gold"]], side, golds)
+                    name = _label(system["name"], side)
+                    systems[name] = system | {"gold": gold, "name": name}
+        return list(known.values())[-1] | {
             "row": row,
-            "text": known[-1]["text"],
             "scores": scores,
             "golds": golds,
-            "systems": [listed[name] | {"name": name} for name in self.systems if name in listed],
-            "held": any(one["held"] for one in known),
+            "systems": [systems[name] for name in self.systems if name in systems],
+            "held": any(query["held"] for query in known.values()),
         }
 
 
-def side_label(name: str, side: str) -> str:
-    """``a: dense``: of a long name the end may not be seen."""
+def _label(name: str, side: str) -> str:
+    """Return a label such as ``a: dense``: the end of a long name may be cut."""
     return f"{side}: {name}" if name else side
 
 
-def _placed(
-    system: dict[str, Any], own: Sequence[dict[str, Any]], side: str, golds: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """A system with the place of its gold among those of both runs; what both judge alike stands there once."""
-    gold = own[system["gold"]]
+def _add_gold(gold: dict[str, Any], side: str, golds: list[dict[str, Any]]) -> int:
+    """Return the place of a gold among those of both runs, to which it is added unless an equal one is there."""
     place = next((place for place, other in enumerate(golds) if _judged(other) == _judged(gold)), len(golds))
     if place == len(golds):
         taken = gold["name"] in (other["name"] for other in golds)
-        golds.append(gold | {"called": gold["name"]} | ({"name": side_label(gold["name"], side)} if taken else {}))
-    return system | {"gold": place}
+        golds.append(gold | {"called": gold["name"]} | ({"name": _label(gold["name"], side)} if taken else {}))
+    return place
 
 
 def _judged(gold: dict[str, Any]) -> tuple[str, int, list[tuple[str, Any]]]:
@@ -196,23 +195,23 @@ _KINDS = {
 
 
 def comparison_context(beside: SideBySide) -> dict[str, Any]:
-    """For ``view_compare.html``."""
+    """Return the data of ``view_compare.html``."""
     compared = beside.compared
     runs = compared.before, compared.after
     one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
-    asked = [f"{plural(compared.asked['common'], one, many)} that both asked"]
+    counts = [f"{plural(compared.queries['common'], one, many)} that both asked"]
     for side, letter in (("before", "a"), ("after", "b")):
-        asked += [f"{compared.asked[side]:,} only in {letter}"] if compared.asked[side] else []
+        counts += [f"{compared.queries[side]:,} only in {letter}"] if compared.queries[side] else []
     changed = [
-        (_KINDS.get(kind, kind), [str(one).removeprefix(f"{kind} ") for one in held])
-        for kind, held in groupby(compared.changed, key=lambda one: one.kind)
+        (_KINDS.get(kind, kind), [str(difference).removeprefix(f"{kind} ") for difference in differences])
+        for kind, differences in groupby(compared.changed, key=lambda difference: difference.kind)
     ]
-    comparisons = tuple(one for one in compared.comparisons if one.system in beside.names)
+    comparisons = tuple(comparison for comparison in compared.comparisons if comparison.system in beside.names)
     chart = differences_chart(replace(beside.after.report, comparisons=comparisons, baseline="run a"))
     return {
         "title": " and ".join(plans),
-        "subtitle": " · ".join(asked),
+        "subtitle": " · ".join(counts),
         "crumbs": [("Runs", "/"), *((plan, f"/?{urlencode({'plan': plan})}") for plan in plans)],
         "verdict": None,
         "sides": [
@@ -249,7 +248,7 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
 
 
 def _about(beside: SideBySide, one: str, many: str) -> dict[str, Any]:
-    """What the script is to know, as of a report."""
+    """Return the data of the script, as for a report."""
     names = [quote(side.run.name) for side in (beside.before, beside.after)]
     lower = beside.table.lower
     return {

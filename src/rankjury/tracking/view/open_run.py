@@ -24,54 +24,54 @@ from rankjury.reporting.html.query_data import (
 )
 from rankjury.reporting.tables import headline_labels, idle_systems
 from rankjury.tracking.archive.run import ArchivedRun
-from rankjury.tracking.archive.tables import GOLDS, QUERIES, SCORES
+from rankjury.tracking.archive.tables import GOLDS, SCORES
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """A few values by key, for several threads. Two that ask for the same at once wait for one making."""
+    """LRU cache for several threads. Threads that ask for the same key at once wait for one computation."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[Key, Value] = OrderedDict()
-        self._making: dict[Key, Lock] = {}
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._computing: dict[Key, Lock] = {}
         self._lock = Lock()
 
-    def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value that is held, or that ``make`` makes."""
+    def get(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """Return the cached value, or the one that ``compute`` returns."""
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key]
-            making = self._making.setdefault(key, Lock())
-        with making:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            computing = self._computing.setdefault(key, Lock())
+        with computing:
             with self._lock:
-                if key in self._held:
-                    return self._held[key]
+                if key in self._values:
+                    return self._values[key]
             try:
-                value = make()
-            finally:
+                value = compute()
                 with self._lock:
-                    self._making.pop(key, None)
-            with self._lock:
-                self._held[key] = value
-                while len(self._held) > self._most:
-                    self._held.popitem(last=False)
+                    self._values[key] = value
+                    while len(self._values) > self._size:
+                        self._values.popitem(last=False)
+            finally:  # after the value is stored: a thread that came in between would compute it again
+                with self._lock:
+                    self._computing.pop(key, None)
             return value
 
 
-MOST_ROWS = 500
-"""That are given at a time."""
-_ORDERS_KEPT = 20
+MAX_ROWS = 500
+"""Rows of one response."""
+_CACHED_ORDERS = 20
 _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What a script's trim() takes away."""
+"""Characters that JavaScript's trim() removes."""
 
 
 @dataclass(frozen=True)
 class RowRequest:
-    """Which rows, in which order."""
+    """Request for rows of a table: filter, order and page."""
 
     label: str
     sort: str = "row"
@@ -82,58 +82,58 @@ class RowRequest:
     offset: int = 0
     limit: int = 20
     find: str = ""
-    """A query: the page that it stands on, whatever the offset."""
+    """A query whose page is shown, whatever the offset."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryTable:
-    """Queries with their scores, the latter read when a measure is first asked for."""
+    """Table of queries with their scores, which are read when a measure is first used."""
 
     ids: pl.Series
     whole_texts: pl.Series
-    """What queries say; null where it is not known."""
+    """Texts of the queries; null where they are not known."""
     systems: Sequence[str]
     bases: Sequence[int]
-    """Of every system the place of the one that it is compared with; −1 where there is none."""
+    """By system, the place of the one that it is compared with; −1 where there is none."""
     lower: Mapping[str, bool]
-    """By measure whether less is better."""
+    """By measure, whether less is better."""
     column: Callable[[str], Floats]
-    """Of a measure the scores, systems × queries, rounded as they are shown."""
+    """Returns the scores of a measure, systems × queries, rounded as they are shown."""
     members: Callable[[int], Ints]
-    """The rows of the queries in a slice, by its place."""
+    """Returns the rows of the queries in a slice, by its place."""
     idle: Sequence[int] = ()
-    """The places of systems that nobody asks about, such as a random one."""
-    _orders: LruCache[tuple[str, bool, str], Ints] = field(default_factory=lambda: LruCache(_ORDERS_KEPT))
+    """Places of systems that are compared but not of interest, such as a random one."""
+    _orders: LruCache[tuple[str, bool, str], Ints] = field(default_factory=lambda: LruCache(_CACHED_ORDERS))
 
-    def rows(self, asked: RowRequest) -> dict[str, Any]:
-        """How many fit, and those of the page that is asked for."""
-        if asked.label not in self.lower:
-            raise UnknownName("measure", asked.label, self.lower)
-        order = self._orders.get((asked.sort, asked.down, asked.label), lambda: self._order(asked))
-        kept = self._kept(asked)
-        found = order if kept is None else order[kept[order]]
-        limit = min(asked.limit, MOST_ROWS)
-        # The page begins at the offset, or is that of the query that is to be found, where it is among these.
-        row = self.row_of(asked.find) if asked.find and limit else None
-        places = np.flatnonzero(found == (-1 if row is None else row))
-        offset = int(places[0]) // limit * limit if len(places) else asked.offset
-        shown = found[offset : offset + limit]
-        values = self.column(asked.label)[:, shown].T
-        listed = zip(shown.tolist(), self.ids.gather(shown), self.texts.gather(shown), values.tolist(), strict=True)
+    def rows(self, request: RowRequest) -> dict[str, Any]:
+        """Return how many rows match, and those of the page."""
+        if request.label not in self.lower:
+            raise UnknownName("measure", request.label, self.lower)
+        order = self._orders.get((request.sort, request.down, request.label), lambda: self._order(request))
+        matches = self._filter(request)
+        sorted_rows = order if matches is None else order[matches[order]]
+        limit = min(request.limit, MAX_ROWS)
+        # The page begins at the offset, or is that of the query to find, where it is among these rows.
+        row = self.row_of(request.find) if request.find and limit else None
+        places = np.flatnonzero(sorted_rows == (-1 if row is None else row))
+        offset = int(places[0]) // limit * limit if len(places) else request.offset
+        page = sorted_rows[offset : offset + limit]
+        values = self.column(request.label)[:, page].T
+        columns = zip(page.tolist(), self.ids.gather(page), self.texts.gather(page), values.tolist(), strict=True)
         rows = [
-            {"row": row, "id": id_, "text": text, "values": [None if isnan(value) else value for value in own]}
-            for row, id_, text, own in listed
+            {"row": row, "id": id_, "text": text, "values": [None if isnan(score) else score for score in scores]}
+            for row, id_, text, scores in columns
         ]
-        return {"total": len(found), "offset": offset, "rows": rows}
+        return {"total": len(sorted_rows), "offset": offset, "rows": rows}
 
     def row_of(self, id_: str) -> int | None:
-        """Where a query stands."""
-        found = (self.ids == id_).arg_true()
-        return int(found[0]) if len(found) else None
+        """Return the row of a query; None where there is none."""
+        rows = (self.ids == id_).arg_true()
+        return int(rows[0]) if len(rows) else None
 
     @cached_property
     def texts(self) -> pl.Series:
-        """As they are shown: what is longer is cut."""
+        """Texts as they are shown, long ones cut."""
         cut = pl.concat_str(pl.col("text").str.head(LONGEST_TEXT), pl.lit("…"))
         long = pl.col("text").str.len_chars() > LONGEST_TEXT
         frame = self.whole_texts.alias("text").to_frame()
@@ -146,27 +146,27 @@ class QueryTable:
             "searched"
         ]
 
-    def _kept(self, asked: RowRequest) -> Any:
-        """Which rows a filter leaves, as booleans; None where there is none."""
-        wanted = pl.Series([asked.text.strip(_BLANKS)]).str.to_lowercase()[0]
-        kept = None
+    def _filter(self, request: RowRequest) -> Any:
+        """Return which rows match the text and the slice, as booleans; None without a filter."""
+        wanted = pl.Series([request.text.strip(_BLANKS)]).str.to_lowercase()[0]
+        matches = None
         if wanted:
-            kept = self._searched.str.contains(wanted, literal=True).to_numpy()
-        if asked.slice is not None:
-            within = np.zeros(len(self.ids), dtype=bool)
-            within[self.members(asked.slice)] = True
-            kept = within if kept is None else kept & within
-        return kept
+            matches = self._searched.str.contains(wanted, literal=True).to_numpy()
+        if request.slice is not None:
+            members = np.zeros(len(self.ids), dtype=bool)
+            members[self.members(request.slice)] = True
+            matches = members if matches is None else matches & members
+        return matches
 
-    def _order(self, asked: RowRequest) -> Ints:
-        """All rows; what is undefined comes last, and equal ones go by row."""
-        if asked.sort == "row":
+    def _order(self, request: RowRequest) -> Ints:
+        """Return all rows in order; undefined ones come last, and equal ones go by row."""
+        if request.sort == "row":
             rows = np.arange(len(self.ids), dtype=np.int64)
-            return rows[::-1] if asked.down else rows
-        key = self._key(asked.sort, asked.label)
-        return np.argsort(-key if asked.down else key, kind="stable").astype(np.int64)
+            return rows[::-1] if request.down else rows
+        key = self._sort_values(request.sort, request.label)
+        return np.argsort(-key if request.down else key, kind="stable").astype(np.int64)
 
-    def _key(self, sort: str, label: str) -> Floats:
+    def _sort_values(self, sort: str, label: str) -> Floats:
         kind, _, place = sort.partition(":")
         values = self.column(label)
         if kind in ("loss", "gain") and not place and self.compared:
@@ -183,24 +183,24 @@ class QueryTable:
 
     @cached_property
     def compared(self) -> list[int]:
-        """The places of the systems that are compared with another."""
+        """Places of the systems that are compared with another."""
         return [system for system, base in enumerate(self.bases) if base >= 0]
 
     def _difference(self, values: Floats, system: int) -> Floats:
-        """Equal ones are equal, whatever the last digits of a subtraction say; halves go up, as in a script."""
+        """Return differences to nine decimals, so that equal ones are equal; halves go up, as in JavaScript."""
         return np.asarray(np.floor((values[system] - values[self.bases[system]]) * 1e9 + 0.5) / 1e9)
 
 
-_COLUMNS_KEPT = 12
+CACHED_COLUMNS = 12
 
 
 class OpenRun:
-    """A run whose files are read when something of them is first wanted."""
+    """Archived run for pages; its files are read when they are first used."""
 
     def __init__(self, run: ArchivedRun) -> None:
         self.run = run
         self.report = run.report
-        self._columns: LruCache[str, Floats] = LruCache(_COLUMNS_KEPT)
+        self._columns: LruCache[str, Floats] = LruCache(CACHED_COLUMNS)
 
     @property
     def systems(self) -> list[str]:
@@ -208,27 +208,27 @@ class OpenRun:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The measures of single queries; coverage, for one, is a figure over all."""
+        """Measures of single queries; coverage, for example, is a value over all."""
         return [label for label in self.report.labels if not self.report.is_whole(label)]
 
     @cached_property
     def slices(self) -> list[str]:
-        """The names of the slices of queries, in the report's order."""
+        """Names of the slices of queries, in the report's order."""
         return [part.name for part in self.report.slices if part.of == "queries"]
 
     @cached_property
-    def asked(self) -> pl.DataFrame:
-        """query_id and text, in the order of scores."""
-        return self.run.tables.queries("text")
+    def queries(self) -> pl.DataFrame:
+        """Queries in the order of scores: query_id, text and slices."""
+        return self.run.tables.queries("text", "slices")
 
     @cached_property
     def table(self) -> QueryTable:
-        compared = {one.system for one in self.report.comparisons}
+        compared = {comparison.system for comparison in self.report.comparisons}
         baseline, idle = self.report.baseline, idle_systems(self.report)
         place = self.systems.index(baseline) if baseline in self.systems else -1
         return QueryTable(
-            self.asked[QUERY],
-            self.asked["text"],
+            self.queries[QUERY],
+            self.queries["text"],
             self.systems,
             [place if name in compared else -1 for name in self.systems],
             {label: self.report.lower_is_better(label) for label in self.labels},
@@ -239,117 +239,104 @@ class OpenRun:
 
     @cached_property
     def _places(self) -> list[Ints]:
-        """Of every system where its queries stand in the file of scores; −1 where one has none.
+        """Rows of the queries in the table of scores by system; −1 where a query has none.
 
-        The file is in the order of ids, and of each the systems are in the report's order. As no pair stands there
-        twice, it suffices to know how many rows there are to know that all systems have all queries.
+        The table is sorted by query, then by system in the report's order. As no pair occurs twice, the number of rows
+        shows whether all systems have all queries.
         """
-        ids, many = self.asked.select(QUERY), len(self.systems)
-        held = self.run.tables.read(SCORES, ("system",))["system"]
-        if len(held) == len(ids) * many and held.head(many).to_list() == self.systems:
+        ids, n_systems = self.queries.select(QUERY), len(self.systems)
+        names = self.run.tables.read(SCORES, ("system",))["system"]
+        if len(names) == len(ids) * n_systems and names.head(n_systems).to_list() == self.systems:
             first = np.empty(len(ids), dtype=np.int64)
-            first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(held), many)
-            return [first + place for place in range(many)]
-        frame = self.run.tables.read(SCORES, (QUERY, "system")).with_row_index("at")
-        found = []
+            first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(names), n_systems)
+            return [first + place for place in range(n_systems)]
+        table = self.run.tables.read(SCORES, (QUERY, "system")).with_row_index("at")
+        places = []
         for name in self.systems:
-            own = ids.join(frame.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
-            if len(own) != len(ids):
+            rows = ids.join(table.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
+            if len(rows) != len(ids):
                 raise DamagedRun(self.run.path / SCORES, f"a query of {name} occurs twice")
-            found.append(own["at"].cast(pl.Int64).fill_null(-1).to_numpy())
-        return found
+            places.append(rows["at"].cast(pl.Int64).fill_null(-1).to_numpy())
+        return places
 
     def scores(self, label: str) -> Floats:
-        """Of a measure, systems × queries; NaN is undefined."""
-        held = self.run.tables.read(SCORES, (label,))[label].fill_null(np.nan).to_numpy()
-        known = np.append(held, np.nan)
-        return np.vstack([known[places] for places in self._places])
+        """Return the scores of a measure, systems × queries; NaN is undefined."""
+        column = self.run.tables.read(SCORES, (label,))[label].fill_null(np.nan).to_numpy()
+        padded = np.append(column, np.nan)  # at −1
+        return np.vstack([padded[places] for places in self._places])
 
     def rounded(self, label: str) -> Floats:
-        """The same as a page shows it."""
+        """Return the scores of a measure as a page shows them."""
         return self._columns.get(label, lambda: round_significant(self.scores(label)))
 
-    @cached_property
-    def _slices_of(self) -> pl.Series:
-        """The names of the slices that each query is in."""
-        return self.run.tables.read(QUERIES, ("slices",))["slices"]
-
-    @cached_property
-    def _members(self) -> dict[str, Ints]:
-        """By slice, the rows of its queries."""
-        rows = self._slices_of.to_frame().with_row_index("row").explode("slices").drop_nulls("slices")
-        grouped = rows.group_by("slices", maintain_order=True).agg("row")
-        return {name: own.to_numpy() for name, own in zip(grouped["slices"], grouped["row"], strict=True)}
-
     def members(self, place: int) -> Ints:
-        """The rows of the queries in a slice."""
+        """Return the rows of the queries in a slice, by its place."""
         if place >= len(self.slices):
             raise UsageError(f"there is no slice {place:,}", expected=f"one of {len(self.slices):,}")
-        return self._members.get(self.slices[place], np.empty(0, dtype=np.int64))
+        rows = self.run.tables.slice_rows.get(self.slices[place])
+        return np.empty(0, dtype=np.int64) if rows is None else rows.to_numpy()
 
     @cached_property
     def keywords(self) -> dict[str, dict[str, Any]]:
         return keyword_results(self.report)
 
     def query(self, id_: str) -> dict[str, Any] | None:
-        """All that is known of one query; None where nobody asked it."""
+        """Return the details of one query; None where the run does not have it."""
         row = self.table.row_of(id_)
         if row is None:
             return None
         answers = self.run.answer(id_)
-        ids = () if answers is None else [item for one in _listed(answers) for item in one.items]
-        details = QueryDetails(
-            [id_],
-            [self.table.texts[row]],
-            self._scores_of(id_),
-            {name: [0] for name in self._slices_of[row]},
-            self.run.names(ids) if ids else {},
-            answers,
-            self.keywords,
-        )
-        return details.query(0) | {"row": row}
-
-    def _scores_of(self, id_: str) -> dict[str, dict[str, Floats]]:
-        """By system and measure, with the digits of the table: the same figure must not be another elsewhere."""
+        # With the digits of the table: the same value must not differ between two places.
         frame = self.run.tables.read(SCORES, where=pl.col(QUERY) == id_)
         values = round_significant(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
-        held = dict(zip(frame["system"], values, strict=True))
-        unknown = np.full(len(self.labels), np.nan)
-        return {
+        by_system = dict(zip(frame["system"], values, strict=True))
+        undefined = np.full(len(self.labels), np.nan)
+        scores = {
             name: {
-                label: held.get(name, unknown)[[place]]
+                label: by_system.get(name, undefined)[[place]]
                 for place, label in enumerate(self.labels)
                 if label in system.estimates
             }
             for name, system in self.report.systems.items()
         }
+        details = QueryDetails(
+            [id_],
+            [self.table.texts[row]],
+            scores,
+            {name: [0] for name in self.queries["slices"][row]},
+            self._item_names(answers),
+            answers,
+            self.keywords,
+        )
+        return details.query(0) | {"row": row}
 
     def examples(self) -> QueryDetails:
-        """Enough for a page's examples: their answers alone, and the scores of the first measure."""
+        """Return the data of a page's examples: only their answers, and the scores of the first measure."""
         shown = [label for label in headline_labels(self.report) if label in self.labels][:1]
-        known: dict[str, dict[str, Floats]] = {name: {} for name in self.systems}
+        scores: dict[str, dict[str, Floats]] = {name: {} for name in self.systems}
         for label in shown:
-            for name, own in zip(self.systems, self.scores(label), strict=True):
+            for name, values in zip(self.systems, self.scores(label), strict=True):
                 if label in self.report.systems[name].estimates:
-                    known[name][label] = own
+                    scores[name][label] = values
         slices: dict[str, Sequence[int]] = dict.fromkeys(self.slices, ())
         ids, texts = cast("Sequence[str]", self.table.ids), cast("Sequence[str | None]", self.table.texts)
-        bare = QueryDetails(ids, texts, known, slices)
+        details = QueryDetails(ids, texts, scores, slices)
         chosen = {
             case.id
             for label in shown
-            for _, best, worst in select_cases(bare, label, lower=self.report.lower_is_better(label))
+            for _, best, worst in select_cases(details, label, lower=self.report.lower_is_better(label))
             for case in (*best, *worst)
         }
-        answers = self.run.tables.answers_to(self.asked[QUERY], sorted(chosen))
-        items = () if answers is None else {item for one in _listed(answers) for item in one.items}
-        return QueryDetails(ids, texts, known, slices, self.run.names(items) if items else {}, answers)
+        answers = self.run.tables.answers(self.queries[QUERY], sorted(chosen))
+        return QueryDetails(ids, texts, scores, slices, self._item_names(answers), answers)
+
+    def _item_names(self, answers: Answers | None) -> dict[str, str]:
+        """Return the names of the items in some answers."""
+        lists = () if answers is None else (*answers.golds.values(), *answers.systems.values())
+        items = {item for ranking in lists for item in ranking.items}
+        return self.run.tables.item_names(items) if items else {}
 
     @cached_property
     def lists_no_gold(self) -> bool:
-        """Whether there are judged items, but too many to be listed."""
-        return self.run.file(GOLDS) is not None and self.run.tables.is_empty(GOLDS)
-
-
-def _listed(answers: Answers) -> list[Any]:
-    return [*answers.golds.values(), *answers.systems.values()]
+        """Whether there are judged items, but too many to be stored."""
+        return GOLDS in self.run.files and self.run.tables.is_empty(GOLDS)

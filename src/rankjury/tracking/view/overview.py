@@ -1,10 +1,10 @@
-"""The list of runs: newest first, filtered and cut into pages here, so that it is quick for thousands of runs.
+"""Pages over all runs: the list of runs, and the history of a plan with its chart and steps.
 
-A plan's history for pages: charts with bands and steps, a table of runs, and what changed at each step."""
+The list is filtered and cut into pages on the server, so that it is quick for thousands of runs.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
@@ -30,49 +30,45 @@ from rankjury.tracking.archive.store import RUNS
 from rankjury.tracking.view.open_run import LruCache, OpenRun
 from rankjury.tracking.view.server import PageRequest, RequestRefused
 
-_KEPT_OPEN = 4
+_CACHED_RUNS = 4
 
 
 class RunCatalog:
-    """Looked up by whole names among those that are there: no path is ever made of what somebody asks for."""
+    """Runs of an archive and others, looked up by whole names: no path is ever made of a request."""
 
-    def __init__(self, archive: Archive, beside: Sequence[ArchivedRun] = ()) -> None:
+    def __init__(self, archive: Archive, others: Sequence[ArchivedRun] = ()) -> None:
         self.archive = archive
         home = (archive.path / RUNS).resolve()
-        self._beside = {run.name: run for run in beside if run.path.resolve().parent != home}
-        self._opened: LruCache[str, OpenRun] = LruCache(_KEPT_OPEN)
+        self._others = {run.name: run for run in others if run.path.resolve().parent != home}
+        self._opened: LruCache[str, OpenRun] = LruCache(_CACHED_RUNS)
 
     def runs(self) -> list[ArchivedRun]:
-        """Oldest first."""
-        own = self.archive.runs()
-        if not self._beside:
-            return own
-        names = {run.name for run in own}
-        beside = [run for run in self._beside.values() if run.name not in names]
-        return sorted((*own, *beside), key=lambda run: sort_key(run.time, run.name))
+        """Return all runs, oldest first."""
+        archived = self.archive.runs()
+        if not self._others:
+            return archived
+        runs = {**self._others, **{run.name: run for run in archived}}
+        return sorted(runs.values(), key=lambda run: sort_key(run.time, run.name))
 
     def run(self, name: str) -> ArchivedRun:
         """Look a run up by its whole name; a damaged one says what is wrong with it."""
         try:
             return self.archive.named(name)
         except UnknownName as error:
-            if name not in self._beside:
+            if name not in self._others:
                 raise RequestRefused(404, "there is no such run here; it may have been pruned") from error
-        return self._beside[name]
+        return self._others[name]
 
     def open(self, name: str) -> OpenRun:
-        """The last few stay open."""
+        """Return a run with its data; the last few are cached."""
         run = self.run(name)
         return self._opened.get(str(run.path), lambda: OpenRun(run))
 
     def baselines(self) -> dict[str, str]:
-        """By plan, the name of its run; none where these cannot be read."""
+        """Return the names of the baselines by plan; none where these cannot be read."""
         with suppress(DataError):
             return self.archive.baselines
         return {}
-
-    def running(self) -> list[dict[str, Any]]:
-        return self.archive.running()
 
     @property
     def state(self) -> Hashable:
@@ -80,55 +76,46 @@ class RunCatalog:
         return self.archive.version, tuple(sorted(self.baselines().items()))
 
     def damaged(self) -> list[tuple[str, str]]:
-        """By name, what cannot be read, with the reason in one line."""
-        found = [(one.name, one.reason) for one in self.archive.damaged]
+        """Return names of runs and files that cannot be read, with the reason in one line."""
+        damaged = [(run.name, run.reason) for run in self.archive.damaged]
         try:
             self.archive.baselines  # noqa: B018
         except DataError as error:
-            found.append(("baselines.json", error.found))
-        return found
+            damaged.append(("baselines.json", error.found))
+        return damaged
 
 
 PAGE = 50
-_MOST_PAGES = 1_000_000
-_MOST_MEANS = 5
-_MOST_SEARCHED = 20_000
+_MAX_PAGES = 1_000_000
+_MAX_MEANS = 5
+_MAX_SEARCHED = 20_000
 
 
-@dataclass(frozen=True)
-class SystemMean:
-    """A system under the first measure of a run."""
-
-    system: str
-    value: str
-    ci: str
-
-
-def list_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
-    """What ``/`` shows: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
+def list_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]:
+    """Return the data of ``/``: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
     text, plan, only = request.text("text"), request.text("plan"), request.all("run")
-    page = request.number("page", 1, _MOST_PAGES)
-    runs = shelf.runs()
+    page = request.number("page", 1, _MAX_PAGES)
+    runs = catalog.runs()
     words = text.lower().split()
-    found = [
+    matches = [
         run
         for run in reversed(runs)
         if (not plan or run.plan == plan)
         and (not only or run.name in only)
         and (not words or all(word in _searched(run) for word in words))
     ]
-    pages = max(1, -(-len(found) // PAGE))
+    pages = max(1, -(-len(matches) // PAGE))
     page = min(max(page, 1), pages)
-    shown = found[(page - 1) * PAGE : page * PAGE]
-    baselines = shelf.baselines()
-    asked = [("text", text), ("plan", plan), *(("run", name) for name in only)]
-    held = [(key, value) for key, value in asked if value]
-    lines = [list_row(run, baselines) for run in shown]
+    baselines = catalog.baselines()
+    filters = [
+        (key, value) for key, value in (("text", text), ("plan", plan), *(("run", name) for name in only)) if value
+    ]
+    lines = [_list_row(run, baselines) for run in matches[(page - 1) * PAGE : page * PAGE]]
     return {
         "title": "Runs",
         "lines": lines,
         "commits": any(line["commit"] for line in lines),
-        "told": plural(len(found), "run", "runs") + (f" of {len(runs):,}" if len(found) < len(runs) else ""),
+        "count": plural(len(matches), "run", "runs") + (f" of {len(runs):,}" if len(matches) < len(runs) else ""),
         "total": len(runs),
         "plans": sorted({run.plan for run in runs}),
         "text": text,
@@ -136,33 +123,41 @@ def list_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
         "only": only,
         "page": page,
         "pages": pages,
-        "earlier": f"/?{urlencode([*held, ('page', page + 1)])}" if page < pages else None,
-        "later": f"/?{urlencode([*held, ('page', page - 1)])}" if page > 1 else None,
-        "damaged": shelf.damaged(),
-        "fingerprint": list_fingerprint(runs, baselines),
-        "archive": str(shelf.archive.path),
+        "earlier": f"/?{urlencode([*filters, ('page', page + 1)])}" if page < pages else None,
+        "later": f"/?{urlencode([*filters, ('page', page - 1)])}" if page > 1 else None,
+        "damaged": catalog.damaged(),
+        "fingerprint": _list_fingerprint(runs, baselines),
+        "archive": str(catalog.archive.path),
     }
 
 
-@lru_cache(maxsize=_MOST_SEARCHED)
+@lru_cache(maxsize=_MAX_SEARCHED)
 def _searched(run: ArchivedRun) -> str:
-    """What a filter looks at; a run does not change."""
+    """Return the text that a filter searches; a run does not change."""
     commit = (run.manifest.get("git") or {}).get("commit") or ""
     return "\n".join((run.name, run.plan, run.verdict or "", display_time(run.time), commit, *run.systems)).lower()
 
 
-def list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
-    """What the list shows of a run; ``more`` is how many systems it leaves out."""
-    means = headline_means(run)
+def _list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row of a run: its systems under the first measure; ``more`` is how many of them are omitted."""
+    label = next(iter(run.headline), "")
+    random = run.manifest.get("by_chance") or ()
+    means = []
+    for name in [name for name in run.systems if name not in random] or run.systems:
+        entry = run.manifest["summary"][name].get(label)
+        if entry is not None and entry.get("mean") is not None:
+            ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
+            value = format_value(entry["mean"], interval_decimals(ci))
+            means.append({"system": name, "value": value, "ci": format_interval(ci) if ci else ""})
     queries = run.manifest.get("queries")
     return {
         "name": run.name,
         "time": display_time(run.time),
         "plan": run.plan,
         "verdict": run.verdict,
-        "measure": next(iter(run.headline), ""),
-        "means": means[:_MOST_MEANS],
-        "more": max(0, len(means) - _MOST_MEANS),
+        "measure": label,
+        "means": means[:_MAX_MEANS],
+        "more": max(0, len(means) - _MAX_MEANS),
         "is_baseline": baselines.get(run.plan) == run.name,
         "same_as": run.manifest.get("same_inputs_as"),
         "commit": run.commit,
@@ -170,48 +165,30 @@ def list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def headline_means(run: ArchivedRun) -> list[SystemMean]:
-    """Under the first of its headline measures; a random order is not told, unless there is nothing else."""
-    label = next(iter(run.headline), "")
-    chance = set(run.manifest.get("by_chance") or ())
-    systems = [name for name in run.systems if name not in chance] or run.systems
-    found = []
-    for name in systems:
-        entry = run.manifest["summary"][name].get(label)
-        if entry is not None and entry.get("mean") is not None:
-            ci = (entry["ci"][0], entry["ci"][1]) if entry.get("ci") else None
-            shown = format_value(entry["mean"], interval_decimals(ci))
-            found.append(SystemMean(name, shown, format_interval(ci) if ci else ""))
-    return found
-
-
-def list_fingerprint(runs: Sequence[ArchivedRun], baselines: Mapping[str, str]) -> str:
-    """Differs where the list does: a page that shows it is told to look again."""
+def _list_fingerprint(runs: Sequence[ArchivedRun], baselines: Mapping[str, str]) -> str:
+    """Return a text that changes with the list: a page reloads when it does."""
     last = runs[-1].name if runs else ""
     return f"{len(runs)} {last} {' '.join(f'{plan}={name}' for plan, name in sorted(baselines.items()))}"
 
 
-def running_json(shelf: RunCatalog) -> dict[str, Any]:
-    """What ``/api/running`` answers: plans at work, and what the list of runs is by now."""
-    runs = shelf.runs()
-    kept = ("name", "started", "updated", "what", "done", "of")
-    found = [{key: one.get(key) for key in kept} for one in shelf.running()]
-    return {"running": found, "runs": list_fingerprint(runs, shelf.baselines())}
+def running_json(catalog: RunCatalog) -> dict[str, Any]:
+    """Return the data of ``/api/running``: the progress of plans, and the fingerprint of the list."""
+    keys = ("name", "started", "updated", "what", "done", "of")
+    running = [{key: process.get(key) for key in keys} for process in catalog.archive.running()]
+    return {"running": running, "runs": _list_fingerprint(catalog.runs(), catalog.baselines())}
 
 
-_MOST_RUNS = 1_000
-"""In a chart; of more the last are shown."""
-_MOST_ROWS = 200
-_CAUSES_SHOWN = 8
-Found = tuple[Series, Sequence[SeriesStep]]
+_MAX_RUNS = 1_000
+"""Runs in a chart, the last ones."""
+_MAX_ROWS = 200
+_MAX_CAUSES = 8
 
 
-def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
-    """What ``/history`` shows: parameters ``plan``, ``measure`` and ``system`` (which may repeat)."""
-    every = shelf.runs()
-    plans = sorted({run.plan for run in every})
+def history_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]:
+    """Return the data of ``/history``: parameters ``plan``, ``measure`` and ``system`` (which may repeat)."""
+    every = catalog.runs()
     plan = request.text("plan") or (every[-1].plan if every else "")
-    runs = [run for run in every if run.plan == plan][-_MOST_RUNS:]
+    runs = [run for run in every if run.plan == plan][-_MAX_RUNS:]
     if not runs:
         raise RequestRefused(
             404, "there is no run of this plan" if every else "there is no run yet: rankjury run keeps one"
@@ -220,54 +197,56 @@ def history_context(shelf: RunCatalog, request: PageRequest) -> dict[str, Any]:
     measure = request.text("measure") or runs[-1].headline[0]
     wanted = list(request.all("system")) or default_systems(runs, systems)
     by_name = {run.name: run for run in runs}
-    found = [(one, series_steps(one, by_name)) for one in build_series(runs, [measure], wanted)]
-    points = [{point.run: point for point in series.points} for series, _ in found]
-    steps = [{step.after.name: step for step in steps} for _, steps in found]
+    stepped = [(series, series_steps(series, by_name)) for series in build_series(runs, [measure], wanted)]
+    columns = [
+        ({point.run: point for point in series.points}, {step.after.name: step for step in steps})
+        for series, steps in stepped
+    ]
     rows = [
         {
             "run": run,
             "time": display_time(run.time),
-            "figures": [(own.get(run.name), begun.get(run.name)) for own, begun in zip(points, steps, strict=True)],
+            "figures": [(points.get(run.name), steps.get(run.name)) for points, steps in columns],
         }
-        for run in runs[: -_MOST_ROWS - 1 : -1]
+        for run in runs[: -_MAX_ROWS - 1 : -1]
     ]
-    chart = history_chart(*legend_lines(found), f"{plan}: {measure}", measure) if found else None
-    damaged = shelf.damaged()
+    chart = history_chart(*legend_lines(stepped), f"{plan}: {measure}", measure) if stepped else None
+    damaged = catalog.damaged()
     return {
         "title": f"{plan}: history",
         "plan": plan,
-        "plans": plans,
+        "plans": sorted({run.plan for run in every}),
         "measure": measure,
         "measures": measures,
         "systems": systems,
         "chosen": wanted,
-        "told": plural(len(runs), "run", "runs"),
+        "count": plural(len(runs), "run", "runs"),
         "chart": chart and PageChart.of(chart, "history", measure, 832.0),
-        "columns": [series.system for series, _ in found],
+        "columns": [series.system for series, _ in stepped],
         "rows": rows,
-        "baseline": shelf.baselines().get(plan),
-        "verdicts": any(run.verdict for run in runs[-_MOST_ROWS:]),
-        "commits": any(run.commit for run in runs[-_MOST_ROWS:]),
-        "left_out": max(0, len(runs) - _MOST_ROWS),
+        "baseline": catalog.baselines().get(plan),
+        "verdicts": any(run.verdict for run in runs[-_MAX_ROWS:]),
+        "commits": any(run.commit for run in runs[-_MAX_ROWS:]),
+        "left_out": max(0, len(runs) - _MAX_ROWS),
         "damaged": plural(len(damaged), "damaged run", "damaged runs") if damaged else "",
-        "steps": _steps(found),
+        "steps": _steps(stepped),
     }
 
 
-def _steps(found: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return what stepped between two runs, the newest first, and what changed there."""
-    held: dict[tuple[str, str, str], list[tuple[str, SeriesStep]]] = {}
-    for series, steps in found:
-        for one in steps:
-            held.setdefault((one.after.time, one.after.name, one.before.name), []).append((series.system, one))
+def _steps(stepped: Sequence[tuple[Series, Sequence[SeriesStep]]]) -> list[dict[str, Any]]:
+    """Return the steps between two runs, the newest first, and what changed there."""
+    by_runs: dict[tuple[str, str, str], list[tuple[str, SeriesStep]]] = {}
+    for series, steps in stepped:
+        for step in steps:
+            by_runs.setdefault((step.after.time, step.after.name, step.before.name), []).append((series.system, step))
     return [
         {
             "run": run,
             "run_before": before,
             "time": display_time(time),
-            "moved": own,
-            "causes": [str(one) for one in own[0][1].changed[:_CAUSES_SHOWN]],
-            "more": max(0, len(own[0][1].changed) - _CAUSES_SHOWN),
+            "moved": moved,
+            "causes": [str(difference) for difference in moved[0][1].changed[:_MAX_CAUSES]],
+            "more": max(0, len(moved[0][1].changed) - _MAX_CAUSES),
         }
-        for (time, run, before), own in sorted(held.items(), reverse=True)
+        for (time, run, before), moved in sorted(by_runs.items(), reverse=True)
     ]

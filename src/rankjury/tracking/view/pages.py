@@ -1,4 +1,4 @@
-"""Which address shows what. A table of routes; nothing is found by a path."""
+"""Router of the pages: addresses and what they show; no address is a path of a file."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -13,134 +13,132 @@ from rankjury.reporting.html.page import page_context
 from rankjury.tracking.archive.history import history_charts
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.view.compare import CHANGED, RunPair, SideBySide, comparison_context
-from rankjury.tracking.view.open_run import MOST_ROWS, LruCache, OpenRun, RowRequest
+from rankjury.tracking.view.open_run import MAX_ROWS, LruCache, OpenRun, RowRequest
 from rankjury.tracking.view.overview import RunCatalog, history_context, list_context, running_json
 from rankjury.tracking.view.server import PageRequest, PageResponse, RequestRefused, json_response, page_response
 
 _MOST_OFFSET = 100_000_000
-_RUNS_IN_A_CHART = 100
-_COMPARED_KEPT = 3
-_PAGES_KEPT = 4
-_LISTS_KEPT = 32
+_MAX_CHART_RUNS = 100
+_CACHED_PAIRS = 3
+_CACHED_PAGES = 4
+_CACHED_LISTS = 32
 _SECONDS_BEFORE_WAITING = 1.0
 
 
 class Router:
-    """Answers requests for the pages over a shelf."""
+    """Router that answers requests for the pages over a catalog of runs."""
 
-    def __init__(self, shelf: RunCatalog) -> None:
+    def __init__(self, catalog: RunCatalog) -> None:
         METRICS.load_own()  # now, so that no request waits for it
         import_module("numpy.ma")  # Polars imports it when it first takes an array
-        self.shelf = shelf
-        self._rendered: LruCache[tuple[str, tuple[str, ...]], PageResponse] = LruCache(_PAGES_KEPT)
-        self._lists: LruCache[Hashable, PageResponse] = LruCache(_LISTS_KEPT)
-        self._pairs: LruCache[tuple[str, str], RunPair] = LruCache(_COMPARED_KEPT)
-        self._beside_each_other: LruCache[tuple[RunPair, str], SideBySide] = LruCache(_COMPARED_KEPT)
+        self.catalog = catalog
+        self._rendered: LruCache[tuple[str, tuple[str, ...]], PageResponse] = LruCache(_CACHED_PAGES)
+        self._lists: LruCache[Hashable, PageResponse] = LruCache(_CACHED_LISTS)
+        self._pairs: LruCache[tuple[str, str], RunPair] = LruCache(_CACHED_PAIRS)
+        self._side_by_side: LruCache[tuple[RunPair, str], SideBySide] = LruCache(_CACHED_PAIRS)
 
     def __call__(self, request: PageRequest) -> PageResponse:
-        parts = request.parts
-        match parts:
+        match request.parts:
             case ("",):
-                return self._over_runs(request, "view_list.html", list_context)
+                return self._overview(request, "view_list.html", list_context)
             case ("history",):
-                return self._over_runs(request, "view_history.html", history_context)
+                return self._overview(request, "view_history.html", history_context)
             case ("compare",):
-                return self._compare(*_two(request), request.text("systems") or CHANGED)
+                return self._compare(*_two_runs(request), request.text("systems") or CHANGED)
             case ("run", name):
                 return self._run(name)
             case ("static", name) if name in STATIC:
                 kind, content = STATIC[name]
                 return PageResponse(200, kind, content().encode())
             case ("api", "running"):
-                return json_response(running_json(self.shelf))
+                return json_response(running_json(self.catalog))
             case ("api", "run", name, what):
-                return _of_queries(self.shelf.open(name), what, request)
+                return _query_data(self.catalog.open(name), what, request)
             case ("api", "compare", before, after, which, what):
-                return _of_queries(self._beside(before, after, which), what, request)
+                return _query_data(self._compared(before, after, which), what, request)
         raise RequestRefused(404, "there is nothing at this address")
 
-    def _over_runs(
+    def _overview(
         self, request: PageRequest, template: str, context: Callable[[RunCatalog, PageRequest], Any]
     ) -> PageResponse:
-        """A page over all runs, made once for each state of the archive: many ask for the same."""
-        key = request.key, self.shelf.state
-        return self._lists.get(key, lambda: page_response(template, context(self.shelf, request)))
+        """Return a page over all runs, rendered once for each state of the archive."""
+        key = request.key, self.catalog.state
+        return self._lists.get(key, lambda: page_response(template, context(self.catalog, request)))
 
     def _compare(self, before: str, after: str, which: str) -> PageResponse:
-        """The page, or one that comes again until the comparison is done."""
+        """Return the page of a comparison, or one that reloads until the comparison is done."""
         if self._pair(before, after).is_ready(_SECONDS_BEFORE_WAITING):
-            return page_response("view_compare.html", comparison_context(self._beside(before, after, which)))
+            return page_response("view_compare.html", comparison_context(self._compared(before, after, which)))
         page = page_response("view_wait.html", {"title": "Two runs are being compared"})
         return replace(page, headers={"Refresh": "1"})
 
     def _pair(self, before: str, after: str) -> RunPair:
-        runs = self.shelf.open(before), self.shelf.open(after)
+        runs = self.catalog.open(before), self.catalog.open(after)
         return self._pairs.get((str(runs[0].run.path), str(runs[1].run.path)), lambda: RunPair(*runs))
 
-    def _beside(self, before: str, after: str, which: str) -> SideBySide:
+    def _compared(self, before: str, after: str, which: str) -> SideBySide:
         pair = self._pair(before, after)
-        return self._beside_each_other.get((pair, which), lambda: SideBySide(pair, which))
+        return self._side_by_side.get((pair, which), lambda: SideBySide(pair, which))
 
     def _run(self, name: str) -> PageResponse:
-        """A run does not change, but its plan's history does."""
-        opened = self.shelf.open(name)
-        every = [one for one in self.shelf.runs() if one.plan == opened.run.plan]
-        plan = every[-_RUNS_IN_A_CHART:]
-        other = _other(opened.run, every, self.shelf.baselines().get(opened.run.plan))
-        key = (str(opened.run.path), (*(run.name for run in plan), *other))
-        return self._rendered.get(key, lambda: _run_page(opened, plan, other))
+        """Return the page of a run, rendered again when the history of its plan changes."""
+        opened = self.catalog.open(name)
+        of_plan = [run for run in self.catalog.runs() if run.plan == opened.run.plan]
+        charted = of_plan[-_MAX_CHART_RUNS:]
+        other = _other_run(opened.run, of_plan, self.catalog.baselines().get(opened.run.plan))
+        key = (str(opened.run.path), (*(run.name for run in charted), *other))
+        return self._rendered.get(key, lambda: _run_page(opened, charted, other))
 
 
-def _other(run: ArchivedRun, plan: Sequence[ArchivedRun], baseline: str | None) -> tuple[str, ...]:
-    """What it can be compared with: what that is, and its name."""
-    names = [one.name for one in plan]
+def _other_run(run: ArchivedRun, of_plan: Sequence[ArchivedRun], baseline: str | None) -> tuple[str, ...]:
+    """Return a description and the name of the run that a run is best compared with."""
+    names = [other.name for other in of_plan]
     if baseline in names and baseline != run.name:
         return "the baseline", baseline
     before = names[: names.index(run.name)] if run.name in names else []
     return ("the run before", before[-1]) if before else ()
 
 
-def _run_page(opened: OpenRun, plan: Sequence[ArchivedRun], other: tuple[str, ...]) -> PageResponse:
-    """The same page as the file, but that its script asks the server."""
+def _run_page(opened: OpenRun, charted: Sequence[ArchivedRun], other: tuple[str, ...]) -> PageResponse:
+    """Return the same page as the file, but with a script that asks the server."""
     run = opened.run
-    history = history_charts(plan, run.headline[0]) if run.headline else []
+    history = history_charts(charted, run.headline[0]) if run.headline else []
     context = page_context(opened.report, opened.examples(), manifest=run.manifest, history=history)
     about = context["about"] | {"api": f"/api/run/{quote(run.name)}", "large": opened.lists_no_gold}
-    ways = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
+    crumbs = [("Runs", "/"), (run.plan, f"/?plan={quote(run.plan)}"), ("History", f"/history?plan={quote(run.plan)}")]
     if other:
-        ways.append((f"Compare with {other[0]}", f"/compare?{urlencode({'a': other[1], 'b': run.name})}"))
-    context |= {"about": embed_json(about), "crumbs": ways, "subtitle": f"{context['subtitle']} · {run.name}"}
+        crumbs.append((f"Compare with {other[0]}", f"/compare?{urlencode({'a': other[1], 'b': run.name})}"))
+    context |= {"about": embed_json(about), "crumbs": crumbs, "subtitle": f"{context['subtitle']} · {run.name}"}
     return page_response("report.html", context)
 
 
-def _two(request: PageRequest) -> tuple[str, str]:
-    """``a`` and ``b``, or ``run`` twice: the earlier first, as names begin with the time."""
-    chosen = sorted(request.all("run"))
-    found = tuple(one for one in (request.text("a"), request.text("b")) if one) or tuple(chosen)
-    if len(found) != 2:
+def _two_runs(request: PageRequest) -> tuple[str, str]:
+    """Return ``a`` and ``b``, or ``run`` twice: the earlier first, as names begin with the time."""
+    names = [name for name in (request.text("a"), request.text("b")) if name] or sorted(request.all("run"))
+    if len(names) != 2:
         raise RequestRefused(400, "two runs can be compared: choose two")
-    return found[0], found[1]
+    return names[0], names[1]
 
 
-def _of_queries(source: OpenRun | SideBySide, what: str, request: PageRequest) -> PageResponse:
-    """``rows`` or ``query``: what the script of a page asks for."""
+def _query_data(source: OpenRun | SideBySide, what: str, request: PageRequest) -> PageResponse:
+    """Return ``rows`` or a ``query`` for the script of a page."""
     if what == "rows":
-        asked = RowRequest(
+        rows = RowRequest(
             request.text("label"),
             request.text("sort", "row"),
             request.switch("down"),
             request.text("text"),
             request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
             request.number("offset", 0, _MOST_OFFSET),
-            request.number("limit", 20, MOST_ROWS),
+            request.number("limit", 20, MAX_ROWS),
             request.text("find"),
         )
-        return json_response(source.table.rows(asked))
+        return json_response(source.table.rows(rows))
     if what == "query":
-        found = source.query(request.text("id"))
-        if found is None:
-            raise RequestRefused(404, "nobody asked this")
-        return json_response(found)
+        query = source.query(request.text("id"))
+        if query is None:
+            raise RequestRefused(404, "there is no such query")
+        return json_response(query)
     raise RequestRefused(404, "there is nothing at this address")
 
 
@@ -154,4 +152,4 @@ STATIC: dict[str, tuple[str, Callable[[], Any]]] = {
     "page.js": ("text/javascript; charset=utf-8", page_script),
     "view.js": ("text/javascript; charset=utf-8", _asset("view.js")),
 }
-"""All files that there are."""
+"""Files by name: media type, and a function that returns the content."""

@@ -49,7 +49,7 @@ def test_a_later_version_is_told() -> None:
     "form", [None, [], "x", {}, {"schema": 1}, {"schema": "rankjury.report/1"}, {"schema": "rankjury.run/0"}]
 )
 def test_what_is_no_manifest_is_told(form: object) -> None:
-    with pytest.raises(DataError, match="no manifest of rankjury"):
+    with pytest.raises(DataError, match="not a manifest of rankjury"):
         upgrade_manifest(form, "there")
 
 

@@ -44,9 +44,9 @@ def test_all_of_it_is_read(old: ArchivedRun) -> None:
     one = old.answer("q01")
     assert one is not None and one.systems["new"].items.to_list() == ["b", "c", "a"]
     assert one.golds[one.gold_of["new"]].items.to_list()[0] == "a"
-    assert old.names() == {"a": "Anchor", "b": "Buoy"} and old.queries().collect()["slices"][3].to_list() == [
-        "type=odd"
-    ]
+    assert old.tables.item_names() == {"a": "Anchor", "b": "Buoy"} and old.tables.scan("queries.parquet").collect()[
+        "slices"
+    ][3].to_list() == ["type=odd"]
 
 
 def test_it_is_compared_gated_and_shown_with_runs_of_today(old: ArchivedRun, archive: Archive, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import given, strategies as st
 
-from rankjury.tracking.archive.files import default_plan_name, format_time, parse_time, run_name, slug, sort_key
+from rankjury.tracking.archive.files import default_plan_name, format_time, run_name, slug, sort_key
 
 MOMENT = datetime(2026, 11, 17, 5, 9, 35, 123_000, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ def test_time_plan_and_hash() -> None:
 def test_time_is_in_utc_whatever_the_clock_says() -> None:
     here = MOMENT.astimezone(timezone(timedelta(hours=7)))
     assert run_name(here, "x", "0" * 64) == run_name(MOMENT, "x", "0" * 64)
-    assert format_time(here) == "2026-11-17T05:09:35.123Z" and parse_time(format_time(here)) == MOMENT
+    assert format_time(here) == "2026-11-17T05:09:35.123Z" and datetime.fromisoformat(format_time(here)) == MOMENT
 
 
 @given(st.text(max_size=300))

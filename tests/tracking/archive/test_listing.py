@@ -57,8 +57,8 @@ def test_what_is_given_goes_before_the_environment(here: Path, monkeypatch: pyte
     (here / ".rankjury").mkdir()
     monkeypatch.setenv("RANKJURY_ARCHIVE", "/somewhere")
     assert Archive.at().path == Path("/somewhere")
-    assert Archive.at(given=Path("/else")).path == Path("/else")
-    assert Archive.at(given=here).path == here / ".rankjury", "the folder that holds it is meant as well"
+    assert Archive.at(path=Path("/else")).path == Path("/else")
+    assert Archive.at(path=here).path == here / ".rankjury", "the folder that holds it is meant as well"
 
 
 @pytest.fixture
@@ -205,4 +205,4 @@ class TestDamage:
 @pytest.mark.parametrize("name", ["x" * 5000, "x\0y"])
 def test_a_name_that_no_folder_can_have(name: str) -> None:
     with pytest.raises(DataError, match="cannot be an archive"):
-        Archive.at(given=Path(name))
+        Archive.at(path=Path(name))
